@@ -16,7 +16,7 @@ working, ids stay if they are free. Without --apply nothing is written: the repo
 over, and what would be changed. Read it, then run the command again with --apply.
 Existing entries (a user or a channel of the same name, the same key, a group, a price) stay unchanged, so that the command
 can be repeated. Keys are added to an existing user, and roles above a common user's carry over, only for the users whose
-names --merge and --role state: whoever wrote that database chose its names and roles. docs/moving.md describes all steps.
+names --merge and --role state: the author of that database chose its names and roles. docs/moving.md describes all steps.
 Exits with 1 if a planned entry could not be written.
 Examples:
   sluice import /srv/new-api/one-api.db

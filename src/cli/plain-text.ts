@@ -1,7 +1,7 @@
 /** Characters that command a terminal, or hide or reorder text: all but newlines, and joiners of emoji. */
 const UNSAFE = /(?![\n\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** A text for a terminal, whoever wrote it: characters that could command the terminal become "?". */
+/** Makes an untrusted text safe to print: control characters become "?". */
 export function plainText(text: string): string {
   return text.replaceAll(UNSAFE, '?')
 }

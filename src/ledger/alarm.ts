@@ -1,4 +1,4 @@
-/** A sleep that can be ended. A ring while nobody sleeps ends the next sleep. */
+/** A sleep that can be ended early. A ring between two sleeps ends the next one. */
 export class Alarm {
   #rung = Promise.withResolvers<void>()
 

@@ -141,7 +141,7 @@ export class BankClient {
     else await this.#leave()
   }
 
-  // Leases that pay for calls which are not counted stay: they may be lent to nobody else.
+  // Keeps leases that pay for calls not yet counted: the bank must not lend them again.
   async #leave(): Promise<void> {
     const keepsLeases = this.#outbox.hasLocked
     if (keepsLeases) await this.#compare()

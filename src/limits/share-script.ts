@@ -11,8 +11,8 @@ import { GENERATION_FUNCTIONS } from './generation-script.ts'
  * all other use.
  *
  * Returns the generation and, unless the node knew another, the time, the version, the permits granted, their
- * slot, and slot and amount of the whole window. A new generation means that windows were lost: nobody is
- * granted permits before reporting again.
+ * slot, and slot and amount of the whole window. A new generation means that windows were lost: a
+ * node gets permits only after it has reported again.
  */
 export const SHARE_SCRIPT = `${GENERATION_FUNCTIONS}
 local key, field = KEYS[1], ARGV[1]
@@ -73,7 +73,7 @@ for _, at in ipairs(order) do
   kept_list[n + 1], kept_list[n + 2] = at, amounts[at]
   answer[n + 5], answer[n + 6] = at, amounts[at]
 end
--- Longer than anybody's knowledge of this window.
+-- Longer than any node remembers this window.
 local keptMs = windowMs + (ahead + 1) * widthMs
 redis.call('HSET', key, field, cmsgpack.pack(kept_list))
 redis.call('PEXPIRE', key, keptMs)

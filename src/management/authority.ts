@@ -21,7 +21,7 @@ export function roleCeiling({ role }: Actor): number | undefined {
   return role >= Role.root ? undefined : role
 }
 
-/** Whether the actor is an operator towards this user: nobody below root is towards herself. */
+/** Whether the actor is an operator for this user: below root, no account is one for itself. */
 export function isOperator(by: Actor, userId: number): boolean {
   return roleCeiling(by) === undefined || by.id !== userId
 }

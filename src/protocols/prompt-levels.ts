@@ -44,7 +44,7 @@ export type FindMedia = (scan: ScannedObject, part: Node) => FoundMedia | undefi
 
 /**
  * Prompt of a form of request: all texts but those of members that a level lists as none, those of
- * members that nobody knows included. `request` is the outermost level.
+ * unknown members included. `request` is the outermost level.
  */
 export interface PromptLevels {
   readonly levels: Readonly<Record<string, Level>> & { readonly request: Level }

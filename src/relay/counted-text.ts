@@ -14,7 +14,7 @@ export interface CountedText {
 
 /**
  * Cuts a text into pieces to count. Of a text of more than 256,000 characters only pieces that are spread
- * evenly over it are taken. `offset`, from 0 to 1, decides which: nobody who writes a text may know it. A
+ * evenly over it are taken. `offset`, from 0 to 1, decides which: authors of texts must not know it. A
  * text that grows keeps most of its pieces, whose counts are known then.
  */
 export function countedText(text: string, offset: number): CountedText {

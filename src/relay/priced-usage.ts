@@ -4,12 +4,11 @@ import type { SettlementReason } from '../domain/settlement.ts'
 import { mergedUses, type PricedTool, type ToolUse } from '../domain/tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'
-import type { RelayedRequest } from './dialects/dialect.ts'
 import type { ArrivedMedia } from '../protocols/arrived-media.ts'
-import type { Tap } from './dialects/dialect.ts'
-import { withMedia } from './media-charge.ts'
 import { usesBeside, usesOf } from '../protocols/tool-tally.ts'
+import type { RelayedRequest, Tap } from './dialects/dialect.ts'
 import type { LocalCount } from './local-count.ts'
+import { withMedia } from './media-charge.ts'
 
 /** Counts the tokens of the prompt. */
 type CountPrompt = () => Promise<number>

@@ -139,7 +139,7 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
 // Written to a temporary file first: a truncated secret could not decrypt what is stored with it.
 function makeSecret(folder: string, file: string): void {
   const unfinished = `${file}.unfinished`
-  // One that is there is of a start that was killed, or somebody else's.
+  // A file that exists is left by a killed start, or was planted.
   rmSync(unfinished, { force: true })
   const descriptor = openSync(unfinished, 'wx', 0o600)
   writeSync(descriptor, `${randomBytes(32).toString('hex')}\n`)

@@ -45,7 +45,7 @@ export class NodeMessages {
     return timingSafeEqual(bytes.subarray(0, MAC_LENGTH + 1), signed) ? text : this.#drop()
   }
 
-  // The database has a key of its own: with a copy of it, nobody can speak for a node.
+  // The database has its own key, so that a copy of it cannot sign as a node.
   #mac(text: string): string {
     const key = text.startsWith(FROM_DATABASE) ? this.#databaseKey : this.#secrets.messageKey
     return createHmac('sha256', key).update(text).digest('hex').slice(0, MAC_LENGTH)

@@ -91,7 +91,7 @@ async function createdUser(
     // Another sign-in of the same person, at another node too, may have been first.
     const present = await store.read('userByIdentity', { issuer, subject })
     if (present) return present
-    // A name that is taken or imitates: whoever has it at the provider need not be the user who has it here.
+    // A name that is taken or imitates another: the provider's holder of it may not be the user here.
     if (error instanceof GatewayError && error.code === 'invalid_request')
       throw refusal(`${error.message}; ${WAY_OUT}`)
     throw error

@@ -15,13 +15,13 @@ const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfi
 export interface GeminiModel {
   readonly name: string
   readonly upstreamModel: string
-  /** Whether calls that nobody signed get the stand-in; absent where the contents are texts alone. */
+  /** Whether calls without a signature get the stand-in; absent where the contents are texts alone. */
   readonly requiresSignatures: (() => boolean) | undefined
 }
 
 /**
  * Adapts a native request to a channel: removes the tier, what names another model, and what other providers
- * signed, gives calls that nobody signed the stand-in if the model requires signatures, and has nothing
+ * signed, gives calls without a signature the stand-in if the model requires signatures, and has nothing
  * stored where the channel disables that. All other bytes are the client's; the model's name is in the path.
  * In pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) the tier and
  * other models stay.

@@ -40,6 +40,6 @@ export function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefin
 function isPicture(scan: ScannedObject, url: Node): boolean {
   const start = scan.startOf(url) + 1
   const end = Math.min(scan.endOf(url) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes; whoever escapes more has it counted as a document.
+  // Some clients escape slashes; data with other escapes is counted as a document.
   return PICTURE.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

@@ -22,7 +22,7 @@ interface Road {
 }
 
 /**
- * Notes what is streamed of background responses, whoever reads them on whichever road: a response whose
+ * Notes what any client streams of background responses, on any node: a response whose
  * provider reports no usage is charged by it.
  */
 export class StreamedParts {

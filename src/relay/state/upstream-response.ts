@@ -114,7 +114,7 @@ export async function openAtUpstream(
   throw failure.refusal ?? failed()
 }
 
-/** Permission for requests that nobody is charged for. */
+/** Permission for requests that are not charged. */
 function freeHold({ incoming, response }: AskedUpstream): OperatorHold {
   return new OperatorHold({
     id: incoming.id,
