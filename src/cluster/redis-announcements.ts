@@ -1,4 +1,4 @@
-import { RedisConnection } from '../redis/redis-connection.ts'
+import { RedisConnection, type RedisConnectionHandlers } from '../redis/redis-connection.ts'
 import type { NodeMessages } from '../store/node-messages.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
@@ -10,12 +10,14 @@ export class RedisAnnouncements implements Announcer {
   readonly #connection: RedisConnection
   readonly #listeners = new Set<Listener>()
 
-  /** Starts to connect at once. Only nodes with the same namespace and secret receive each
-   * other's texts. */
-  constructor(url: string, namespace: string, messages: NodeMessages) {
+  /**
+   * Starts to connect at once. Only nodes with the same namespace and secret receive each other's texts.
+   * `timeoutMs` is the time that the server has to answer, for machines that may be late.
+   */
+  constructor(url: string, namespace: string, messages: NodeMessages, timeoutMs?: number) {
     this.#messages = messages
     this.#channel = `${namespace}:changes`
-    this.#connection = new RedisConnection(url, {
+    const handlers: RedisConnectionHandlers = {
       onConnected: async (client) => {
         const received = (message: Buffer): void => {
           const text = this.#messages.open(message)
@@ -28,7 +30,8 @@ export class RedisAnnouncements implements Announcer {
       },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
-    })
+    }
+    this.#connection = new RedisConnection(url, handlers, timeoutMs)
   }
 
   /** Resolves when the first attempt to connect has ended, successful or not. */

@@ -10,7 +10,7 @@ import { SharedCounter } from '../../src/limits/shared-counter.ts'
  * Times of nodes that wait for Redis for as long as this machine may be late, so that figures are exact. They
  * do not wait for a server that is killed: its connections end.
  */
-export const PATIENT: PeerTimes = { exchangeMs: 60_000, connectionMs: 60_000, refillingMs: 1_500 }
+export const PATIENT: PeerTimes = { exchangeMs: 60_000, connectionMs: 60_000, refillingMs: 3_000 }
 
 /** A node, reduced to its rate limits. */
 export interface CountingNode {

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
 import { SharedPlaces } from '../../src/limits/shared-places.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
-import { type CountingNode, stopNodes, threeNodes } from '../equipment/counting-nodes.ts'
+import { type CountingNode, PATIENT, stopNodes, threeNodes } from '../equipment/counting-nodes.ts'
 import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
 import { SECRETS } from '../store-rows.ts'
@@ -38,11 +38,14 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
   const keys = async (pattern: string): Promise<string[]> =>
     (await server.command(['KEYS', pattern])) as string[]
   const windows = () => keys('*:key:requests:*')
-  const settled = () => delay(400)
-  // A node checks its windows twice a second; what is lost is then reported again.
-  const repaired = async (): Promise<void> => {
-    await delay(1_500)
-    await expect.poll(() => nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling)).toBe(true)
+  const settled = () => delay(1_000)
+  /** Damages the server's data; resolves when every node has noticed, and all have reported again. */
+  const repaired = async (damage: () => Promise<unknown>): Promise<void> => {
+    const former = nodes.map(({ peers }) => peers.generation)
+    await damage()
+    const isRepaired = ({ peers }: CountingNode, index: number): boolean =>
+      peers.isReachable && peers.generation !== former[index] && !peers.isRefilling
+    await expect.poll(() => nodes.every(isRepaired)).toBe(true)
     await settled()
   }
 
@@ -54,8 +57,9 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     const counted = limit()
     expect(await through(0, counted, MAX)).toBe(MAX)
     await settled()
-    for (const window of await windows()) await server.command(spoil(window))
-    await repaired()
+    await repaired(async () => {
+      for (const window of await windows()) await server.command(spoil(window))
+    })
     expect(await through(1, counted, MAX)).toBe(0)
     expect(await through(2, counted, MAX)).toBe(0)
   })
@@ -123,8 +127,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     const [window = ''] = await windows()
     const [field = ''] = (await server.command(['HKEYS', window])) as string[]
     const grow = `return redis.call('HSET', KEYS[1], ARGV[1], string.rep('x', 50000000))`
-    await server.command(['EVAL', grow, '1', window, field])
-    await repaired()
+    await repaired(() => server.command(['EVAL', grow, '1', window, field]))
     expect(await through(1, counted, MAX)).toBe(0)
     const bytes = await server.command(['MEMORY', 'USAGE', window])
     expect(Number(bytes)).toBeLessThan(100_000)
@@ -140,11 +143,13 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
       return admitted
     }
     expect(await taken(0)).toBe(6)
-    for (const hash of await keys('*:calls:*')) await server.command(['DEL', hash])
-    await repaired()
+    await repaired(async () => {
+      for (const hash of await keys('*:calls:*')) await server.command(['DEL', hash])
+    })
     expect(await taken(1)).toBe(0)
-    for (const hash of await keys('*:calls:*')) await server.command(['SET', hash, 'rubbish'])
-    await repaired()
+    await repaired(async () => {
+      for (const hash of await keys('*:calls:*')) await server.command(['SET', hash, 'rubbish'])
+    })
     expect(await taken(2)).toBe(0)
   })
 
@@ -164,11 +169,12 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     for (const node of [1, 2]) all += await through(node, counted, MAX / 3)
     await settled()
     for (let round = 0; round < 2; round += 1) {
-      await server.kill()
-      for (const node of [0, 1, 2]) all += await through(node, counted, 3)
-      await server.restart()
-      for (const node of [0, 1, 2]) all += await through(node, counted, 3)
-      await repaired()
+      await repaired(async () => {
+        await server.kill()
+        for (const node of [0, 1, 2]) all += await through(node, counted, 3)
+        await server.restart()
+        for (const node of [0, 1, 2]) all += await through(node, counted, 3)
+      })
       for (const node of [0, 1, 2]) all += await through(node, counted, MAX)
     }
     expect(all).toBe(MAX)
@@ -183,7 +189,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
   test('messages of 15 MB are dropped unread', async () => {
     const namespace = `test:${randomUUID()}`
     const messages = new NodeMessages(SECRETS)
-    const hearer = new RedisAnnouncements(server.url, namespace, messages)
+    const hearer = new RedisAnnouncements(server.url, namespace, messages, PATIENT.connectionMs)
     const heard: string[] = []
     hearer.listen({ received: (text) => void heard.push(text) })
     onTestFinished(() => hearer.close())
