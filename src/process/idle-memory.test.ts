@@ -128,6 +128,17 @@ describe('memory is given back', () => {
     },
   )
 
+  test('as much as the smallest size of a quiet minute says: what the start loaded may have gone since', async () => {
+    residentBytes = 1.4 * START_BYTES
+    await pass(3)
+    residentBytes = START_BYTES
+    await pass(60)
+    await pass(100, 1)
+    residentBytes = 1.76 * START_BYTES
+    await pass(61)
+    expect(full).toBe(2)
+  })
+
   test('not all of it, where trimming the heap was enough', async () => {
     await pass(3)
     await pass(100, 1)

@@ -54,7 +54,7 @@ export function collectWhenIdle(
   let quiet = 0
   let hasWorked = true
   let isTrimmed = false
-  /** Resident size after the start. */
+  /** Resident size after the start, without what a later quiet minute gave back. */
   let startBytes = residentBytes()
   let collectedBytes = Number.POSITIVE_INFINITY
   let sinceCollection = SAMPLES_BETWEEN
@@ -74,6 +74,7 @@ export function collectWhenIdle(
     hasWorked ||= !isQuiet
     const isStart = collectedBytes === Number.POSITIVE_INFINITY && samples < START_SAMPLES
     if (quiet < (isStart ? QUIET_SAMPLES_AFTER_START : QUIET_SAMPLES_AFTER_WORK)) return
+    if (!isStart) startBytes = Math.min(startBytes, residentBytes())
     if (isStart) {
       hasWorked = false
       void collectFully().then(() => (startBytes = collectedBytes))

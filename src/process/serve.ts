@@ -129,8 +129,7 @@ export async function serve({
     )
   let addressOf = addresses()
 
-  const health = new ChannelHealth()
-  const missing = new MissingModels()
+  const [health, missing] = [new ChannelHealth(), new MissingModels()]
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
@@ -153,6 +152,7 @@ export async function serve({
     (upstreams) => upstreams.close(),
   )
   const count = opened.adopt(new LocalCount(Math.random()), (open) => open.close())
+  const tokenizer = count.load()
   const callParts = {
     ledger,
     upstreams,
@@ -271,7 +271,7 @@ export async function serve({
     refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
     isStaying: () => !draining,
-    isReady: async () => !draining && (await soon(accounts.isReady())),
+    isReady: async () => !draining && (await soon(tokenizer.then(accounts.isReady))),
     log,
     tracing,
   })

@@ -26,6 +26,7 @@ export class LocalCount {
   /** Texts that the worker is counting. */
   #current: Waiting[] = []
   #isIdle = true
+  #loading: Promise<void> = Promise.resolve()
   /** Texts for charges and for checks of holds: while one of them waits, no other is begun. */
   readonly #highPriority: Waiting[] = []
   readonly #lowPriority: Waiting[] = []
@@ -38,6 +39,16 @@ export class LocalCount {
   /** Whether another text would wait long. */
   get isBusy(): boolean {
     return this.#highPriority.length + this.#lowPriority.length + this.#current.length >= BUSY_TEXTS
+  }
+
+  /** Resolves when the thread that counts has its tables, which takes half a second, or has ended. */
+  get loading(): Promise<void> {
+    return this.#loading
+  }
+
+  /** Starts the thread, so that the first texts need not wait for its tables. */
+  async load(): Promise<void> {
+    await this.count(' ')
   }
 
   /** The number of tokens in `text`, by a vocabulary that is close to those of most current models. */
@@ -102,8 +113,13 @@ export class LocalCount {
 
   #start(): Worker {
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const worker = new Worker(new URL(`./local-count-worker${extension}`, import.meta.url))
+    const url = new URL(`./local-count-worker${extension}`, import.meta.url)
+    const worker = new Worker(url, { name: 'tokenizer' })
     worker.unref()
+    this.#loading = new Promise((resolve) => {
+      worker.once('message', () => resolve())
+      worker.once('exit', () => resolve())
+    })
     worker.on('message', (tokens: readonly number[]) => {
       for (const [i, waiting] of this.#current.entries()) waiting.resolve(tokens[i] ?? 0)
       this.#next()

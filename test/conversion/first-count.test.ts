@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { streamedChat } from '../equipment/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
+
+async function started(root?: string): Promise<Fixture> {
+  const fixture = await startFixture(
+    (upstream) => ({
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    root === undefined ? {} : { root },
+  )
+  onTestFinished(() => fixture.close())
+  return fixture
+}
+
+/** The tokens of the prompt at the beginning of a stream whose upstream reports none. */
+async function promptTokens(fixture: Fixture): Promise<number> {
+  const { frames = [] } = streamedChat({ text: 'hello' })
+  const silent = frames.filter((frame) => !frame.includes('"usage"'))
+  fixture.upstream.script('m', { kind: 'stream', frames: silent, ending: 'no done' })
+  const messages = [{ role: 'user', content: 'apple '.repeat(500).trim() }]
+  const request = askStream('m', { max_tokens: 10, messages })
+  const answer = await fixture.chat('ann', request, { path: '/v1/messages' })
+  return Number(/"message_start".*?"input_tokens":(\d+)/.exec(answer.text)?.[1])
+}
+
+test('the first converted stream of a process counts the prompt like later ones', async () => {
+  const fixture = await started()
+  const first = await promptTokens(fixture)
+  // A token for each word, in any tokenizer, and a few around the message.
+  expect(first).toBeGreaterThanOrEqual(500)
+  expect(first).toBeLessThan(520)
+  expect(await promptTokens(fixture)).toBe(first)
+})
+
+test('the gateway is ready once the tokenizer is loaded', async () => {
+  const slow = await patchedProgram([
+    {
+      file: 'src/relay/local-count-worker.ts',
+      text: 'const counts = ',
+      by: `const { writeFileSync } = await import('node:fs')
+        await new Promise((resolve) => setTimeout(resolve, 1_000))
+        writeFileSync(process.env['DATA_DIR'] + '/loaded', '')
+        const counts = `,
+    },
+  ])
+  onTestFinished(() => slow.discard())
+  const fixture = await started(slow.root)
+  expect(existsSync(join(fixture.gateway.dataDir, 'loaded'))).toBe(true)
+})
