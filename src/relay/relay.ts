@@ -1,5 +1,4 @@
 import type { Caller } from '../auth/caller.ts'
-import type { Endpoint } from '../domain/call-kind.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import { charge } from '../domain/charge.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -28,8 +27,6 @@ import { type Asked, type ResponseRequestParts, ResponseRequests } from './state
 import { Routing } from './routing.ts'
 import type { SignatureStore } from './state/signature-store.ts'
 import type { Media } from './media.ts'
-import { chatDialect } from './dialects/chat/client-dialect.ts'
-import { completionsDialect } from './dialects/completions/client-dialect.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
   type Counting,
@@ -39,14 +36,10 @@ import {
 } from './dialects/counting.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
-import { messagesDialect } from './dialects/messages/client-dialect.ts'
-import { embeddingsDialect } from './dialects/embeddings/client-dialect.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
-import { moderationsDialect } from './dialects/moderations/client-dialect.ts'
-import { rerankDialect } from './dialects/rerank/client-dialect.ts'
-import { responsesDialect } from './dialects/responses/client-dialect.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
+import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { type MediaEndpoint, mediaDialects } from './dialects/media/media-dialects.ts'
 import type { RecordingLengths } from './recording-length.ts'
@@ -62,12 +55,6 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
   readonly signatures: SignatureStore
 }
 
-/** Endpoints whose calls are relayed in a dialect of their own. */
-type RelayedEndpoint = Extract<
-  Endpoint,
-  'chat' | 'messages' | 'responses' | 'rerank' | 'completions' | 'embeddings' | 'moderations'
->
-
 /** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
 export class Relay {
   /** Requests for responses by their ids. */
@@ -76,7 +63,7 @@ export class Relay {
   readonly #rates: Rates
   readonly #routing: Routing
   readonly #conversions: Conversions
-  readonly #dialects: Record<RelayedEndpoint, Dialect>
+  readonly #dialects: ClientDialects
   readonly #compaction: Dialect
   readonly #media: ReturnType<typeof mediaDialects>
   readonly #counting: Record<'messages' | 'responses', Counting>
@@ -91,16 +78,7 @@ export class Relay {
     this.responses = new ResponseRequests(parts)
     this.#compaction = compactionDialect(parts.responses)
     this.#counting = { messages: messagesCounting, responses: responsesCounting(parts.responses) }
-    const chat = chatDialect(conversions)
-    this.#dialects = {
-      chat,
-      completions: completionsDialect(conversions, chat),
-      messages: messagesDialect(conversions),
-      responses: responsesDialect(conversions, parts),
-      rerank: rerankDialect,
-      embeddings: embeddingsDialect,
-      moderations: moderationsDialect,
-    }
+    this.#dialects = clientDialects(conversions, parts)
     this.#media = mediaDialects(parts.recordings)
     this.#attempts = new Attempts(parts)
   }
@@ -204,7 +182,7 @@ export class Relay {
   /**
    * Relays one call in the client's dialect. Rejects with the error for the client, where none was sent yet.
    */
-  call(endpoint: RelayedEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
+  call(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: this.#dialects[endpoint] }, incoming, caller)
   }
 

@@ -1,41 +1,30 @@
-import { type ModelOutput, generate, type StopCause } from './model-output.ts'
+import { type ModelOutput, generate } from './model-output.ts'
 import { chatPrompt } from './chat-request.ts'
-import { type Fields, fields, number } from './fields.ts'
+import { choicesAskedFor, FINISH_REASON, interleaved, slowest, usageOf } from './choices.ts'
+import { COMPLETIONS, completionsReply } from './completions.ts'
+import { type Fields, fields } from './fields.ts'
 import type { PromptCache } from './prompt-cache.ts'
-import { Refusal, type RefusalKind } from './refusal.ts'
-import { tokensOf } from './tokens.ts'
+import type { Refusal, RefusalKind } from './refusal.ts'
 import { bearer, type Frame, postTo, type Reply, type Stamp, type Upstream } from './upstream.ts'
-
-const FINISH_REASON: Record<StopCause, string> = {
-  done: 'stop',
-  stop_text: 'stop',
-  length: 'length',
-  tools: 'tool_calls',
-}
-
-// Count from which cached tokens are reported, in steps of 128.
-const MIN_CACHED_TOKENS = 1024
 
 /** Common members of a stream's chunks. */
 type Head = Readonly<Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & { created: number }>
 
-/** Creates a simulated provider of chat completions. */
+/** Creates a simulated provider of chat completions, and of completions of a prompt. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    asked: postTo('/chat/completions'),
+    asked: postTo('/chat/completions', COMPLETIONS),
     models,
     keyOf: bearer,
-    reply: (body, model, stamp) => reply(body, model, stamp, cache),
+    reply: (body, model, stamp, { path }) =>
+      (path === COMPLETIONS ? completionsReply : reply)(body, model, stamp, cache),
     refuse,
   }
 }
 
 function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
   const prompt = chatPrompt(body, model)
-  const n = number(body.n) ?? 1
-  if (!Number.isInteger(n) || n < 1 || n > 128)
-    throw new Refusal('malformed', "Invalid 'n': 1 to 128 is expected")
-  const outputs = Array.from({ length: n }, (_, index) => generate(prompt, index))
+  const outputs = Array.from({ length: choicesAskedFor(body) }, (_, index) => generate(prompt, index))
   const usage = usageOf(prompt.transcript, cache.remember(model, prompt.transcript), outputs)
   const head = (object: string): Head => ({
     id: stamp.id('chatcmpl-'),
@@ -60,7 +49,7 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
   return {
     kind: 'whole',
     body: { ...head('chat.completion'), choices, usage },
-    tokens: Math.max(...outputs.map(({ tokens }) => tokens)),
+    tokens: slowest(outputs),
   }
 }
 
@@ -77,24 +66,6 @@ function message({ thinking, text, calls }: ModelOutput, stamp: Stamp): unknown 
         function: { name, arguments: input.join('') },
       })),
     }),
-  }
-}
-
-function usageOf(transcript: string, knownCharacters: number, outputs: readonly ModelOutput[]) {
-  const prompt = tokensOf(transcript.length)
-  const completion = outputs.reduce((sum, { tokens }) => sum + tokens, 0)
-  const known = Math.floor(knownCharacters / 512) * 128
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: known < MIN_CACHED_TOKENS ? 0 : known, audio_tokens: 0 },
-    completion_tokens_details: {
-      reasoning_tokens: outputs.reduce((sum, { thinking }) => sum + thinking.length, 0),
-      audio_tokens: 0,
-      accepted_prediction_tokens: 0,
-      rejected_prediction_tokens: 0,
-    },
   }
 }
 
@@ -139,14 +110,6 @@ function deltas({ thinking, text, calls, stopCause }: ModelOutput, stamp: Stamp)
     ]),
     { delta: {}, finish: FINISH_REASON[stopCause], tokens: 0 },
   ]
-}
-
-/** Interleaves the frames of several choices. */
-function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
-  const longest = Math.max(...streams.map(({ length }) => length))
-  return Array.from({ length: longest }, (_, at) =>
-    streams.flatMap((stream) => stream.slice(at, at + 1)),
-  ).flat()
 }
 
 const CODE: Partial<Record<RefusalKind, string>> = {

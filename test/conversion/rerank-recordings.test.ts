@@ -51,7 +51,7 @@ function replay(folder: string): void {
       const scan = scanObject(
         Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents, return_documents: true })),
       )
-      const reply = readRerankReply(bytes, scan, readRerankRequest(scan))
+      const reply = readRerankReply(bytes, scan, readRerankRequest(scan), 'as sent')
       expect(reply.facts.valid).toBe(true)
       const told = recorded.usage?.total_tokens
       const units = recorded.meta?.billed_units?.search_units

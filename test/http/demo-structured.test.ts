@@ -133,3 +133,39 @@ test('a conversation with tools follows the schema once they have returned', asy
   const { content } = JSON.parse(answer.text) as { content: { text: string }[] }
   expect(JSON.parse(content[0]?.text ?? '')).toEqual({ answer: 'According to the tool, temperature is 19.' })
 })
+
+test.each([...MODELS, ...DEMO_MODELS.gemini])(
+  '%s calls a tool of a Gemini client with arguments that fit parametersJsonSchema',
+  async (model) => {
+    const declaration = { name: 'plan_journey', description: 'Plans a journey', parametersJsonSchema: SCHEMA }
+    const body = {
+      contents: [{ role: 'user', parts: [{ text: MESSAGE.content }] }],
+      tools: [{ functionDeclarations: [declaration] }],
+      toolConfig: { functionCallingConfig: { mode: 'ANY' } },
+    }
+    const path = `/v1beta/models/${model}:generateContent`
+    const { candidates } = JSON.parse((await call(gateway.url, body, { key: 'ann', path })).text) as {
+      candidates: { content: { parts: { functionCall?: { name: string; args: unknown } }[] } }[]
+    }
+    const called = candidates[0]?.content.parts.find(({ functionCall }) => functionCall)?.functionCall
+    expect(called?.name).toBe('plan_journey')
+    expect(read(JSON.stringify(called?.args))).toMatchObject({ travellers: 4, means: 'train' })
+  },
+)
+
+test.each([...MODELS, ...DEMO_MODELS.gemini])('%s completes a prompt, whole and streamed', async (model) => {
+  const body = { model, prompt: 'Tell me about lighthouses', max_tokens: 100 }
+  const options = { key: 'ann', path: '/v1/completions' }
+  const whole = JSON.parse((await call(gateway.url, body, options)).text) as Completion
+  const text = whole.choices[0]?.text ?? ''
+  expect(text).toContain('lighthouses')
+  const stream = await call(gateway.url, { ...body, stream: true }, options)
+  const chunks = [...stream.text.matchAll(/^data: (\{.*\})$/gm)].map(
+    ([, data = '']) => JSON.parse(data) as Completion,
+  )
+  expect(chunks.map(({ choices }) => choices[0]?.text ?? '').join('')).toBe(text)
+})
+
+interface Completion {
+  readonly choices: readonly { readonly text: string }[]
+}

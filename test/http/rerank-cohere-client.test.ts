@@ -51,6 +51,14 @@ describe('the official Cohere client', () => {
     expect(JSON.parse(fixture.upstream.only('m').text)).toMatchObject({ top_n: 1, max_chunks_per_doc: 5 })
   })
 
+  test('gets a document that it sent as an object as one', async () => {
+    const document = 'Washington, D.C.'
+    fixture.upstream.script('m', cohereAnswer([{ index: 1, relevance_score: 0.9, document }]))
+    const asked = { model: MODEL, query, documents, topN: 1, returnDocuments: true }
+    const { results } = await clientWith('sk-ann').rerank(asked)
+    expect(results).toEqual([{ index: 1, relevanceScore: 0.9, document: { text: document } }])
+  })
+
   test.each([
     ['no model', 'sk-ann', {}, 400],
     ['a wrong key', 'sk-nobody', { model: MODEL }, 401],

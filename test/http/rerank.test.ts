@@ -130,6 +130,18 @@ describe('a rerank call', () => {
     ])
   })
 
+  test('at /v2/rerank includes each document as an object with its text', async () => {
+    const [zero, one, two] = scored(0.9, 0.5, 0.1) as [object, object, object]
+    const results = [{ ...zero, document: 'zero' }, one, two]
+    fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results }) })
+    const asked = askRerank('m', { return_documents: true })
+    expect(ranked(await rerank(fixture, 'ann', asked, { path: '/v2/rerank' })).results).toEqual([
+      { index: 0, relevance_score: 0.9, document: { text: 'zero' } },
+      { index: 1, relevance_score: 0.5, document: { text: 'one' } },
+      { index: 2, relevance_score: 0.1, document: { text: 'two' } },
+    ])
+  })
+
   test.each([{}, { return_documents: false }, { return_documents: null }])(
     'includes none with %j, even if the upstream does',
     async (fields) => {

@@ -1,8 +1,14 @@
 import { rerankRequestSchema } from '../../protocols/rerank/index.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
-/** `docs/api.md: Rerank`. Clients of the second version of the protocol differ in the path alone. */
-export const rerank: readonly KeyEndpoint[] = ['/v1/rerank', '/v2/rerank'].map((path) => ({
+/** Paths of both versions: what types of Cohere's clients promise differs in the form of documents. */
+const PATHS = [
+  ['/v1/rerank', 'rerank'],
+  ['/v2/rerank', 'rerank v2'],
+] as const
+
+/** `docs/api.md: Rerank`. */
+export const rerank: readonly KeyEndpoint[] = PATHS.map(([path, endpoint]) => ({
   method: 'POST',
   path,
   area: 'rerank',
@@ -12,5 +18,5 @@ export const rerank: readonly KeyEndpoint[] = ['/v1/rerank', '/v2/rerank'].map((
   summary: 'Documents in the order of their relevance to a query',
   requestSchema: rerankRequestSchema,
   contentTypes: ['application/json'],
-  handle: (exchange, caller, relay) => relay.call('rerank', exchange, caller),
+  handle: (exchange, caller, relay) => relay.call(endpoint, exchange, caller),
 }))

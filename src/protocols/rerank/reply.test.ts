@@ -4,17 +4,21 @@ import { anyCharacter } from '../../../test/generators/characters.ts'
 import { jsonText } from '../../../test/generators/json.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { scanObject } from '../json/json-scan.ts'
-import { readRerankReply, type RerankReply } from './reply.ts'
+import { type DocumentForm, readRerankReply, type RerankReply } from './reply.ts'
 import { readRerankRequest } from './request.ts'
 
 const DOCUMENTS = ['zero', { text: 'one', id: 1 }, 'two', 'three']
 const CHARGED = { ...NO_USAGE, input: 7, output: 1 }
 
-function reading(reply: string | object, fields: object = {}): RerankReply {
+function reading(
+  reply: string | object,
+  fields: object = {},
+  documentForm: DocumentForm = 'as sent',
+): RerankReply {
   const request = { model: 'm', query: 'q', documents: DOCUMENTS, ...fields }
   const scan = scanObject(Buffer.from(JSON.stringify(request)))
   const bytes = Buffer.from(typeof reply === 'string' ? reply : JSON.stringify(reply))
-  return readRerankReply(bytes, scan, readRerankRequest(scan))
+  return readRerankReply(bytes, scan, readRerankRequest(scan), documentForm)
 }
 
 const result = (index: unknown, score: unknown, document?: unknown): object => ({
@@ -30,8 +34,8 @@ interface Body {
   }[]
   readonly usage: object
 }
-const body = (reply: string | object, fields: object = {}): Body =>
-  JSON.parse(reading(reply, fields).body(CHARGED).toString())
+const body = (reply: string | object, fields: object = {}, documentForm?: DocumentForm): Body =>
+  JSON.parse(reading(reply, fields, documentForm).body(CHARGED).toString())
 
 describe('the results', () => {
   test('come best first, and in the upstream’s order where they are equal', () => {
@@ -75,6 +79,27 @@ describe('a document', () => {
   test('is the upstream’s where it was asked for', () => {
     const returned = [result(1, 0.9, { text: 'theirs' }), result(0, 0.5, 'their text')]
     expect(body({ results: returned }, { return_documents: true }).results).toEqual(returned)
+  })
+  test('is an object where it was sent as one, even if the upstream has its text alone', () => {
+    const returned = [result(1, 0.9, 'their \u0022text'), result(0, 0.5, 'zero')]
+    expect(body({ results: returned }, { return_documents: true }).results).toEqual([
+      result(1, 0.9, { text: 'their \u0022text' }),
+      result(0, 0.5, 'zero'),
+    ])
+  })
+  test('is always an object in the second version', () => {
+    const returned = [
+      result(0, 0.9, 'zero'),
+      result(1, 0.5),
+      result(2, 0.1),
+      result(3, 0, { text: 'theirs' }),
+    ]
+    expect(body({ results: returned }, { return_documents: true }, 'object').results).toEqual([
+      result(0, 0.9, { text: 'zero' }),
+      result(1, 0.5, { text: 'one', id: 1 }),
+      result(2, 0.1, { text: 'two' }),
+      result(3, 0, { text: 'theirs' }),
+    ])
   })
   test.each([undefined, null, '', {}, { text: '' }, { text: null }, 5, ['one']])(
     'is the request’s, as it was sent, where the upstream has %j',
@@ -151,7 +176,8 @@ describe('no answer is', () => {
           const scan = scanObject(
             Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents: DOCUMENTS })),
           )
-          expect(readRerankReply(Buffer.from(bytes), scan, readRerankRequest(scan)).facts.valid).toBe(false)
+          const reply = readRerankReply(Buffer.from(bytes), scan, readRerankRequest(scan), 'as sent')
+          expect(reply.facts.valid).toBe(false)
         },
       ),
     )

@@ -20,6 +20,9 @@ interface RankedResult {
   readonly document: Node | undefined
 }
 
+/** Form of returned documents: texts and objects as they were sent, or objects with `text` throughout. */
+export type DocumentForm = 'as sent' | 'object'
+
 /** Limits of a response: a result for each document that a request may have. */
 const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
@@ -30,9 +33,15 @@ const LISTS = ['results', 'data'] as const
  * Reads the response to `request`, whose bytes are in `scan`; never throws. It is valid if it has a list of
  * results, each with a finite score and the index of a document that no other result has. The client gets
  * them best first, equals in their order, at most `top_n`; with documents if asked for, taken from the
- * request if the upstream omits them; and with usage. Everything else stays as the upstream wrote it.
+ * request if the upstream omits them, as objects where they were sent so or `documentForm` says so; and with
+ * usage. Everything else stays as the upstream wrote it.
  */
-export function readRerankReply(bytes: Buffer, scan: ScannedObject, request: RerankRequest): RerankReply {
+export function readRerankReply(
+  bytes: Buffer,
+  scan: ScannedObject,
+  request: RerankRequest,
+  documentForm: DocumentForm,
+): RerankReply {
   const reply = scanned(bytes)
   const error = reply !== undefined && isError(reply.value('error'))
   const list = reply && LISTS.map((key) => reply.span(key)).find((member) => isList(reply, member))
@@ -45,19 +54,20 @@ export function readRerankReply(bytes: Buffer, scan: ScannedObject, request: Rer
     facts: { valid: true, error: false, usage: readRerankUsage(reply), text: () => '' },
     body: (charged) => {
       const best = ranked.toSorted((a, b) => b.score - a.score).slice(0, request.topN)
-      const results = best.map((result) => resultPieces(reply, result, scan, request))
+      const results = best.map((result) => resultPieces(reply, result, scan, request, documentForm))
       const pieces = [Buffer.from('{"results":['), ...separated(results), Buffer.from(']')]
       pieces.push(Buffer.from(`,"usage":${writeRerankUsage(charged)}`))
       for (const member of reply.members.values()) {
         if (member !== list && member.key !== 'results' && member.key !== 'usage')
           pieces.push(COMMA, bytes.subarray(member.keyStart, member.end))
       }
-      return Buffer.concat([...pieces, Buffer.from('}')])
+      return Buffer.concat([...pieces, END])
     },
   }
 }
 
 const COMMA = Buffer.from(',')
+const END = Buffer.from('}')
 
 function scanned(bytes: Buffer): ScannedObject | undefined {
   try {
@@ -108,12 +118,17 @@ function resultPieces(
   { index, scoreNode, document }: RankedResult,
   scan: ScannedObject,
   { documents, returnDocuments }: RerankRequest,
+  documentForm: DocumentForm,
 ): Buffer[] {
   const head = `{"index":${index},"relevance_score":${bytesAt(reply, scoreNode).toString('latin1')}`
   if (!returnDocuments) return [Buffer.from(`${head}}`)]
+  const sent = documents[index] as Node
   const isReturned = document !== undefined && hasText(reply, document)
-  const text = isReturned ? bytesAt(reply, document) : bytesAt(scan, documents[index] as Node)
-  return [Buffer.from(`${head},"document":`), text, Buffer.from('}')]
+  const [json, node] = isReturned ? ([reply, document] as const) : ([scan, sent] as const)
+  const text = bytesAt(json, node)
+  const isObject = documentForm === 'object' || scan.kindOf(sent) === 'object'
+  if (!isObject || json.kindOf(node) === 'object') return [Buffer.from(`${head},"document":`), text, END]
+  return [Buffer.from(`${head},"document":{"text":`), text, END, END]
 }
 
 /** Whether a document has text: some servers send an empty text or object instead of none. */

@@ -1,5 +1,6 @@
 import { EXPECTED_BYTES_PER_TOKEN } from '../../../protocols/prompt-tokens.ts'
 import {
+  type DocumentForm,
   gateRerankRequest,
   RERANK_PROMPT,
   readRerankReply,
@@ -11,8 +12,8 @@ import {
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** Rerank: bytes to channels that speak it; the results come back in order. */
-export const rerankDialect: Dialect = {
+/** Creates rerank: bytes to channels that speak it; the results come back in order. */
+export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',
   endpoint: 'rerank',
   names: rerankNames,
@@ -49,7 +50,7 @@ export const rerankDialect: Dialect = {
                 upstreamModel,
                 dropped,
                 tap: unstreamed,
-                reply: (bytes) => readRerankReply(bytes, scan, request),
+                reply: (bytes) => readRerankReply(bytes, scan, request, documentForm),
               }
             },
           })),
@@ -57,4 +58,4 @@ export const rerankDialect: Dialect = {
     }
     return forModel(read.model)
   },
-}
+})

@@ -1,0 +1,27 @@
+import { chatDialect } from './chat/client-dialect.ts'
+import { completionsDialect } from './completions/client-dialect.ts'
+import type { Conversions } from './conversions.ts'
+import type { Dialect } from './dialect.ts'
+import { embeddingsDialect } from './embeddings/client-dialect.ts'
+import { messagesDialect } from './messages/client-dialect.ts'
+import { moderationsDialect } from './moderations/client-dialect.ts'
+import { rerankDialect } from './rerank/client-dialect.ts'
+import { responsesDialect } from './responses/client-dialect.ts'
+
+/** Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is another form of one. */
+export type ClientDialects = ReturnType<typeof clientDialects>
+
+/** Creates these dialects. */
+export function clientDialects(conversions: Conversions, parts: Parameters<typeof responsesDialect>[1]) {
+  const chat = chatDialect(conversions)
+  return {
+    chat,
+    completions: completionsDialect(conversions, chat),
+    messages: messagesDialect(conversions),
+    responses: responsesDialect(conversions, parts),
+    rerank: rerankDialect('as sent'),
+    'rerank v2': rerankDialect('object'),
+    embeddings: embeddingsDialect,
+    moderations: moderationsDialect,
+  } satisfies Record<string, Dialect>
+}

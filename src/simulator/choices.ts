@@ -1,0 +1,56 @@
+import type { ModelOutput, StopCause } from './model-output.ts'
+import { type Fields, number } from './fields.ts'
+import { Refusal } from './refusal.ts'
+import { tokensOf } from './tokens.ts'
+import type { Frame } from './upstream.ts'
+
+/** Reasons for the end of a choice. */
+export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
+  done: 'stop',
+  stop_text: 'stop',
+  length: 'length',
+  tools: 'tool_calls',
+}
+
+// Count from which cached tokens are reported, in steps of 128.
+const MIN_CACHED_TOKENS = 1024
+
+/** Returns the number of answers that a request asks for; throws `Refusal` where a provider would. */
+export function choicesAskedFor(body: Fields): number {
+  const n = number(body.n) ?? 1
+  if (!Number.isInteger(n) || n < 1 || n > 128)
+    throw new Refusal('malformed', "Invalid 'n': 1 to 128 is expected")
+  return n
+}
+
+/** Counts what a call used; so many characters of its prompt are cached. */
+export function usageOf(transcript: string, knownCharacters: number, outputs: readonly ModelOutput[]) {
+  const prompt = tokensOf(transcript.length)
+  const completion = outputs.reduce((sum, { tokens }) => sum + tokens, 0)
+  const known = Math.floor(knownCharacters / 512) * 128
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: known < MIN_CACHED_TOKENS ? 0 : known, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: outputs.reduce((sum, { thinking }) => sum + thinking.length, 0),
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }
+}
+
+/** Interleaves the frames of several choices. */
+export function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
+  const longest = Math.max(...streams.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, at) =>
+    streams.flatMap((stream) => stream.slice(at, at + 1)),
+  ).flat()
+}
+
+/** Returns the tokens whose time passes before a whole answer: choices are generated at once. */
+export function slowest(outputs: readonly ModelOutput[]): number {
+  return Math.max(...outputs.map(({ tokens }) => tokens))
+}

@@ -1,0 +1,80 @@
+import { choicesAskedFor, FINISH_REASON, interleaved, slowest, usageOf } from './choices.ts'
+import { conversationState } from './conversation.ts'
+import { type Fields, fields, list, number, string } from './fields.ts'
+import { generate } from './model-output.ts'
+import type { PromptCache } from './prompt-cache.ts'
+import { Refusal } from './refusal.ts'
+import type { Frame, Reply, Stamp } from './upstream.ts'
+
+/** Path of completions of a prompt. */
+export const COMPLETIONS = '/completions'
+
+/** Most tokens where a request names no maximum. */
+const MAX_TOKENS = 16
+
+/** Creates the reply to a request for completions of a prompt; throws `Refusal` where a provider would. */
+export function completionsReply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): Reply {
+  const prompts = promptTexts(body.prompt)
+  if (prompts.length === 0) throw new Refusal('malformed', "Invalid 'prompt': a prompt is required")
+  const n = choicesAskedFor(body)
+  const choices = prompts.flatMap((text) => {
+    const prompt = completionPrompt(text, body, model)
+    return Array.from({ length: n }, (_, choice) => ({
+      output: generate(prompt, choice),
+      echo: body.echo === true ? text : '',
+    }))
+  })
+  const outputs = choices.map(({ output }) => output)
+  const transcript = prompts.join('\n')
+  const usage = usageOf(transcript, cache.remember(model, transcript), outputs)
+  const head = { id: stamp.id('cmpl-'), object: 'text_completion', created: stamp.created, model }
+  const choiceOf = (index: number, text: string, finish: string | null): Fields => ({
+    text,
+    index,
+    logprobs: null,
+    finish_reason: finish,
+  })
+  if (body.stream !== true) {
+    const whole = choices.map(({ echo, output }, index) =>
+      choiceOf(index, echo + output.text.join(''), FINISH_REASON[output.stopCause]),
+    )
+    return { kind: 'whole', body: { ...head, choices: whole, usage }, tokens: slowest(outputs) }
+  }
+  const asked = fields(body.stream_options).include_usage === true
+  const frame = (shown: readonly Fields[], tokens: number, used: unknown = null): Frame => ({
+    text: `data: ${JSON.stringify({ ...head, choices: shown, ...(asked && { usage: used }) })}\n\n`,
+    tokens,
+  })
+  const streams = choices.map(({ echo, output }, index) => [
+    ...[...(echo === '' ? [] : [echo]), ...output.text].map((piece) =>
+      frame([choiceOf(index, piece, null)], index === 0 ? 1 : 0),
+    ),
+    frame([choiceOf(index, '', FINISH_REASON[output.stopCause])], 0),
+  ])
+  const done: Frame = { text: 'data: [DONE]\n\n', tokens: 0 }
+  return { kind: 'stream', frames: [...interleaved(streams), ...(asked ? [frame([], 0, usage)] : []), done] }
+}
+
+/** Reads one prompt or several, each a text or token ids, which the model reads as their numbers. */
+function promptTexts(prompt: unknown): string[] {
+  if (typeof prompt === 'string') return [prompt]
+  const items = list(prompt)
+  if (items.length > 0 && items.every((item) => typeof item === 'number')) return [items.join(' ')]
+  return items.map((item) => (Array.isArray(item) ? item.join(' ') : string(item)))
+}
+
+function completionPrompt(text: string, body: Fields, model: string) {
+  return {
+    model,
+    transcript: text,
+    ...conversationState([{ kind: 'user', text, hasMedia: false }]),
+    tools: [],
+    toolChoice: 'none',
+    parallelTools: false,
+    announcesTools: false,
+    thinks: false,
+    jsonSchema: undefined,
+    maxTokens: number(body.max_tokens) ?? MAX_TOKENS,
+    stop: typeof body.stop === 'string' ? [body.stop] : list(body.stop).map(string),
+  } as const
+}
