@@ -57,12 +57,22 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
   return kind !== undefined && kind !== 'null'
 }
 
-/** Builds the JSON Schema of requests that `checkMembers` accepts. */
-export function requestSchema(required: readonly string[], checks: ReadonlyMap<string, Check>): JsonSchema {
-  const properties = [...checks].map(([field, { schema = {} }]) => [
-    field,
-    required.includes(field) ? schema : { anyOf: [schema, { type: 'null' }] },
-  ])
+/**
+ * Builds the JSON Schema of requests that `checkMembers` accepts. `passed`: fields whose values are the
+ * provider's to check, and are only described.
+ */
+export function requestSchema(
+  required: readonly string[],
+  checks: ReadonlyMap<string, Check>,
+  passed: ReadonlyMap<string, Check> = new Map(),
+): JsonSchema {
+  const properties = [
+    ...[...checks].map(([field, { schema = {} }]) => [
+      field,
+      required.includes(field) ? schema : { anyOf: [schema, { type: 'null' }] },
+    ]),
+    ...[...passed].map(([field, { schema }]) => [field, { description: schema?.['description'] ?? '' }]),
+  ]
   return { type: 'object', required, properties: Object.fromEntries(properties) }
 }
 

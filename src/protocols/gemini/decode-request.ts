@@ -1,10 +1,11 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, TextPart } from '../conversation.ts'
-import { refuse } from '../field-check.ts'
+import { checkMembers, refuse } from '../field-check.ts'
 import { type Fields, fieldsAt, textAt } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { decodeThinkingConfig } from '../thinking-config.ts'
 import { sharedField } from '../shared-fields.ts'
+import { checkConfigRules, CONVERTED_CHECKS, CONVERTED_RULES } from './converted-checks.ts'
 import { ContentsReader } from './decode-contents.ts'
 import { decodeTools } from './decode-tools.ts'
 import { drop, nameDroppedFields } from './dropped.ts'
@@ -18,11 +19,13 @@ import { either, topValue } from './spelling.ts'
  * `invalid_request` naming the path of what cannot be read, and for content that only the provider has.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  checkMembers(scan, [], CONVERTED_CHECKS)
   if (topValue(scan, 'cachedContent') !== undefined)
     refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
   nameDroppedFields(scan, dropped)
   const given = topValue(scan, 'generationConfig')
   const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
+  checkConfigRules(config, 'generationConfig', CONVERTED_RULES)
   const number = (name: string): number | undefined => either(config, name) as number | undefined
   const model = topValue(scan, 'model')
   const tier = topValue(scan, 'serviceTier')

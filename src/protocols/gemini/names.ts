@@ -1,5 +1,6 @@
 import { KnownNames, type SpellingsOf } from '../json/known-names.ts'
 import { requestNames } from '../request-names.ts'
+import { CONVERTED_CHECKS } from './converted-checks.ts'
 import { CHECKS } from './request.ts'
 import { camelCase, snakeCase } from './spelling.ts'
 
@@ -46,7 +47,7 @@ const generation = {
   ),
 }
 
-const FIELDS = [...CHECKS.keys(), 'model', 'store', 'stream']
+const FIELDS = [...CHECKS.keys(), ...CONVERTED_CHECKS.keys(), 'model', 'store', 'stream']
 
 /** Names of requests for answers. */
 export const geminiNames = requestNames(FIELDS, generation, spellingsOf)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
+import { decodeRequest } from './decode-request.ts'
 import { type GeminiRequest, readGeminiRequest } from './request.ts'
 
 const read = (body: object): GeminiRequest =>
@@ -28,15 +29,30 @@ describe('a request', () => {
     [{ contents: 'Hi' }, /'contents'/],
     [{ contents: ['Hi'] }, /'contents\[0\]'/],
     [{ contents: [{ parts: ['Hi'] }] }, /'contents\[0\]\.parts\[0\]'/],
-    [{ contents, systemInstruction: 'Be good.' }, /'systemInstruction'/],
     [{ contents, generationConfig: [] }, /'generationConfig'/],
     [{ contents, generationConfig: { maxOutputTokens: 0 } }, /maxOutputTokens.*got 0/],
-    [{ contents, generation_config: { temperature: 3 } }, /temperature.*got 3/],
     [{ contents, generationConfig: { candidateCount: 9 } }, /candidateCount/],
-    [{ contents, generationConfig: { stopSequences: ['a', 1] } }, /stopSequences/],
     [{ contents, serviceTier: 1 }, /serviceTier/],
   ])('is refused where it cannot be read: %j', (body, message) => {
     expect(() => read(body)).toThrow(message)
+  })
+
+  test.each<[object, RegExp]>([
+    [{ contents, systemInstruction: 'Be good.' }, /'systemInstruction'/],
+    [{ contents, tool_config: [] }, /'tool_config'/],
+    [{ contents, safetySettings: 1 }, /'safetySettings'/],
+    [{ contents, cachedContent: 1 }, /'cachedContent': expected a string/],
+    [{ contents, generation_config: { temperature: 3 } }, /temperature.*got 3/],
+    [{ contents, generationConfig: { topP: -1 } }, /topP.*got -1/],
+    [{ contents, generationConfig: { top_k: 1001 } }, /topK.*got 1001/],
+    [{ contents, generationConfig: { seed: 2 ** 31 } }, /seed/],
+    [{ contents, generationConfig: { presencePenalty: 3 } }, /presencePenalty/],
+    [{ contents, generationConfig: { frequencyPenalty: '1' } }, /frequencyPenalty/],
+    [{ contents, generationConfig: { stopSequences: ['a', 1] } }, /stopSequences/],
+  ])('is refused where it is to be converted, and passes otherwise: %j', (body, message) => {
+    const scan = scanObject(Buffer.from(JSON.stringify(body)))
+    expect(() => readGeminiRequest(scan, 'm')).not.toThrow()
+    expect(() => decodeRequest(scan, new Set())).toThrow(message)
   })
 
   test('passes what nobody here knows, and null in optional fields', () => {

@@ -2,14 +2,8 @@ import {
   type Check,
   checkEachObject,
   checkMembers,
-  checkSecret,
-  checkValue,
   isInteger,
-  isNumber,
-  isText,
-  isTexts,
   kindName,
-  object,
   refuse,
   requestSchema,
   text,
@@ -18,11 +12,12 @@ import type { ProviderTools } from '../../domain/tool-use.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
-import { type JsonSchema, type ValueTest, withSchema } from '../with-schema.ts'
+import { type JsonSchema, withSchema } from '../with-schema.ts'
 import { type PromptBounds, respondsInMedia } from '../prompt-tokens.ts'
+import { checkConfigRules, type ConfigRule, CONVERTED_CHECKS, list, spelled } from './converted-checks.ts'
 import { hasOnlyTexts } from './plain-contents.ts'
 import { mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
-import { either, nodeOf, snakeCase, topValue } from './spelling.ts'
+import { either, nodeOf, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
 export interface GeminiRequest extends PromptBounds {
@@ -40,54 +35,25 @@ const MAX_OUTPUT_TOKENS = 10_000_000
 
 const CONFIG = 'generationConfig'
 
-/** Ranges of fields in `generationConfig`; floats where the provider's own types are. */
-const CONFIG_FIELDS: readonly (readonly [name: string, expected: string, test: ValueTest])[] = [
+/** Fields in `generationConfig` by which a call is held. */
+const CONFIG_RULES: readonly ConfigRule[] = [
   ['maxOutputTokens', `an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS)],
   ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
-  ['temperature', 'a number from 0 to 2', isNumber(0, 2)],
-  ['topP', 'a number from 0 to 1', isNumber(0, 1)],
-  ['topK', 'a number from 0 to 1000', isNumber(0, 1000)],
-  ['stopSequences', 'an array of strings', isTexts],
-  ['seed', 'an integer from -2147483648 to 2147483647', isInteger(-(2 ** 31), 2 ** 31 - 1)],
-  ['presencePenalty', 'a number from -2 to 2', isNumber(-2, 2)],
-  ['frequencyPenalty', 'a number from -2 to 2', isNumber(-2, 2)],
 ]
 
-/** The same by either spelling. */
-const CONFIG_CHECKS = new Map(
-  CONFIG_FIELDS.flatMap((field) => [field[0], snakeCase(field[0])].map((spelling) => [spelling, field])),
-)
-
-/** A number of the provider's own, which a list may stand for where it has one element. */
-const list = checkSecret(
-  'an array or an object',
-  withSchema(
-    { type: ['array', 'object'] },
-    (value: unknown) => Array.isArray(value) || asRecord(value) !== undefined,
-  ),
-)
-
-/** The fields of a request. Enumerations are open: the provider may know more. */
-const FIELDS: readonly (readonly [string, Check])[] = [
+/** The fields by which the gateway routes, holds or charges; all others are the provider's to check. */
+export const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
-  ['systemInstruction', object],
   ['tools', list],
-  ['toolConfig', object],
-  ['safetySettings', list],
   [CONFIG, withSchema({ type: 'object' }, checkConfig)],
-  ['cachedContent', text],
-  ['serviceTier', checkValue('a string', isText)],
-]
-
-export const CHECKS: ReadonlyMap<string, Check> = new Map(
-  FIELDS.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
-)
+  ['serviceTier', text],
+])
 
 const REQUIRED = ['contents'] as const
 
 /** Builds the JSON Schema of requests that `readGeminiRequest` accepts. */
 export function geminiRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS)
+  return requestSchema(REQUIRED, CHECKS, CONVERTED_CHECKS)
 }
 
 /**
@@ -129,15 +95,7 @@ function checkContents(scan: ScannedObject, { key, node, count }: Member): void 
 
 function checkConfig(scan: ScannedObject, { key, node }: Member): void {
   if (scan.kindOf(node) !== 'object') refuse(key, 'an object', kindName(scan, node))
-  const config = scan.value(key) as Fields
-  for (const spelling of Object.keys(config)) {
-    const field = CONFIG_CHECKS.get(spelling)
-    if (!field) continue
-    const [name, expected, test] = field
-    const value = either(config, name)
-    if (value !== undefined && !test(value))
-      refuse(`${key}.${name}`, expected, typeof value === 'number' ? String(value) : 'something else')
-  }
+  checkConfigRules(scan.value(key) as Fields, key, CONFIG_RULES)
 }
 
 /** Tools other than functions, by the members that stand for them. */

@@ -1,10 +1,11 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, EndUser, RepeatedFields, SharedField } from '../conversation.ts'
-import { refuse } from '../field-check.ts'
+import { checkMembers, refuse } from '../field-check.ts'
 import { fieldsAt, present } from '../field.ts'
 import { logprobsAsked } from '../logprobs-asked.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { sharedField, sharedFields } from '../shared-fields.ts'
+import { CONVERTED_CHECKS } from './converted-checks.ts'
 import { InputReader } from './decode-input.ts'
 import { OfferedTools } from './decode-tools.ts'
 import { LOGPROBS, nameDroppedFields } from './dropped.ts'
@@ -37,6 +38,7 @@ const SHARED: readonly SharedField[] = [
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))
+  checkMembers(scan, [], CONVERTED_CHECKS)
   for (const field of STATEFUL)
     if (value(field) !== undefined)
       refuse(field, `all items in 'input' (this model's channel and the gateway store none)`, 'a reference')

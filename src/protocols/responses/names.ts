@@ -1,4 +1,5 @@
 import { names, requestNames } from '../request-names.ts'
+import { CONVERTED_CHECKS } from './converted-checks.ts'
 import { CHECKS } from './request.ts'
 
 const part = names(
@@ -20,7 +21,7 @@ const inNamespace = names(TOOL)
 const tool = names(TOOL, { tools: inNamespace, container, environment: container })
 
 /** Names of requests for responses, for their compaction, and for counts of their tokens. */
-export const responsesNames = requestNames(CHECKS.keys(), {
+export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERTED_CHECKS.keys()], {
   input: item,
   instructions: item,
   tools: tool,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../errors.ts'
 import { scanObject } from '../json/json-scan.ts'
+import { decodeRequest } from './decode-request.ts'
 import { readResponsesRequest, type ResponsesRequest, responsesRequestSchema } from './request.ts'
 
 const MINIMAL = { model: 'gpt-5', input: 'canary-prompt' }
@@ -9,9 +10,9 @@ function read(fields: object): ResponsesRequest {
   return readResponsesRequest(scanObject(Buffer.from(JSON.stringify({ ...MINIMAL, ...fields }))))
 }
 
-function refusal(fields: object): string {
+function refusal(fields: object, accept: (fields: object) => unknown = read): string {
   try {
-    read(fields)
+    accept(fields)
   } catch (error) {
     expect((error as GatewayError).code).toBe('invalid_request')
     return (error as GatewayError).message
@@ -19,49 +20,67 @@ function refusal(fields: object): string {
   return 'accepted'
 }
 
+/** Reads a request and converts it. */
+function convert(fields: object): void {
+  read(fields)
+  decodeRequest(scanObject(Buffer.from(JSON.stringify({ ...MINIMAL, ...fields }))), new Set())
+}
+
 const text = ['x', ''] as const
 const notText = [1, true, [], {}] as const
 const flag = { good: [true, false], bad: ['true', 1, {}] } as const
 const object = { good: [{}, { a: 1 }], bad: ['x', 1, []] } as const
 
-/** Field by field: what is accepted, what is not. */
-const TABLE: Readonly<Record<string, { good: readonly unknown[]; bad: readonly unknown[] }>> = {
+interface Values {
+  readonly good: readonly unknown[]
+  readonly bad: readonly unknown[]
+}
+
+/** Field by field: what is accepted, what is not, wherever the request goes. */
+const TABLE: Readonly<Record<string, Values>> = {
   model: { good: ['gpt-5', 'a/b:c'], bad: ['', null, 1, 'a\nb', 'm'.repeat(257)] },
   input: {
     good: ['Hi', [{ role: 'user', content: 'Hi' }], [{ type: 'what_is_this' }], [{ id: 'msg_1' }]],
     bad: ['', 1, {}, [], ['Hi'], [{ type: 1 }], [{ role: {} }]],
   },
-  instructions: { good: [...text, []], bad: [1, true, {}] },
   stream: flag,
   store: flag,
   background: flag,
+  previous_response_id: { good: text, bad: notText },
+  max_output_tokens: { good: [1, 16, 10_000_000], bad: [0, -1, 1.5, '16', 10_000_001] },
+  max_tool_calls: { good: [1], bad: ['1', 1.5] },
+  tools: {
+    good: [[], [{ type: 'function' }], [{ type: 'brand_new' }]],
+    bad: [{}, ['x'], [{}], [{ type: 1 }]],
+  },
+  service_tier: { good: text, bad: notText },
+}
+
+/** The same for fields that are checked where a request is converted. */
+const CONVERTED: Readonly<Record<string, Values>> = {
+  instructions: { good: [...text, []], bad: [1, true, {}] },
   parallel_tool_calls: flag,
   stream_options: object,
   text: object,
   prompt: object,
   prompt_cache_options: object,
   reasoning: { good: [{}, { effort: 'high' }, { effort: null }], bad: ['high', { effort: 1 }] },
-  previous_response_id: { good: text, bad: notText },
   conversation: { good: ['conv_1', { id: 'conv_1' }], bad: [1, [], true] },
   include: { good: [[], ['x']], bad: ['x', [1]] },
-  max_output_tokens: { good: [1, 16, 10_000_000], bad: [0, -1, 1.5, '16', 10_000_001] },
-  max_tool_calls: { good: [1], bad: ['1', 1.5] },
   temperature: { good: [0, 2], bad: [-1, 2.1, '1'] },
   top_p: { good: [0, 1], bad: [-0.1, 1.1] },
   top_logprobs: { good: [0, 20], bad: [-1, 21, 1.5] },
-  tools: {
-    good: [[], [{ type: 'function' }], [{ type: 'brand_new' }]],
-    bad: [{}, ['x'], [{}], [{ type: 1 }]],
-  },
-  tool_choice: { good: ['auto', 'anything', { type: 'function', name: 'f' }], bad: [1, {}, [], { type: 1 }] },
+  tool_choice: { good: ['auto', 'none'], bad: [1, {}, [], { type: 1 }] },
   truncation: { good: text, bad: notText },
-  service_tier: { good: text, bad: notText },
   metadata: { good: [{}, { a: 'b' }], bad: [{ a: 1 }, 'x', []] },
   prompt_cache_key: { good: text, bad: notText },
   prompt_cache_retention: { good: text, bad: notText },
   safety_identifier: { good: text, bad: notText },
   user: { good: text, bad: notText },
 }
+
+/** Fields that only a provider which stores can read. */
+const STATEFUL = new Set(['conversation', 'prompt'])
 
 describe('the fields of a request', () => {
   test.each(Object.entries(TABLE))('%s', (field, { good, bad }) => {
@@ -70,9 +89,20 @@ describe('the fields of a request', () => {
     if (field !== 'model' && field !== 'input') expect(refusal({ [field]: null })).toBe('accepted')
   })
 
+  test.each(Object.entries(CONVERTED))('%s, where the request is converted', (field, { good, bad }) => {
+    const expected = STATEFUL.has(field) ? `Invalid '${field}': expected all items in 'input'` : 'accepted'
+    for (const value of good)
+      expect(refusal({ [field]: value }, convert), JSON.stringify(value)).toContain(expected)
+    for (const value of bad) {
+      expect(refusal({ [field]: value }, convert), JSON.stringify(value)).toContain(field)
+      expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
+    }
+    expect(refusal({ [field]: null }, convert)).toBe('accepted')
+  })
+
   test('are all in the schema', () => {
     expect(Object.keys(responsesRequestSchema()['properties'] as object).sort()).toEqual(
-      Object.keys(TABLE).sort(),
+      [...Object.keys(TABLE), ...Object.keys(CONVERTED)].sort(),
     )
   })
 
@@ -82,7 +112,9 @@ describe('the fields of a request', () => {
 
   test('never show what can be a prompt', () => {
     for (const field of ['input', 'instructions', 'previous_response_id', 'metadata'])
-      expect(refusal({ [field]: { 'canary-prompt': { 'canary-prompt': 1 } } })).not.toContain('canary')
+      expect(refusal({ [field]: { 'canary-prompt': { 'canary-prompt': 1 } } }, convert)).toMatch(
+        new RegExp(`Invalid '${field}'(?!.*canary)`),
+      )
   })
 })
 

@@ -4,16 +4,11 @@ import {
   checkEachObject,
   checkMembers,
   checkSecret,
-  checkValue,
   integer,
-  isInteger,
-  isNumber,
   isPresent,
   isText,
-  isTexts,
   kindName,
   modelName,
-  object,
   outputTokens,
   refuse,
   requestSchema,
@@ -21,10 +16,10 @@ import {
 } from '../field-check.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ProviderTools } from '../../domain/tool-use.ts'
-import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { type JsonSchema, withSchema } from '../with-schema.ts'
 import type { PromptBounds } from '../prompt-tokens.ts'
+import { CONVERTED_CHECKS } from './converted-checks.ts'
 import { offeredTools } from './offered-tools.ts'
 import { promptBounds } from './prompt.ts'
 
@@ -45,12 +40,9 @@ export interface ResponsesRequest extends PromptBounds {
   readonly previousResponseId: string | undefined
 }
 
-const secretText = checkSecret('a string', isText)
 const typed: JsonSchema = { type: 'object', required: ['type'], properties: { type: isText.schema } }
-const isTyped = withSchema(typed, (value: unknown) => isText(asRecord(value)?.['type']))
-const effortSchema = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
-/** The fields of a request. Enumerations are open: a provider may know more. */
+/** The fields by which the gateway routes, holds or charges; all others are the provider's to check. */
 export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   [
@@ -65,62 +57,14 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
       checkInput,
     ),
   ],
-  [
-    'instructions',
-    checkSecret(
-      'a string',
-      withSchema({ type: ['string', 'array'] }, (value: unknown) => isText(value) || Array.isArray(value)),
-    ),
-  ],
   ['stream', boolean],
-  ['stream_options', object],
   ['store', boolean],
   ['background', boolean],
-  ['previous_response_id', secretText],
-  [
-    'conversation',
-    checkSecret(
-      'a string or an object',
-      withSchema(
-        { type: ['string', 'object'] },
-        (value: unknown) => isText(value) || asRecord(value) !== undefined,
-      ),
-    ),
-  ],
-  ['include', checkValue('an array of strings', isTexts)],
+  ['previous_response_id', checkSecret('a string', isText)],
   ['max_output_tokens', outputTokens],
   ['max_tool_calls', integer],
-  ['parallel_tool_calls', boolean],
-  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
-  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
-  ['top_logprobs', checkValue('an integer from 0 to 20', isInteger(0, 20))],
   ['tools', withSchema({ type: 'array', items: typed }, checkTools)],
-  [
-    'tool_choice',
-    checkSecret(
-      'a string or an object with a type',
-      withSchema({ anyOf: [isText.schema, typed] }, (value: unknown) => isText(value) || isTyped(value)),
-    ),
-  ],
-  ['text', object],
-  ['reasoning', checkSecret('an object whose effort is a string', withSchema(effortSchema, isReasoning))],
-  ['truncation', text],
   ['service_tier', text],
-  [
-    'metadata',
-    checkSecret(
-      'an object of strings',
-      withSchema({ type: 'object', additionalProperties: isText.schema }, (value: unknown) =>
-        Object.values(asRecord(value) ?? { not: 1 }).every(isText),
-      ),
-    ),
-  ],
-  ['prompt_cache_key', secretText],
-  ['prompt_cache_retention', text],
-  ['prompt_cache_options', object],
-  ['safety_identifier', secretText],
-  ['user', secretText],
-  ['prompt', object],
 ])
 
 /** Fields that no request may leave out. */
@@ -130,12 +74,12 @@ const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as cons
 
 /** JSON Schema of the requests that `readResponsesRequest` accepts. */
 export function responsesRequestSchema(): JsonSchema {
-  return requestSchema(REQUIRED, CHECKS)
+  return requestSchema(REQUIRED, CHECKS, CONVERTED_CHECKS)
 }
 
 /**
- * Checks the types and ranges of the fields of a request; null in an optional field is absence, unknown
- * fields pass. Throws `invalid_request` naming the field, what was expected and what came; of a field that
+ * Checks the fields of a request that the gateway reads; null in an optional field is absence, others pass.
+ * Throws `invalid_request` naming the field, what was expected and what came; of a field that
  * can hold a prompt it shows the kind alone.
  */
 export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
@@ -183,9 +127,4 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
     if (type === undefined) refuse(`${path}.type`, 'a string', 'nothing')
     if (scan.kindOf(type) !== 'string') refuse(`${path}.type`, 'a string', kindName(scan, type))
   })
-}
-
-function isReasoning(value: unknown): boolean {
-  const reasoning = asRecord(value)
-  return reasoning !== undefined && isText(reasoning['effort'] ?? '')
 }

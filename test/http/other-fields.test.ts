@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { FullResponse } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeGemini } from '../equipment/gemini-behaviour.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { wholeResponse } from '../equipment/responses-behaviour.ts'
+
+const ANSWERS = {
+  responses: wholeResponse({ text: 'said' }),
+  gemini: wholeGemini({ text: 'said' }),
+  chat: wholeChat({ text: 'said' }),
+}
+const MODELS = Object.keys(ANSWERS) as (keyof typeof ANSWERS)[]
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    models: priced(MODELS),
+    channels: MODELS.map((protocol) =>
+      channel(protocol, upstream.baseUrl(protocol), {
+        protocol,
+        allow: ['safety_identifier', 'include_obfuscation'],
+      }),
+    ),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+/** Values as JSON, of every kind and beyond every documented range. */
+const ODD = [
+  '-7',
+  '1.50',
+  '1e3',
+  '12345678901234567890',
+  'true',
+  '""',
+  '"odd"',
+  '[]',
+  '[[1]]',
+  '{}',
+  '{"a":{"b":[1]}}',
+]
+
+/** Fields that the gateway neither routes nor holds nor charges by, and the path that `ODD` stands at. */
+const RESPONSES = [
+  'instructions',
+  'stream_options',
+  'conversation',
+  'include',
+  'parallel_tool_calls',
+  'temperature',
+  'top_p',
+  'top_logprobs',
+  'tool_choice',
+  'text',
+  'reasoning',
+  'truncation',
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'prompt_cache_options',
+  'safety_identifier',
+  'user',
+  'prompt',
+  'client_metadata',
+]
+const GEMINI = [
+  'systemInstruction',
+  'system_instruction',
+  'toolConfig',
+  'tool_config',
+  'safetySettings',
+  'safety_settings',
+  'cachedContent',
+  'cached_content',
+  'labels',
+]
+const GEMINI_CONFIG = [
+  'temperature',
+  'topP',
+  'top_p',
+  'topK',
+  'top_k',
+  'stopSequences',
+  'stop_sequences',
+  'seed',
+  'presencePenalty',
+  'presence_penalty',
+  'frequencyPenalty',
+  'frequency_penalty',
+  'responseLogprobs',
+  'logprobs',
+  'responseModalities',
+  'responseMimeType',
+  'responseSchema',
+  'responseJsonSchema',
+  'mediaResolution',
+  'speechConfig',
+  'thinkingConfig',
+]
+
+type Model = keyof typeof ANSWERS
+interface Request {
+  readonly path: string
+  readonly body: string
+}
+const responsesRequest = (model: Model, field: string, value: string): Request => ({
+  path: '/v1/responses',
+  body: `{ "${field}" : ${value},\n "model":"${model}","input":"hi" }`,
+})
+const geminiRequest = (model: Model, members: string): Request => ({
+  path: `/v1beta/models/${model}:generateContent`,
+  body: `{ ${members},\n "contents":[ {"parts":[{"text":"hi"}]} ] }`,
+})
+
+/** Requests of a client of each dialect, one for each field and odd value. */
+const REQUESTS: Readonly<
+  Record<'responses' | 'gemini', readonly [string, (model: Model, value: string) => Request][]>
+> = {
+  responses: RESPONSES.map((field) => [field, (model, value) => responsesRequest(model, field, value)]),
+  gemini: [
+    ...GEMINI.map((field): [string, (model: Model, value: string) => Request] => [
+      field,
+      (model, value) => geminiRequest(model, `"${field}" : ${value}`),
+    ]),
+    ...GEMINI_CONFIG.map((field): [string, (model: Model, value: string) => Request] => [
+      `generationConfig.${field}`,
+      (model, value) => geminiRequest(model, `"generationConfig":{"${field}" : ${value}}`),
+    ]),
+  ],
+}
+
+function post(model: Model, { path, body }: Request): Promise<FullResponse> {
+  fixture.upstream.script(model, ANSWERS[model])
+  return fixture.chat('ann', body, { path })
+}
+
+describe.each(['responses', 'gemini'] as const)(
+  'a field of %s that is the provider’s to check',
+  (dialect) => {
+    test.each(REQUESTS[dialect])('%s reaches it byte for byte, whatever its value', async (_, requestOf) => {
+      for (const value of ODD) {
+        const request = requestOf(dialect, value)
+        const answer = await post(dialect, request)
+        expect(answer.status, `${value}: ${answer.text}`).toBe(200)
+        expect(fixture.upstream.only(dialect).text).toBe(request.body)
+      }
+    })
+
+    test.each(REQUESTS[dialect])('%s is converted or refused for another provider', async (_, requestOf) => {
+      for (const value of ODD) {
+        const answer = await post('chat', requestOf('chat', value))
+        expect([200, 400], `${value}: ${answer.text}`).toContain(answer.status)
+      }
+    })
+  },
+)
