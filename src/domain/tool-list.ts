@@ -20,13 +20,19 @@ export interface ListedTool {
   readonly price: string
   /** USD of forms that cost something else. */
   readonly forms?: Readonly<Record<string, string>>
+  /** Tools beside which it costs nothing: their types, which end in a version, and the first such version. */
+  readonly freeBeside?: { readonly types: RegExp; readonly from: number }
   readonly source: string
   /** Day on which the source stated it. */
   readonly date: string
 }
 
 const LIST = { source: '@pydantic/genai-prices 0.1.8', date: '2026-11-23' } as const
-const OPENAI = { vendor: 'openai', source: 'platform.openai.com/docs/pricing', date: '2026-11-23' } as const
+const OPENAI = {
+  vendor: 'openai',
+  source: 'developers.openai.com/api/docs/pricing',
+  date: '2026-11-23',
+} as const
 const ANTHROPIC = {
   vendor: 'anthropic',
   source: 'platform.claude.com/docs/en/about-claude/pricing',
@@ -48,6 +54,7 @@ const OPENROUTER = {
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
+  // A session of 20 minutes.
   {
     ...OPENAI,
     kind: 'code_interpreter',
@@ -61,8 +68,15 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
   { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
   { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
-  // An hour of a container.
-  { ...ANTHROPIC, kind: 'code_execution', types: /^code_execution_\d/, unit: 'container', price: '0.05' },
+  // An hour of a container. The 1,550 hours a month that each organization has for nothing are not known here.
+  {
+    ...ANTHROPIC,
+    kind: 'code_execution',
+    types: /^code_execution_\d/,
+    unit: 'container',
+    price: '0.05',
+    freeBeside: { types: /^web_(?:search|fetch)_(\d{8})$/, from: 20_260_209 },
+  },
   { ...ANTHROPIC, kind: 'mcp', types: /^mcp_toolset$/, unit: 'call', price: '0' },
   {
     ...GOOGLE,

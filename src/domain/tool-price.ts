@@ -1,5 +1,5 @@
 import type { Channel, ProtocolName } from './channel.ts'
-import { type Decimal, parseDecimal } from './decimal.ts'
+import { type Decimal, isMore, parseDecimal } from './decimal.ts'
 import { type ImageForm, imagePrice } from './image-price.ts'
 import type { Price } from './price.ts'
 import {
@@ -21,6 +21,8 @@ export interface ToolTerms {
   readonly dialect: ProtocolName
   /** The upstream's name of the model. */
   readonly model: string
+  /** Tools that the request offers, where they are known. */
+  readonly offered: readonly OfferedTool[]
   /** Price of a model that draws pictures; undefined if it has none. */
   priceOf(model: string): Price | undefined
 }
@@ -54,7 +56,10 @@ export function kindsOf({ vendor, dialect }: ToolTerms): ReadonlySet<ToolKind> {
 }
 
 /** Classifies a tool of a request; undefined where it costs nothing. */
-export function knownTool(tool: OfferedTool, { vendor, dialect }: ToolTerms): KnownTool | undefined {
+export function knownTool(
+  tool: OfferedTool,
+  { vendor, dialect }: Pick<ToolTerms, 'vendor' | 'dialect'>,
+): KnownTool | undefined {
   const own = DIALECT_VENDORS[dialect]
   if (FREE_TOOLS[own].test(tool.type)) return undefined
   const listed = inLists(vendor, own, ({ types }) => types.test(tool.type))
@@ -87,7 +92,28 @@ export function priceOfUse(
     if (price && Object.keys(price.image).length > 0) return imagePrice(price.image, formOf(form))
   }
   const listed = listedTool(kind, terms)
-  return usd(listed.forms?.[form ?? ''] ?? listed.price)
+  if (isFreeBeside(listed, terms)) return ZERO
+  const prices = formsOf(listed, form, terms).map((one) => usd(listed.forms?.[one ?? ''] ?? listed.price))
+  return prices.reduce((dearest, price) => (isMore(price, dearest) ? price : dearest))
+}
+
+function isFreeBeside({ freeBeside }: ListedTool, { offered }: ToolTerms): boolean {
+  if (!freeBeside) return false
+  const { types, from } = freeBeside
+  return offered.some(({ type }) => Number(types.exec(type)?.[1] ?? 0) >= from)
+}
+
+/** Forms that a use may have: answers do not tell which of the tools that were offered a container is of. */
+function formsOf(
+  { kind, forms }: ListedTool,
+  form: string | undefined,
+  terms: ToolTerms,
+): readonly (string | undefined)[] {
+  if (!forms) return [form]
+  return [
+    form,
+    ...terms.offered.filter((tool) => knownTool(tool, terms)?.kind === kind).map((one) => one.form),
+  ]
 }
 
 /** The row of the list that holds for a kind of tool. */

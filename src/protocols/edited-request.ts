@@ -1,7 +1,8 @@
 import { reroutingField, reroutingName } from '../domain/allowed-field.ts'
 import type { Channel } from '../domain/channel.ts'
-import { changedArray } from './json/changed-array.ts'
+import { changedArray, withMember } from './json/changed-array.ts'
 import { edit, type Edits } from './json/json-edit.ts'
+import { scanObject } from './json/json-scan.ts'
 import { objectOf } from './json/json-text.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
@@ -38,11 +39,11 @@ export function editRequest(
   isOpen: boolean,
   { remove, replace }: Edits,
 ): EditedRequest {
-  const removal = isOpen ? undefined : rerouting(scan, channel)
+  const removal = isOpen ? undefined : rerouting(scan, channel, replace)
   if (!removal) return { body: edit(scan.bytes, scan, { remove, replace }), dropped: NOTHING }
   const edits = {
     remove: [...remove, ...removal.remove],
-    replace: new Map([...removal.replace, ...replace]),
+    replace: new Map([...replace, ...removal.replace]),
   }
   return { body: edit(scan.bytes, scan, edits), dropped: removal.dropped }
 }
@@ -59,7 +60,12 @@ interface Removal extends Edits {
   readonly dropped: string[]
 }
 
-function rerouting(scan: ScannedObject, { allow, baseUrl }: Channel): Removal | undefined {
+/** `replaced`: members that go out with another text than the client's. */
+function rerouting(
+  scan: ScannedObject,
+  { allow, baseUrl }: Channel,
+  replaced: ReadonlyMap<string, string>,
+): Removal | undefined {
   let removal: Removal | undefined
   const changed = (name: string): Removal => {
     removal ??= { remove: [], replace: new Map(), dropped: [] }
@@ -67,9 +73,11 @@ function rerouting(scan: ScannedObject, { allow, baseUrl }: Channel): Removal | 
     return removal
   }
   for (const { key, node } of scan.members.values()) {
-    if (key === 'tools' && !allow.has('models')) {
-      const tools = withoutModels(scan, node)
-      if (tools !== undefined) changed('tools.model').replace.set(key, tools)
+    const withoutModels = WITHOUT_MODELS.get(key)
+    if (withoutModels && !allow.has('models')) {
+      const other = replaced.get(key)
+      const text = other === undefined ? withoutModels(scan, node) : changedText(other, withoutModels)
+      if (text !== undefined) changed('tools.model').replace.set(key, text)
     }
     const field = reroutingField(key)
     if (!field || allow.has(field)) continue
@@ -95,12 +103,39 @@ function keptPart(scan: ScannedObject, key: string, node: Node, baseUrl: string)
   return isAll ? scan.textOf(node) : objectOf([['google', settings]])
 }
 
+/** Members that have tools, or items with tools: their texts without the models that tools name. */
+const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => string | undefined> = new Map([
+  ['tools', toolsWithoutModels],
+  ['input', itemsWithoutModels],
+])
+
+/** The change of a text that is not in the request. */
+function changedText(
+  text: string,
+  change: (scan: ScannedObject, list: Node) => string | undefined,
+): string | undefined {
+  const scan = scanObject(Buffer.from(`{"_":${text}}`))
+  const list = scan.span('_')
+  return list && change(scan, list.node)
+}
+
 /** Tools without the models that they name; undefined if none names one. */
-function withoutModels(scan: ScannedObject, tools: Node): string | undefined {
+function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
   return changedArray(scan, tools, (tool) => {
     if (scan.kindOf(tool) !== 'object' || scan.memberOf(tool, 'model') === undefined) return 'stays'
     return { text: withMembers(scan, tool, (name) => name !== 'model') ?? '{}' }
+  })
+}
+
+function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefined {
+  // Inputs of embeddings are texts, or thousands of numbers.
+  const [first] = scan.kindOf(items) === 'array' ? scan.elements(items) : []
+  if (first === undefined || scan.kindOf(first) !== 'object') return undefined
+  return changedArray(scan, items, (item) => {
+    const tools = scan.kindOf(item) === 'object' ? scan.memberOf(item, 'tools') : undefined
+    const text = tools === undefined ? undefined : toolsWithoutModels(scan, tools)
+    return tools === undefined || text === undefined ? 'stays' : { text: withMember(scan, item, tools, text) }
   })
 }
 

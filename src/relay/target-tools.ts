@@ -1,13 +1,16 @@
 import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import { pricedTools, type ToolTerms } from '../domain/tool-price.ts'
-import type { PricedTool, ToolUse } from '../domain/tool-use.ts'
+import type { OfferedTool, PricedTool, ToolUse } from '../domain/tool-use.ts'
 import type { Call, Target } from './call.ts'
 import type { Terms } from './priced-usage.ts'
 import { toolsAt, toolTerms, unlistedTypes } from './tool-terms.ts'
 
+const NONE: readonly OfferedTool[] = []
+
 /** Terms of the provider's tools at the target of a call. */
 export function termsAt({ settings, rate }: Call, { channel, prepared }: Target): ToolTerms {
-  return toolTerms(settings, rate, channel, prepared.protocol, prepared.upstreamModel)
+  const { protocol: dialect, upstreamModel: model, tools } = prepared
+  return toolTerms(settings, rate, channel, { dialect, model, offered: tools?.tools ?? NONE })
 }
 
 /** Terms of the charge of a response. */

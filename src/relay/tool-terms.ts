@@ -1,4 +1,4 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/channel.ts'
 import type { Rate } from '../domain/price.ts'
 import { DIALECT_VENDORS } from '../domain/tool-list.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -9,19 +9,19 @@ import type { ChannelRequest, ChannelTools } from './dialects/dialect.ts'
 /** Most characters of a tool's type that messages and alerts repeat. */
 const MAX_TYPE_LENGTH = 64
 
-/** Terms of the tools at one upstream; `model`: its name there, `channel`: undefined if it is gone. */
+/** Terms of the tools at one upstream; `channel`: undefined if it is gone. */
 export function toolTerms(
   { models }: Pick<Settings, 'models'>,
   { tools }: Pick<Rate, 'tools'>,
   channel: Pick<Channel, 'provider' | 'baseUrl'> | undefined,
-  dialect: ProtocolName,
-  model: string,
+  { dialect, model, offered }: Pick<ToolTerms, 'dialect' | 'model' | 'offered'>,
 ): ToolTerms {
   return {
     stated: tools,
     vendor: channel ? toolVendor(channel, dialect) : DIALECT_VENDORS[dialect],
     dialect,
     model,
+    offered,
     priceOf: (painter) => models.get(painter).price,
   }
 }
@@ -31,10 +31,10 @@ export function toolsAt(
   settings: Settings,
   rate: Rate,
   channel: Channel,
-  { dialect, model, tools }: ChannelTools,
+  { dialect, model, tools: offered }: ChannelTools,
 ): { readonly terms: ToolTerms; readonly known: readonly KnownTool[] } {
-  const terms = toolTerms(settings, rate, channel, dialect, model)
-  return { terms, known: tools.flatMap((tool) => knownTool(tool, terms) ?? []) }
+  const terms = toolTerms(settings, rate, channel, { dialect, model, offered })
+  return { terms, known: offered.flatMap((tool) => knownTool(tool, terms) ?? []) }
 }
 
 /** Types of the tools that no list has a price for, each once and without what may not be shown. */

@@ -137,6 +137,19 @@ describe('a member that may lead to another model or price', () => {
     expect(listed).toBe('tools.model')
   })
 
+  test.each([
+    ['', ''],
+    // Its input goes out without the thoughts that another dialect signed.
+    ['{"type":"reasoning","id":"rs_00000000000000000000000000000000001","summary":[]},', ', input.reasoning'],
+  ])('is the model of a tool that an item adds: after %s', async (before, more) => {
+    const item = (model: string): string =>
+      `{"type":"additional_tools","role":"developer","tools":[{"type":"image_generation"${model}}]}`
+    const given = `{"model":"responses","input":[${before}${item(',"model":"dear"')}]}`
+    const { text, listed } = await sent('responses', REQUESTS.responses[0], given)
+    expect(text).toBe(`{"model":"responses","input":[${item('')}]}`)
+    expect(String(listed).split(', ').toSorted()).toEqual(`tools.model${more}`.split(', ').toSorted())
+  })
+
   test('is the routing of a Gemini request, or a model beside the one in its path', async () => {
     const [path, rest] = REQUESTS.gemini
     const config = '"routingConfig":{"manualMode":{"modelName":"dear"}},"model_selection_config":{}'

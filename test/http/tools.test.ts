@@ -190,6 +190,23 @@ describe('tools of responses', () => {
     expect((await row(begun)).quota).toBe(TOKENS + quota)
   })
 
+  test('that an item adds cost what they would in the request, and unknown ones are named', async () => {
+    const container = { type: 'auto', memory_limit: '4g' }
+    const tools = (...list: object[]): object => ({
+      input: [
+        { role: 'user', content: 'hi' },
+        { type: 'additional_tools', role: 'developer', tools: list },
+      ],
+    })
+    // The response repeats the tools of the request alone.
+    fixture.upstream.script('r', json(response([ran('a')])))
+    const charged = await row(await CLIENTS.responses(tools({ type: 'code_interpreter', container })))
+    expect(charged).toMatchObject({ quota: TOKENS + 60_000, price_incomplete: false })
+    fixture.upstream.script('r', json(response([])))
+    const unknown = await row(await CLIENTS.responses(tools({ type: 'new_thing' })))
+    expect(unknown).toMatchObject({ quota: TOKENS, price_incomplete: true })
+  })
+
   test('have lines with the price of one use in USD', async () => {
     fixture.upstream.script('r', json(response([ran('a'), ran('b'), item('file_search_call')])))
     const { cost } = await row(await CLIENTS.responses({}))
@@ -275,6 +292,36 @@ describe('tools of messages', () => {
     expect((await row(await CLIENTS.messages({}))).quota).toBe(TOKENS + quota)
     fixture.upstream.script('m', { kind: 'stream', frames: messageFrames(content, usage), ending: 'no done' })
     expect((await row(await CLIENTS.messages({ stream: true }))).quota).toBe(TOKENS + quota)
+  })
+})
+
+describe("Anthropic's execution of code beside its web tools", () => {
+  const running = { type: 'code_execution_20260120', name: 'code_execution' }
+  const web = (type: string): object => ({ type, name: type.replace(/_\d+$/, ''), max_uses: 1 })
+  test.each<[string, object[], number]>([
+    ['free beside a search of 2026', [running, web('web_search_20260209')], 0],
+    ['free beside a fetch of 2026', [running, web('web_fetch_20260209')], 0],
+    ['free beside a later one', [web('web_search_20270101'), running], 0],
+    ['free where the search alone runs it', [web('web_search_20260209')], 0],
+    ['charged beside an older search', [running, web('web_search_20250305')], LISTED.container],
+    ['charged beside an older fetch', [running, web('web_fetch_20260208')], LISTED.container],
+    ['charged alone', [running], LISTED.container],
+  ])('is %s, whole, streamed and in a hold', async (_, tools, quota) => {
+    const content = [block('web_search'), block('bash_code_execution')]
+    const usage = { server_tool_use: { web_search_requests: 0, code_execution_requests: 3 } }
+    fixture.upstream.script('m', json(message(content, usage)))
+    expect((await row(await CLIENTS.messages({ tools }))).quota).toBe(TOKENS + quota)
+    fixture.upstream.script('m', { kind: 'stream', frames: messageFrames(content, usage), ending: 'no done' })
+    expect((await row(await CLIENTS.messages({ tools, stream: true }))).quota).toBe(TOKENS + quota)
+    const nothing = message([], { input_tokens: 0, output_tokens: 0 })
+    fixture.upstream.script('m', json(nothing))
+    const { status } = await fixture.chat(
+      'poor',
+      { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
+      { path: '/v1/messages' },
+    )
+    // Four containers are 100,000 units, of which the key has 25,000.
+    expect(status).toBe(quota === 0 ? 200 : 403)
   })
 })
 
@@ -410,6 +457,26 @@ describe('a hold', () => {
       const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: maxUses }]
       expect(await affords('/v1/messages', { ...fetching, tools })).toBe(isAffordable)
     }
+  })
+
+  test.each([
+    ['an item that adds tools', { type: 'additional_tools', role: 'developer' }],
+    ['the result of a search for tools', { type: 'tool_search_output', execution: 'client', call_id: 'c' }],
+  ])('pays for the tools of %s', async (_, item) => {
+    fixture.upstream.script('r', json(response([], { usage: { input_tokens: 0, output_tokens: 0 } })))
+    const input = (tools: readonly object[]): object => ({
+      ...asked([]),
+      input: [
+        { role: 'user', content: 'hi' },
+        { ...item, tools },
+      ],
+    })
+    expect(await affords('/v1/responses', input(searching))).toBe(true)
+    expect(await affords('/v1/responses', input([...searching, ...searching]))).toBe(false)
+    const nested = { type: 'namespace', name: 'n', tools: [...searching, { type: 'function', name: 'f' }] }
+    expect(await affords('/v1/responses', input([...searching, nested]))).toBe(false)
+    expect(await affords('/v1/responses', asked([nested]))).toBe(true)
+    expect(await affords('/v1/responses', asked([nested, nested]))).toBe(false)
   })
 
   test('of a stream pays for one use and grows by one with each that begins, and ends where it cannot', async () => {

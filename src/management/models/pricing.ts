@@ -152,6 +152,7 @@ function toolPrices(
         vendor,
         dialect,
         model,
+        offered: [],
         priceOf: (one: string) => models.get(one).price,
       }
       for (const kind of kindsOf(terms)) {

@@ -1,4 +1,4 @@
-import type { ScannedObject } from '../json/scanned-object.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
 /** Makes the id of an item that came without one; `prefix` tells its type. */
 type NewId = (prefix: string) => string
@@ -10,6 +10,14 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['function_call', 'fc'],
   ['custom_tool_call', 'ctc'],
 ])
+
+/** The items of a request's input; none where that is a text. */
+export function itemNodes(scan: ScannedObject): readonly Node[] {
+  const input = scan.span('input')
+  return input && scan.kindOf(input.node) === 'array'
+    ? scan.elements(input.node).filter((item) => scan.kindOf(item) === 'object')
+    : []
+}
 
 /**
  * The input items of a request as a JSON array, each with an id and a type; a text is one message. All else

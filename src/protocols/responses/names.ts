@@ -7,18 +7,18 @@ const part = names(
   { input_audio: names('data format') },
 )
 
-// Calls and their results are the client's.
-const item = names(
-  'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
-  { content: part },
-)
-
 const TOOL =
   'type name description parameters strict format execution model search_context_size user_location ' +
   'max_num_results vector_store_ids quality size n partial_images background server_label server_url'
 const container = names('type file_ids memory_limit')
-const inNamespace = names(TOOL)
+const inNamespace = names(TOOL, { container, environment: container })
 const tool = names(TOOL, { tools: inNamespace, container, environment: container })
+
+// Calls and their results are the client's.
+const item = names(
+  'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
+  { content: part, tools: tool },
+)
 
 /** Names of requests for responses, for their compaction, and for counts of their tokens. */
 export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERTED_CHECKS.keys()], {

@@ -1,20 +1,37 @@
 import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { itemNodes } from './input-items.ts'
 
-/** The tools of a checked request that its provider runs, and others of types of their own. */
+const NONE: readonly OfferedTool[] = []
+
+/**
+ * The tools of a checked request that its provider runs, and others of types of their own: those of `tools`,
+ * and those that items of its input add (`additional_tools`, `tool_search_output`). A namespace has functions
+ * and custom tools alone as OpenAI says; anything else in one counts as it would outside.
+ */
 export function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const list = scan.value('tools')
-  if (!Array.isArray(list)) return undefined
-  const tools = list.flatMap((tool: unknown) => offered(asRecord(tool) ?? {}))
+  const tools = [...offeredIn(scan.value('tools')), ...itemTools(scan)]
   if (tools.length === 0) return undefined
   const maxCalls = scan.value('max_tool_calls')
   return { tools, ...(typeof maxCalls === 'number' && { maxCalls }) }
 }
 
+function offeredIn(list: unknown): readonly OfferedTool[] {
+  return Array.isArray(list) ? list.flatMap((tool: unknown) => offered(asRecord(tool) ?? {})) : NONE
+}
+
+function itemTools(scan: ScannedObject): readonly OfferedTool[] {
+  return itemNodes(scan).flatMap((item) => {
+    const list = scan.memberOf(item, 'tools')
+    return list === undefined ? NONE : offeredIn(scan.parse(list))
+  })
+}
+
 function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   const { type, size, quality } = tool
   if (typeof type !== 'string' || type === 'function' || type === 'custom') return []
+  if (type === 'namespace') return [...offeredIn(tool['tools'])]
   if (type === 'shell') {
     const environment = asRecord(tool['environment'])
     // Without a container the client runs the commands.

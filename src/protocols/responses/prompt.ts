@@ -10,6 +10,7 @@ import {
   respondsInMedia,
   TOOLS_TOKENS,
 } from '../prompt-tokens.ts'
+import { itemNodes } from './input-items.ts'
 import { findMedia } from './prompt-media.ts'
 
 /** Tokens of a tool that is sent as a function whose schema is not in the request: up to 150. */
@@ -62,17 +63,19 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null'))
     tokens += TOOLS_TOKENS
-  tokens += typedTools(scan, scan.span('tools')?.node) * TYPED_TOOL_TOKENS
+  let tools = typedTools(scan, scan.span('tools')?.node)
   let namesPrompt = NAMED_FIELDS.some((field) => isPresent(scan, field))
-  const items = itemsOf(scan)
+  const items = itemNodes(scan)
   tokens += Math.max(items.length, 1) * MESSAGE_TOKENS
-  for (const item of items)
+  for (const item of items) {
+    tools += typedTools(scan, scan.memberOf(item, 'tools'))
     for (const { part, media } of mediaIn(scan, item)) {
       hasMedia = true
       namesPrompt ||= isNamed(scan, part)
       tokens += mediaExcess(scan, media, model)
     }
-  return { promptBound: tokens, hasMedia, namesPrompt }
+  }
+  return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
 }
 
 /** Tools that are no functions, those in namespaces among them. */
@@ -86,13 +89,6 @@ function typedTools(scan: ScannedObject, list: Node | undefined): number {
       count += 1 + typedTools(scan, scan.memberOf(tool, 'tools'))
   }
   return count
-}
-
-function itemsOf(scan: ScannedObject): Node[] {
-  const input = scan.span('input')
-  return input && scan.kindOf(input.node) === 'array'
-    ? scan.elements(input.node).filter((item) => scan.kindOf(item) === 'object')
-    : []
 }
 
 const NO_PARTS: readonly Node[] = []

@@ -25,7 +25,8 @@ export function priceOutcome(
   const channel = settings.channels.find(({ name }) => name === response.channel)
   const model = channel?.modelMapping.get(response.model) ?? response.model
   const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
-  const terms = toolTerms(settings, rate, channel, 'responses', model)
+  // The response repeats the forms of the tools that it used.
+  const terms = toolTerms(settings, rate, channel, { dialect: 'responses', model, offered: [] })
   const tools = pricedTools(searches, usesBeside(uses, 'web_search'), terms)
   const usage = { ...reported, webSearches: searches }
   return {
