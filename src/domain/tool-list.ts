@@ -68,7 +68,7 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
   { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
   { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
-  // An hour of a container. The 1,550 hours a month that each organization has for nothing are not known here.
+  // An hour of a container. The 1,550 hours a month that an organization has for nothing are not known here.
   {
     ...ANTHROPIC,
     kind: 'code_execution',
