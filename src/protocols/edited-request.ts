@@ -1,10 +1,12 @@
 import { reroutingField, reroutingName } from '../domain/allowed-field.ts'
 import type { Channel } from '../domain/channel.ts'
+import { restrictingPart } from './client-provider.ts'
 import { changedArray, withMember } from './json/changed-array.ts'
 import { edit, type Edits } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import { objectOf } from './json/json-text.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
+import { withMembers } from './json/with-members.ts'
 
 /** Native request for a channel. */
 export interface EditedRequest {
@@ -13,16 +15,6 @@ export interface EditedRequest {
   /** Names of what was left out because it may lead to another model or price. */
   readonly dropped: readonly string[]
 }
-
-/** Members of OpenRouter's `provider` that only restrict who may answer, and at which price. */
-const RESTRICTING: ReadonlySet<string> = new Set([
-  'data_collection',
-  'zdr',
-  'ignore',
-  'require_parameters',
-  'quantizations',
-  'max_price',
-])
 
 /** Hosts of Google, whose chat address takes settings of thinking in `extra_body` alone. */
 const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/
@@ -93,7 +85,7 @@ function rerouting(
 /** JSON text of the part of a member that is always kept; undefined if there is none. */
 function keptPart(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
-  if (key === 'provider') return withMembers(scan, node, (name) => RESTRICTING.has(name))
+  if (key === 'provider') return restrictingPart(scan, node)
   if (key !== 'extra_body' || !GOOGLE_HOST.test(new URL(baseUrl).hostname)) return undefined
   const google = scan.memberOf(node, 'google')
   if (google === undefined || scan.kindOf(google) !== 'object') return undefined
@@ -137,24 +129,4 @@ function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefine
     const text = tools === undefined ? undefined : toolsWithoutModels(scan, tools)
     return tools === undefined || text === undefined ? 'stays' : { text: withMember(scan, item, tools, text) }
   })
-}
-
-/**
- * JSON text of an object with some of its members alone; its own text if these are all, undefined if there
- * are none.
- */
-export function withMembers(
-  scan: ScannedObject,
-  object: Node,
-  isKept: (name: string) => boolean,
-): string | undefined {
-  const members: (readonly [string, string])[] = []
-  let count = 0
-  for (let key = scan.firstKey(object); key !== undefined; key = scan.nextKey(key, object)) {
-    const name = scan.keyText(key)
-    count++
-    if (isKept(name)) members.push([name, scan.textOf(scan.valueOf(key))])
-  }
-  if (members.length === 0) return undefined
-  return members.length === count ? scan.textOf(object) : objectOf(members)
 }

@@ -1,5 +1,6 @@
 import type { Channel } from '../../domain/channel.ts'
-import { editRequest, type EditedRequest, withMembers } from '../edited-request.ts'
+import { editRequest, type EditedRequest } from '../edited-request.ts'
+import { withMembers } from '../json/with-members.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { resourceName } from './method-path.ts'
 import { contentsWithAcceptedSignatures } from './native-signatures.ts'

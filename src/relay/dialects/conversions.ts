@@ -4,6 +4,7 @@ import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
+import { providerFor, withProvider } from '../../protocols/client-provider.ts'
 import type {
   Dropped,
   ReplyIdentity,
@@ -13,7 +14,7 @@ import type {
   UpstreamCodec,
   UpstreamModel,
 } from '../../protocols/codec.ts'
-import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
+import type { Asked, Conversation } from '../../protocols/conversation.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withCutStop } from '../../protocols/cut-calls.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
@@ -29,6 +30,7 @@ import type { SignatureStore } from '../state/signature-store.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
 import { convertedDialect } from './converted-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
+import { type Beside, type Decoded, decodeRequest } from './decode-request.ts'
 import type { ChannelRequest, Prepared, PreparedReply, Reader } from './dialect.ts'
 import {
   type AccountConversation,
@@ -37,27 +39,16 @@ import {
   streamSignatures,
 } from './signed-history.ts'
 
-const NOTHING_REPEATED: RepeatedFields = new Map()
-
 /** A request, beside its body. */
-interface DecodeOptions {
+interface DecodeOptions extends Beside {
   /** The output maximum that holds where the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: Reader
   /** Dialects in which channels are asked. */
   readonly spoken: ReadonlySet<ProtocolName>
-  /** Parts that the request's path states, in a dialect whose bodies have none of them. */
-  readonly target?: Pick<Conversation, 'model' | 'stream'>
-  /** Members that the response repeats besides the request's own. */
-  readonly repeats?: RepeatedFields | undefined
   /** The client reads its stream as one JSON array. */
   readonly jsonArray?: boolean
 }
-
-/** A decoded request of a client, or why it cannot be decoded. */
-type Decoded =
-  | { readonly conversation: Conversation; readonly dropped: ReadonlySet<string> }
-  | { readonly refusal: unknown }
 
 /** A conversation for one channel. */
 interface Fitted {
@@ -65,6 +56,8 @@ interface Fitted {
   readonly spoken: ProtocolName
   readonly conversation: Conversation
   readonly upstream: UpstreamModel
+  /** Member that goes along as the client wrote it. */
+  readonly provider: string | undefined
   readonly dropped: Dropped
   readonly history: SignedHistory
 }
@@ -147,13 +140,13 @@ export class Conversions {
 
   async #prepare(
     client: Client,
-    { spoken, conversation, upstream, dropped: before, history }: Fitted,
+    { spoken, conversation, upstream, provider, dropped: before, history }: Fitted,
     requester: MediaRequester,
   ): Promise<Prepared> {
     const { codec, path, headers, prompt } = convertedDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
-    const body = codec.encodeRequest(inline, upstream, dropped)
+    const body = withProvider(codec.encodeRequest(inline, upstream, dropped), provider)
     const answerTool = codec.answerTool(inline, upstream.capabilities)
     // The turns can be large, and are not kept for as long as the answer takes.
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
@@ -179,21 +172,6 @@ export class Conversions {
   }
 }
 
-function decodeRequest(
-  { codec }: ConvertedDialect,
-  scan: ScannedObject,
-  { target, repeats = NOTHING_REPEATED }: DecodeOptions,
-): Decoded {
-  const dropped: Dropped = new Set()
-  try {
-    const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
-    const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
-    return { conversation: repeats.size > 0 ? { ...decoded, repeated } : decoded, dropped }
-  } catch (refusal) {
-    return { refusal }
-  }
-}
-
 function refused(channel: Channel, outputMaximum: number | undefined, refusal: unknown): ChannelRequest {
   return {
     channel,
@@ -207,7 +185,7 @@ function refused(channel: Channel, outputMaximum: number | undefined, refusal: u
 
 /** The decoded request, as far as the channel and its model accept it. */
 function fit(
-  { conversation: decoded, dropped: before }: Exclude<Decoded, { readonly refusal: unknown }>,
+  { conversation: decoded, provider: given, dropped: before }: Decoded,
   channel: Channel,
   spoken: ProtocolName,
   model: Model,
@@ -223,7 +201,8 @@ function fit(
   const allowed = withoutGatedFields(thinking, channel, dropped)
   const accepted = withAcceptedSampling(allowed, capabilities, dropped)
   const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
-  return { spoken, conversation, upstream: { name, capabilities }, dropped }
+  const provider = providerFor(given, channel, dropped)
+  return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }
 }
 
 function streamDecoder(

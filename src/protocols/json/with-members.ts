@@ -1,0 +1,22 @@
+import { objectOf } from './json-text.ts'
+import type { Node, ScannedObject } from './scanned-object.ts'
+
+/**
+ * JSON text of an object with some of its members alone; its own text if these are all, undefined if there
+ * are none.
+ */
+export function withMembers(
+  scan: ScannedObject,
+  object: Node,
+  isKept: (name: string) => boolean,
+): string | undefined {
+  const members: (readonly [string, string])[] = []
+  let count = 0
+  for (let key = scan.firstKey(object); key !== undefined; key = scan.nextKey(key, object)) {
+    const name = scan.keyText(key)
+    count++
+    if (isKept(name)) members.push([name, scan.textOf(scan.valueOf(key))])
+  }
+  if (members.length === 0) return undefined
+  return members.length === count ? scan.textOf(object) : objectOf(members)
+}
