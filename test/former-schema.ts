@@ -22,6 +22,7 @@ const LATER_TABLES = {
 export async function withoutComparableNames({ sql }: TestDatabase): Promise<void> {
   await sql('DROP INDEX users_by_comparable_name')
   await sql('ALTER TABLE users DROP COLUMN comparable_name')
+  await sql('ALTER TABLE usage_log DROP COLUMN note')
   await sql("DELETE FROM kysely_migration WHERE name >= '0035'")
 }
 

@@ -17,12 +17,14 @@ export interface Call {
   readonly group?: string
   readonly quota?: number
   readonly reason?: string
+  /** In the present version alone. */
+  readonly note?: string
 }
 
 function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call, version: LogVersion): string {
   const { model = 'm', channel = 'c', group = 'default', quota = 1, reason = 'complete' } = of
   return `INSERT INTO usage_log VALUES ('${id}', ${endedMs}, ${userId}, ${tokenId}, '${model}', '${model}-2026', '${channel}',
-    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}'${LAST_COLUMNS[version]})`
+    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}'${LAST_COLUMNS[version]}${version === 'present' ? `, '${of.note ?? ''}'` : ''})`
 }
 
 /** Versions of the log: without usage of other modalities, without details of calls, and as it is. */

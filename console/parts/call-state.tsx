@@ -1,3 +1,4 @@
+import type { Call } from '../api/calls.ts'
 import { useTexts } from '../texts/use-texts.tsx'
 import { StateMark, type Tone } from './state-mark.tsx'
 
@@ -11,9 +12,11 @@ const TONES: Readonly<Record<string, Tone>> = {
   'lost-node': 'warn',
 }
 
-/** How a call ended. */
-export function CallState({ reason }: { readonly reason: string }) {
-  const { logs } = useTexts()
+/** End of a call, with its note. */
+export function CallState({ reason, note }: Pick<Call, 'reason' | 'note'>) {
+  const { call, logs } = useTexts()
   const words: Readonly<Record<string, string>> = logs.reasons
-  return <StateMark tone={TONES[reason] ?? 'off'} word={words[reason] ?? reason} />
+  const word = words[reason] ?? reason
+  if (note === '') return <StateMark tone={TONES[reason] ?? 'off'} word={word} />
+  return <StateMark tone="warn" word={logs.noted(word, logs.notes[note])} title={call.notes[note]} />
 }

@@ -44,7 +44,11 @@ export function useCallColumns(): readonly Column<Call>[] {
     { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => token_name },
     { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => username },
     { key: 'channel', label: logs.channel, phone: 'hidden', cell: ({ channel }) => channel },
-    { key: 'status', label: logs.status, cell: ({ reason }) => <CallState reason={reason} /> },
+    {
+      key: 'status',
+      label: logs.status,
+      cell: ({ reason, note }) => <CallState reason={reason} note={note} />,
+    },
     {
       key: 'tokens',
       label: logs.tokens,

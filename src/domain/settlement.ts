@@ -1,3 +1,4 @@
+import type { CallNote } from './call-note.ts'
 import type { Provenance } from './provenance.ts'
 import type { Usage } from './usage.ts'
 
@@ -34,6 +35,8 @@ export interface Settlement {
   readonly upstreamModel: string
   /** Whether the request offered something that no price is known for. */
   readonly priceIncomplete?: boolean
+  /** Undefined where there is none. */
+  readonly note?: CallNote | undefined
   /** Channel of the response, not necessarily the first one tried. */
   readonly channel: string
   /** From the start of the call to the first byte of the response; null if there was none. */

@@ -1,4 +1,5 @@
 import type { CallKind } from './call-kind.ts'
+import type { CallNote } from './call-note.ts'
 import type { SettlementReason } from './settlement.ts'
 import type { Usage } from './usage.ts'
 
@@ -31,6 +32,8 @@ export interface UsageEntry {
   readonly reason: SettlementReason
   /** Whether the call had something that no price is known for. */
   readonly priceIncomplete: boolean
+  /** Empty where there is none. */
+  readonly note: CallNote | ''
   /** Empty in rows of versions without it. */
   readonly kind: CallKind
 }

@@ -275,6 +275,7 @@ export class Call implements MediaRequester {
         this.attempts.delays,
         target?.prepared.dropped ?? [],
       ),
+      note: lasting?.note,
       provenance: target && lasting?.provenance?.(target, this, usage),
     }
     const { record } = this

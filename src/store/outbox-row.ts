@@ -25,6 +25,7 @@ export function outboxRow(call: SettledCall): string {
     ...(call.attempts !== undefined && { attempts: call.attempts }),
     ...(call.particulars !== undefined && { particulars: call.particulars }),
     ...(call.priceIncomplete && { price_incomplete: 1 }),
+    ...(call.note && { note: call.note }),
     requests: call.delivered ? 1 : 0,
     budgets: call.budgets,
   })

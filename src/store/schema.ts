@@ -127,6 +127,8 @@ interface UsageLogTable extends UsageCounts {
   particulars: string | null
   /** 1 = the call had something that no price is known for. */
   price_incomplete: number
+  /** `CallNote`; empty where there is none. */
+  note: string
 }
 
 /** Prices of a model in a group by version, written once: `priceSetText`. */

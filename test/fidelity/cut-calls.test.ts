@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { call } from '../equipment/client.ts'
 import type { Fixture } from '../equipment/fixture.ts'
 import { DIALECTS, type Dialect, type Json } from './facts.ts'
 import { streamFacts, wholeFacts } from './read-facts.ts'
-import { askedOf, startRoads } from './roads.ts'
+import { ADMIN, askedOf, startRoads } from './roads.ts'
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -76,6 +78,32 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
     if (client !== 'gemini') expect(got.calls[0]?.id).toBe('call_1')
     if (client === 'responses')
       expect(itemIn(answer.text, streamed)).toMatchObject({ status: 'incomplete', arguments: CUT })
+  })
+
+  test.each([
+    ['length', ''],
+    ['tool_calls', 'cut_arguments'],
+    ['stop', 'cut_arguments'],
+  ])('are noted in the row of the call, unless the provider said so (%s)', async (reason, note) => {
+    const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
+    const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)
+    const id = String(answer.headers['x-request-id'])
+    const { url } = fixture.gateway
+    const list = await manage<{ items: readonly object[] }>(url, ADMIN, `GET /api/log/?request_id=${id}`)
+    expect(list.data.items).toMatchObject([{ id, note }])
+    expect((await manage(url, ADMIN, `GET /api/log/${id}`)).data).toMatchObject({ id, note })
+    const headers = { authorization: ADMIN.accessToken, 'gateway-user': String(ADMIN.id) }
+    const path = `/api/log/export?request_id=${id}`
+    const csv = await call(url, undefined, { method: 'GET', path, headers })
+    const [names = '', row = ''] = csv.text.split('\r\n')
+    expect(row.split(',')[names.split(',').indexOf('note')]).toBe(note)
+  })
+
+  test('that are whole have no note', async () => {
+    const text = streamed ? chatStream('{}', 'tool_calls') : chatAnswer('{}', 'tool_calls')
+    const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)
+    const id = String(answer.headers['x-request-id'])
+    expect((await manage(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)).data).toMatchObject({ note: '' })
   })
 
   test('are the text that came for a chat client of another dialect', async () => {

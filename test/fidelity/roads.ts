@@ -10,13 +10,20 @@ export interface Road {
   readonly streamed: boolean
 }
 
+/** The administrator. */
+export const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
+
 /** A gateway with a channel, a model and a lane for each dialect, all under its name. */
 export function startRoads(): Promise<Fixture> {
   return startFixture((upstream) => ({
     options: { retries: 0 },
     models: Object.fromEntries(DIALECTS.map((name) => [name, { vendor: 'acme', price: PLAIN_PRICE }])),
     channels: DIALECTS.map((name) => channel(name, upstream.baseUrl(name), { protocol: name })),
-    users: [ROOT, user(2, 'ann', [token('ann')], { quota: AMPLE })],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')], { quota: AMPLE }),
+      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
+    ],
   }))
 }
 

@@ -73,7 +73,7 @@ function withOldRows(): void {
   const cyd = database.token('token-cyd')
   const rows = Array.from({ length: MANY }, (_, index) => {
     const ms = (MIDNIGHT + index) * 1000
-    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL, 0, 0)`
+    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL, 0, 0, '')`
   })
   database.write(`INSERT INTO usage_log VALUES ${rows.join(',')}`)
   const sums = (day: number, of: number): string =>
@@ -189,6 +189,7 @@ describe('GET /api/log/', () => {
           reason: 'complete',
           price_version: expect.any(String),
           price_incomplete: false,
+          note: '',
         },
       ],
     })

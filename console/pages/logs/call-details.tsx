@@ -23,13 +23,14 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
     [texts.call.answer, call.is_stream ? texts.call.streamed : texts.call.whole],
     [texts.call.dropped, call.dropped.join(', ')],
     [texts.call.incompletePrice, call.price_incomplete ? texts.call.isIncomplete : ''],
+    [texts.call.note, call.note === '' ? '' : texts.call.notes[call.note]],
     [texts.call.callId, call.id],
   ]
   return (
     <>
       <p className={classes['head']}>
         <strong>{call.model_name}</strong>
-        <CallState reason={call.reason} />
+        <CallState reason={call.reason} note={call.note} />
       </p>
       <p className={classes['charge']} title={exact(call.quota)}>
         {money(call.quota)}

@@ -59,6 +59,10 @@ export const call = {
   dropped: 'Fields left out',
   incompletePrice: 'Price',
   isIncomplete: 'Incomplete: the request offered a tool without a known price.',
+  note: 'Note',
+  notes: {
+    cut_arguments: 'The provider reported a proper end, but the arguments of a tool call were cut off.',
+  },
   endpoint: 'Endpoint',
   upstreamModel: 'Model of the upstream',
   group: 'Group',

@@ -47,4 +47,6 @@ export const logs = {
     crash: 'Recovered',
     'lost-node': 'Recovered',
   },
+  notes: { cut_arguments: 'arguments cut off' },
+  noted: (state: string, note: string) => `${state}, ${note}`,
 }

@@ -60,6 +60,10 @@ export const call: Texts['call'] = {
   dropped: '未转发的字段',
   incompletePrice: '价格',
   isIncomplete: '不完整：请求提供了价格未知的工具。',
+  note: '备注',
+  notes: {
+    cut_arguments: '提供商报告正常结束，但工具调用的参数被截断。',
+  },
   endpoint: '接口',
   upstreamModel: '上游模型',
   group: '分组',

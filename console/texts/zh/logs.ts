@@ -47,4 +47,6 @@ export const logs: Texts['logs'] = {
     crash: '已恢复',
     'lost-node': '已恢复',
   },
+  notes: { cut_arguments: '参数被截断' },
+  noted: (state, note) => `${state}，${note}`,
 }

@@ -41,7 +41,8 @@ export class RowTexts {
   textOf(call: SettledCall, { username, tokenName }: CallNames, scope: LiveWish['scope']): string {
     const known = this.#texts[scope].get(call)
     if (known !== undefined) return known
-    const entry: UsageEntry = { ...call, priceIncomplete: call.priceIncomplete === true, username, tokenName }
+    const { priceIncomplete = false, note = '' } = call
+    const entry: UsageEntry = { ...call, priceIncomplete, note, username, tokenName }
     const text = JSON.stringify(scope === 'all' ? usageObject(entry) : ownUsageObject(entry))
     this.#texts[scope].set(call, text)
     return text

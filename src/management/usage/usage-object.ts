@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CALL_NOTES } from '../../domain/call-note.ts'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 import type { UsageEntry } from '../../domain/usage-entry.ts'
 
@@ -50,6 +51,10 @@ export const ownUsageSchema = z.object({
   price_incomplete: z
     .boolean()
     .meta({ description: 'The request offered a tool that no price is known for' }),
+  note: z.enum(['', ...CALL_NOTES]).meta({
+    description:
+      'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; else empty',
+  }),
   kind: z.string().meta({ description: 'The endpoint; empty for calls of versions that did not note it' }),
 })
 
@@ -87,6 +92,7 @@ export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchem
     reason: entry.reason,
     price_version: entry.priceVersion,
     price_incomplete: entry.priceIncomplete,
+    note: entry.note,
     kind: entry.kind,
   }
 }

@@ -237,14 +237,14 @@ function convertedReply(
   bytes: Buffer,
   { model, answerTool, asked, history }: ReplyTo,
 ): PreparedReply {
-  let signed: Reply
+  let decoded: Reply
   try {
-    signed = upstream.decodeReply(bytes)
-    if (answerTool !== undefined) signed = withAnswerAsText(signed, answerTool)
-    signed = withCutStop(signed)
+    decoded = upstream.decodeReply(bytes)
+    if (answerTool !== undefined) decoded = withAnswerAsText(decoded, answerTool)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }
   }
+  const signed = withCutStop(decoded)
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
   const facts: ReplyFacts = {
     valid: true,
@@ -257,6 +257,7 @@ function convertedReply(
     facts,
     body: (charged) =>
       client.codec.encodeReply({ ...reply, model: reply.model || model, usage: charged }, minted(), asked),
+    ...(signed !== decoded && { note: 'cut_arguments' }),
     keep: async (target, call) => history.keep?.(signed.parts, target, call),
   }
 }

@@ -1,3 +1,4 @@
+import type { CallNote } from '../../domain/call-note.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
 import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
@@ -29,6 +30,7 @@ export interface TapDefaults {
 /** Reads a stream in one dialect and writes it in another. Events go on as soon as they come. */
 export class ConvertingTap implements Tap {
   error: StreamError | undefined
+  note: CallNote | undefined
   emittedBytes = 0
   contentFrames = 0
   /** Errors are put into the words of the client's dialect. */
@@ -155,11 +157,16 @@ export class ConvertingTap implements Tap {
   }
 
   #completed(event: ReplyEvent): ReplyEvent {
-    if (event.kind === 'end' && this.#calls.areCut) return { ...event, stop: CUT_STOP }
+    if (event.kind === 'end' && this.#calls.areCut) return this.#cut(event)
     if (event.kind !== 'start') return event
     const isTold = event.usage && promptTokens(event.usage) > 0
     const usage = isTold ? event.usage : { ...NO_USAGE, input: this.#defaults.promptTokens() }
     return { ...event, model: event.model || this.#defaults.model, usage }
+  }
+
+  #cut(end: ReplyEvent & { readonly kind: 'end' }): ReplyEvent {
+    if (end.stop.reason !== CUT_STOP.reason) this.note = 'cut_arguments'
+    return { ...end, stop: CUT_STOP }
   }
 
   #note(event: ReplyEvent): void {

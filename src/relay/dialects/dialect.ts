@@ -1,5 +1,6 @@
 import type { Caller } from '../../auth/caller.ts'
 import type { Endpoint } from '../../domain/call-kind.ts'
+import type { CallNote } from '../../domain/call-note.ts'
 import type { UsageBounds } from '../../domain/charge.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { Provenance } from '../../domain/provenance.ts'
@@ -154,6 +155,8 @@ export interface Lasting {
    * end is known. Resolves to whether that is durable. Called once, before the client sees anything.
    */
   readonly goOn?: ((target: Target, call: Call) => Promise<boolean>) | undefined
+  /** Oddity of the response, for the call's row in the usage log. */
+  readonly note?: CallNote | undefined
 }
 
 /** A response that is no stream, on its way to the client. */

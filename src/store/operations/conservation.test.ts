@@ -3,7 +3,7 @@ import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store
 
 /** Usage row of day 0 and token 1, and a daily sum with the same key. */
 const logged = (id: string, quota: number) =>
-  `INSERT INTO usage_log VALUES ('${id}', 5, 1, 1, 'm', 'm', 'c', 'g', 1, 0, 0, 0, 1, 0, 0, ${quota}, 'v', 1, 1, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL, 0, 0)`
+  `INSERT INTO usage_log VALUES ('${id}', 5, 1, 1, 'm', 'm', 'c', 'g', 1, 0, 0, 0, 1, 0, 0, ${quota}, 'v', 1, 1, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL, 0, 0, '')`
 const summed = (tokens: number, quota: number) =>
   `INSERT INTO usage_days VALUES (0, 1, 1, 'm', 'c', 'g', 1, ${tokens}, 0, 0, 0, ${tokens}, 0, 0, ${quota}, 0, 0, 0, 0, 0, 0, 0, 0, 0)`
 

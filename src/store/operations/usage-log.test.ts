@@ -41,6 +41,16 @@ async function ids(store: Rows, filter: UsageFilter): Promise<string[]> {
 }
 
 describe.each(ENGINES)('the usage log on $name', (engine) => {
+  test('tells the note of a settled call', async () => {
+    const { store, database } = await rowsWithAccount(engine)
+    await filled(database, [
+      { id: idAt(T0), endedMs: T0, note: 'cut_arguments' },
+      { id: idAt(T0 + 1), endedMs: T0 + 1 },
+    ])
+    const { entries } = await store.read('listUsage', { filter: {}, offset: 0, limit: 10 })
+    expect(entries.map(({ note }) => note)).toEqual(['', 'cut_arguments'])
+  })
+
   test('tells all of a row, with the names of a user and a token that are deleted', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await filled(database, [{ id: idAt(T0), endedMs: T0 + 1500, quota: 300 }])
@@ -59,6 +69,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           model: 'm',
           requestedModel: 'asked',
           priceIncomplete: false,
+          note: '',
           upstreamModel: 'm-2026',
           channel: 'c',
           group: 'default',

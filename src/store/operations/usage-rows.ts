@@ -1,4 +1,5 @@
 import type { CallKind } from '../../domain/call-kind.ts'
+import type { CallNote } from '../../domain/call-note.ts'
 import type { SettlementReason } from '../../domain/settlement.ts'
 import type { UsageEntry } from '../../domain/usage-entry.ts'
 import type { UsageLogRow } from '../schema.ts'
@@ -48,6 +49,7 @@ export function entryFromRow(
     model: row.model,
     requestedModel: row.requested_model,
     priceIncomplete: row.price_incomplete === 1,
+    note: row.note as CallNote | '',
     upstreamModel: row.upstream_model,
     channel: row.channel,
     group: row.group_name,

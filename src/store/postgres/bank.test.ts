@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { BANKS, bankFixture, exactly, held, report } from '../../../test/bank-fixture.ts'
-import { newToken, SECRETS } from '../../../test/store-rows.ts'
+import { newToken, SECRETS, settledCall } from '../../../test/store-rows.ts'
+import { outboxRow } from '../outbox-row.ts'
 import { hashKey } from '../secrets.ts'
 
 const MINUTE = 60
@@ -66,6 +67,16 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       await database.sql(mended)
     }
     expect(await node('a').acquire([exactly(10)])).toMatchObject([{ granted: true }])
+  })
+
+  test('keeps the note of a reported call', async () => {
+    const { node, database } = await bankFixture(engine)
+    const call = settledCall({ userId: 1, tokenId: 1 }, 'x', { note: 'cut_arguments' })
+    await node('a').apply([outboxRow(call), report('y', 1)], [])
+    expect(await database.sql('select id, note from usage_log order by id')).toEqual([
+      { id: 'x', note: 'cut_arguments' },
+      { id: 'y', note: '' },
+    ])
   })
 
   test('counts a call once however often it is reported, alone and in a batch', async () => {

@@ -68,6 +68,7 @@ describe('a settlement', () => {
         },
         stream: true,
         group: 'vip',
+        note: 'cut_arguments',
       }),
     )
     const file = new DatabaseSync(path, { readOnly: true })
@@ -103,6 +104,7 @@ describe('a settlement', () => {
         attempts: null,
         particulars: null,
         price_incomplete: 0,
+        note: 'cut_arguments',
         quota: 300,
         price_version: 'v1',
         duration_ms: 1500,

@@ -236,6 +236,7 @@ export class LedgerRows implements LedgerWrites {
       call.attempts ?? null,
       call.particulars ?? null,
       call.priceIncomplete ? 1 : 0,
+      call.note ?? '',
     ]
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1

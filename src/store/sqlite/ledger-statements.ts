@@ -23,6 +23,7 @@ const USAGE_COLUMNS = [
   'attempts',
   'particulars',
   'price_incomplete',
+  'note',
 ]
 
 /** Prepared statements of the ledger. */

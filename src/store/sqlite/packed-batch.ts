@@ -53,6 +53,7 @@ const CALL_FIELDS = fieldsOf<PlainCall>({
   attempts: true,
   particulars: true,
   priceIncomplete: true,
+  note: true,
 })
 
 const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({

@@ -19,7 +19,7 @@ begin
       price_version text, duration_ms bigint, first_byte_ms bigint, stream bigint, reason text, requests bigint,
       audio_input_tokens bigint, image_input_tokens bigint, audio_output_tokens bigint, image_output_tokens bigint,
       seconds bigint, characters bigint, images bigint, search_units bigint, kind text, requested_model text, budgets text,
-      attempts text, particulars text, price_incomplete bigint)
+      attempts text, particulars text, price_incomplete bigint, note text)
     -- Of a token that nobody knows here nothing can be charged; it must not keep back what can.
     join tokens k on k.id = c.token_id and k.user_id = c.user_id
     order by c.id
@@ -28,14 +28,14 @@ begin
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, price_version, duration_ms, first_byte_ms, stream, reason, audio_input_tokens, image_input_tokens,
       audio_output_tokens, image_output_tokens, seconds, characters, images, search_units, kind,
-      requested_model, attempts, particulars, price_incomplete)
+      requested_model, attempts, particulars, price_incomplete, note)
     select id, ended_ms, user_id, token_id, model, upstream_model, channel, group_name, input_tokens,
       cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
       quota, price_version, duration_ms, first_byte_ms, stream, reason, coalesce(audio_input_tokens, 0),
       coalesce(image_input_tokens, 0), coalesce(audio_output_tokens, 0), coalesce(image_output_tokens, 0),
       coalesce(seconds, 0), coalesce(characters, 0), coalesce(images, 0),
       coalesce(search_units, 0), coalesce(kind, ''),
-      coalesce(requested_model, ''), attempts, particulars, coalesce(price_incomplete, 0)
+      coalesce(requested_model, ''), attempts, particulars, coalesce(price_incomplete, 0), coalesce(note, '')
     from given order by id
     on conflict (id) do nothing
     returning id
