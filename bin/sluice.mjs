@@ -74,7 +74,8 @@ function startAgain() {
 }
 
 function runWith(node, args = [...(isService ? FLAGS : []), ...process.argv.slice(1)]) {
-  const child = spawn(node, args, { stdio: 'inherit' })
+  // The channel tells the child when this process is gone, however it ended.
+  const child = spawn(node, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
     if (signal) {
@@ -96,6 +97,9 @@ if (!newEnough(process.versions.node.split('.').map(Number))) {
   }
 } else if (isService && lacksFlags()) startAgain()
 else {
+  // Ends with the process that started it: a signal that kills that one cannot be passed on.
+  process.on('disconnect', () => process.exit(1))
+  process.channel?.unref()
   // Caches compiled code, with types stripped: later starts are faster and use less memory.
   const { directory } = nodeModule.enableCompileCache()
   // Worker threads find the cache through this variable.

@@ -258,7 +258,7 @@ export class App {
     const ms = Math.round(performance.now() - begunMs)
     metrics.requests.add(1, route ?? 'other', String(status))
     log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
-    if (!tracing) return
+    if (!tracing || endpoint?.isPolled) return
     const { traceparent } = request.headers
     tracing.request({
       ...NO_CALL,

@@ -25,7 +25,7 @@ interface EndpointDeclaration {
   readonly area: Area
   /** One line for the API's description. */
   readonly summary: string
-  /** Polled by machines: its requests are logged at debug. */
+  /** Polled by machines: its requests are logged at debug, and are no spans. */
   readonly isPolled?: boolean
   /** A GET that changes or spends something: HEAD, which must be safe (RFC 9110, 9.2.1), is not served. */
   readonly hasEffect?: true

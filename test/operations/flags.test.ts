@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { COLLECTOR_FLAGS, RECENT_COLLECTOR_FLAGS } from '../../src/process/collector-flags.ts'
+import { OLD_NODE } from '../equipment/old-node.ts'
 import { family } from './process-family.ts'
 import { eventually, readyProgram } from './program.ts'
 
@@ -17,16 +18,6 @@ const { scripts, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'),
 
 const flagsIn = (text: string): string[] => text.match(/--[a-z0-9-]+(?:=\w+)?/g) ?? []
 const FLAGS = flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')
-
-/** A Node that is older than the program requires. */
-const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find(
-  (path) =>
-    existsSync(path) &&
-    /^v2[0-3]\./.test(spawnSync(path, ['--version'], { timeout: 60_000 }).stdout.toString()),
-)
-
-if (OLD_NODE === undefined)
-  console.info('a Node that is too old is left out: there is none in /usr/bin or /usr/local/bin')
 
 /** The command of the image, in this folder. */
 function entryOfContainer(): string[] {

@@ -100,6 +100,16 @@ describe('with an exporter configured', () => {
     expect(span.resource).toMatchObject({ 'service.name': 'sluice', 'deployment.environment.name': 'test' })
   })
 
+  test('requests for /readyz, /healthz and /metrics are no spans', async () => {
+    for (const path of ['/readyz', '/healthz', '/metrics'])
+      expect((await call(program.url, undefined, { method: 'GET', path })).status).toBe(200)
+    // Spans are sent in the order in which their requests end.
+    const last = await call(program.url, undefined, { method: 'GET', path: '/v1/models', key: 'canarykey' })
+    await spanOf(last.headers['x-request-id'])
+    const routes = collector.spans().map(({ attributes }) => attributes['http.route'])
+    for (const path of ['/readyz', '/healthz', '/metrics']) expect(routes).not.toContain(path)
+  })
+
   test("the client's traceparent is its parent; an invalid one is not", async () => {
     upstream.script('main', { kind: 'whole' })
     const [traceId, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']

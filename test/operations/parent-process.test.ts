@@ -1,0 +1,48 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { OLD_NODE } from '../equipment/old-node.ts'
+import { isAlive } from '../equipment/worker-pids.ts'
+import { family } from './process-family.ts'
+import { readyProgram } from './program.ts'
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
+/** Time within which the children of a lost process end. */
+const END_MS = 2_000
+
+/** A folder for PATH whose `node` fails. */
+function failingNode(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-failing-node-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'node')
+  writeFileSync(file, '#!/bin/sh\nexit 9\n')
+  chmodSync(file, 0o755)
+  return folder
+}
+
+const WAYS: readonly (readonly [name: string, command: readonly string[], first: () => string])[] = [
+  ['a node that fails', [process.execPath, BIN, 'start'], failingNode],
+  ...(OLD_NODE === undefined ? [] : [['an older Node', [BIN, 'start'], () => dirname(OLD_NODE)] as const]),
+]
+
+test.each(WAYS.flatMap((way) => ['1', '2'].map((workers) => [...way, workers] as const)))(
+  'with %s first in PATH, kill -9 of the started process ends all others',
+  async (_, command, first, workers) => {
+    const { pid, exit } = await readyProgram({
+      command,
+      config: {},
+      env: { PATH: [first(), process.env['PATH']].join(delimiter), WORKERS: workers },
+    })
+    const others = family(pid).slice(1)
+    onTestFinished(() => {
+      for (const other of others) if (isAlive(other)) process.kill(other, 'SIGKILL')
+    })
+    process.kill(pid, 'SIGKILL')
+    await sleep(END_MS)
+    expect(others.filter(isAlive)).toEqual([])
+    await exit
+  },
+)
