@@ -25,7 +25,9 @@ function failingNode(): string {
 
 const WAYS: readonly (readonly [name: string, command: readonly string[], first: () => string])[] = [
   ['a node that fails', [process.execPath, BIN, 'start'], failingNode],
-  ...(OLD_NODE === undefined ? [] : [['an older Node', [BIN, 'start'], () => dirname(OLD_NODE)] as const]),
+  ...(OLD_NODE === undefined
+    ? []
+    : [['an older Node', [BIN, 'start'], () => dirname(OLD_NODE ?? '')] as const]),
 ]
 
 test.each(WAYS.flatMap((way) => ['1', '2'].map((workers) => [...way, workers] as const)))(
