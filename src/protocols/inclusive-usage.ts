@@ -1,5 +1,6 @@
-import { NO_USAGE, type Usage } from '../domain/usage.ts'
+import { NO_USAGE } from '../domain/usage.ts'
 import { asRecord } from './json/record.ts'
+import { type Detail, explaining, part, sumOf } from './plausible-total.ts'
 import { promptOnly, type ReportedUsage } from './reported-usage.ts'
 import { type Counts, count, maxCount, toCount } from './token-count.ts'
 
@@ -16,13 +17,6 @@ const CACHE_WRITTEN = ['cached_creation_tokens', 'cache_write_tokens', 'cache_cr
 const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creation_1_h_tokens']
 const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
 
-/** Part of prompt or output that some upstreams count in addition to it. */
-interface Detail {
-  readonly tokens: number
-  /** Whether the part exceeds its whole. */
-  readonly isLarger: boolean
-}
-
 /**
  * Reads the usage of a chat or responses upstream, whose details are parts of their totals, and makes its
  * counts disjoint; undefined without a prompt count, and the prompt alone without an output count, even by
@@ -32,7 +26,7 @@ interface Detail {
  * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes
  *   them;
  * - some leave reasoning out of the details, too (Gemini): the part of `total_tokens` that nothing explains
- *   is reasoning, or the prompt if that is stated as 0;
+ *   is reasoning, and `byTotal` tells of it, for whether that can be true depends on the request;
  * - a detail larger than its total, which `total_tokens` does not explain, is clamped to it;
  * - tokens of audio and images are told without regard to the cache: they count as not cached where they can,
  *   but for those that `cached_tokens_details` tells; the others are cached ones;
@@ -41,8 +35,10 @@ interface Detail {
  */
 export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
-  if (!usage) return undefined
-  const total = toCount(usage['total_tokens'])
+  return usage && readUsage(usage, toCount(usage['total_tokens']))
+}
+
+function readUsage(usage: Counts, total: number | undefined): ReportedUsage | undefined {
   const statedPrompt = toCount(usage['prompt_tokens'] ?? usage['input_tokens'])
   const statedOutput = toCount(usage['completion_tokens'] ?? usage['output_tokens'])
   const prompt = statedPrompt ?? difference(total, statedOutput)
@@ -70,11 +66,10 @@ export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const write = part(written, prompt)
 
   const excess = Math.max((total ?? 0) - prompt - completion, 0)
-  const added = excess > 0 ? explaining(excess, [audio, reasoning, read, write]) : []
-  const unexplained = excess - sumOf(added)
-  const thought = prompt > 0 ? unexplained : 0
+  const added = explaining(excess, [reasoning, read, write, audio])
+  const thought = excess - sumOf(added)
   const output = completion + thought + sumOf(added.filter((detail) => detail === reasoning))
-  const input = prompt + unexplained - thought + sumOf(added.filter((detail) => detail !== reasoning))
+  const input = prompt + sumOf(added.filter((detail) => detail !== reasoning))
   const cacheWrite = Math.min(written, cached > written ? Math.max(input - cached, 0) : input)
   const cacheRead = Math.min(cached, input - cacheWrite)
   const cacheWrite1h = Math.min(written1h, cacheWrite)
@@ -89,8 +84,13 @@ export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
     cacheRead - heard.cached,
   )
   const audioOutput = Math.min(count(outputDetails, 'audio_tokens'), output)
-  const counts: Usage = {
+  const isByTotal = thought > 0 || (statedOutput === undefined && completion > 0)
+  const counts: ReportedUsage = {
     ...NO_USAGE,
+    ...(total !== undefined &&
+      isByTotal && {
+        byTotal: { total, output: completion + thought, otherwise: readUsage(usage, undefined) },
+      }),
     input: uncached,
     audioInput,
     imageInput: seen.input,
@@ -125,28 +125,4 @@ function splitByCache(
 
 function difference(total: number | undefined, known: number | undefined): number | undefined {
   return total === undefined || known === undefined || known > total ? undefined : total - known
-}
-
-function part(tokens: number, whole: number): Detail {
-  return { tokens, isLarger: tokens > whole }
-}
-
-function sumOf(details: readonly Detail[]): number {
-  return details.reduce((sum, { tokens }) => sum + tokens, 0)
-}
-
-/**
- * Finds details that sum to exactly `excess`, preferably ones larger than their whole. If there are none,
- * returns those larger than their whole, if all of them fit.
- */
-function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
-  const candidates = details
-    .filter(({ tokens }) => tokens > 0)
-    .sort((a, b) => Number(b.isLarger) - Number(a.isLarger))
-  for (let chosen = 1; chosen < 1 << candidates.length; chosen++) {
-    const some = candidates.filter((_, place) => (chosen & (1 << place)) !== 0)
-    if (sumOf(some) === excess) return some
-  }
-  const larger = candidates.filter(({ isLarger }) => isLarger)
-  return sumOf(larger) <= excess ? larger : []
 }

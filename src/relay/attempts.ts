@@ -118,7 +118,7 @@ export class Attempts {
     call.goOnWith(option)
     for (const { request, keys } of candidates) {
       const prepared = await this.#prepared(call, request, failed)
-      if (prepared && (await this.#tryKeys(call, request.channel, prepared, keys, failed))) return true
+      if (prepared && (await this.#tryKeys(call, request, prepared, keys, failed))) return true
     }
     return false
   }
@@ -146,20 +146,22 @@ export class Attempts {
   /** Tries a channel with key after key. True where the call is settled. */
   async #tryKeys(
     call: Call,
-    channel: Channel,
+    request: ChannelRequest,
     prepared: Prepared,
     keys: readonly UpstreamKey[],
     failed: FailedAttempts,
   ): Promise<boolean> {
     const { keyRings, limits, missing } = this.#parts
+    const { channel } = request
     call.record.channel = channel.name
     for (const key of keys) {
       if (failed.hasAny && !this.#retries.take()) throw failed.finalError()
       const asked = limits.ask(channel)
       if (!(asked instanceof Promise ? await asked : asked)) break
       failed.nextAttemptAt(channel)
-      let failure = await this.#tryOnce(call, { channel, prepared, key })
-      if (failure?.next === 'same-again') failure = await this.#tryOnce(call, { channel, prepared, key })
+      const target = { channel, prepared, key, request }
+      let failure = await this.#tryOnce(call, target)
+      if (failure?.next === 'same-again') failure = await this.#tryOnce(call, target)
       if (!failure) return true
       if (call.hold.hasWriteFailed) throw unwritable()
       if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)

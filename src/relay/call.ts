@@ -16,10 +16,11 @@ import { particularsText } from '../domain/call-detail.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import type { CallServices } from './call-services.ts'
 import { headerText } from './header-text.ts'
-import type { Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { ChannelRequest, Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passage.ts'
 import type { Drains } from './drains.ts'
 import type { OutputBudget } from './estimate.ts'
+import { credibleBasis } from './credible-basis.ts'
 import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
 import type { CallRecord, IncomingCall } from './incoming-call.ts'
 import type { LocalCount } from './local-count.ts'
@@ -31,6 +32,8 @@ export interface Target {
   readonly channel: Channel
   readonly prepared: Prepared
   readonly key: UpstreamKey
+  /** The request that was prepared. */
+  readonly request: ChannelRequest
 }
 
 /** An upstream's breaking off in the middle of its response. */
@@ -218,7 +221,8 @@ export class Call implements MediaRequester {
     delivered: boolean,
     lasting?: Lasting,
   ): Promise<Usage> {
-    const priced = basis && target ? priceUsage(pricingAt(this, target), basis) : NOTHING
+    const priced =
+      basis && target ? priceUsage(pricingAt(this, target), credibleBasis(this, target, basis)) : NOTHING
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
       : this.#book(target, priced, delivered, lasting)

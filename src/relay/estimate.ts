@@ -49,7 +49,7 @@ export function estimate(
 ): Estimate {
   const { holdTokens } = settings.options
   const tools = heldTools(channelRequests, request.stream, rate, settings)
-  const bounds = channelRequests.map(EDITED.has(endpoint) ? editedBounds : uneditedBounds)
+  const bounds = channelRequests.map(boundsOf(endpoint))
   const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)
   const context = request.contextTokens ?? 0
   // However many parts are named, together they fit into the model's context.
@@ -72,6 +72,15 @@ export function estimate(
     },
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
   }
+}
+
+/** The maximum of output tokens that a channel is told, for all answers together; undefined without one. */
+export function outputMaximum(endpoint: Endpoint, request: ChannelRequest): number | undefined {
+  return boundsOf(endpoint)(request).output
+}
+
+function boundsOf(endpoint: Endpoint): (request: ChannelRequest) => EditedBounds {
+  return EDITED.has(endpoint) ? editedBounds : uneditedBounds
 }
 
 /** The most that any of the channels will be asked for, and whether each of them is told a maximum. */

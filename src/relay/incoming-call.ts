@@ -16,6 +16,8 @@ export interface CallRecord {
   /** All tokens of the prompt, cached or not. */
   inputTokens?: number
   outputTokens?: number
+  /** The total of tokens that the provider reported, where it cannot be true and was not charged. */
+  ignoredTotal?: number
   quota?: number
   reason?: string
   /** Cause of the last failed attempt. */

@@ -49,7 +49,7 @@ const QUESTIONS: Readonly<Record<Dialect, Question>> = {
   }),
   messages: (model, stream) => ({
     path: '/v1/messages',
-    body: { model, max_tokens: 50, messages: [{ role: 'user', content: 'hi' }], stream },
+    body: { model, max_tokens: 65_536, messages: [{ role: 'user', content: 'hi' }], stream },
   }),
   responses: (model, stream) => ({ path: '/v1/responses', body: { model, input: 'hi', stream } }),
   gemini: (model, stream) => ({

@@ -2,54 +2,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { promptTokens } from '../../domain/usage.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
+import { countsOf } from '../reported-usage.ts'
+import { reportedUsage } from '../../../test/generators/reported-usage.ts'
 import { lawRuns } from '../../../test/tier.ts'
-
-/** Counts, mostly small, so that they often equal and exceed each other. */
-const count = fc.oneof(fc.nat(6), fc.nat(6), fc.constantFrom(1000, 1_000_000_000))
-const rubbish = fc.constantFrom<unknown>(null, -1, 0.5, '7', true, {}, [3], 1_000_000_001, Number.NaN)
-const detail = fc.oneof({ weight: 4, arbitrary: count }, { weight: 1, arbitrary: rubbish })
-
-const PROMPT_DETAILS = [
-  'cached_tokens',
-  'audio_tokens',
-  'cached_creation_tokens',
-  'cache_write_tokens',
-] as const
-const TOP = [
-  'prompt_cache_hit_tokens',
-  'cache_read_input_tokens',
-  'num_cached_tokens',
-  'cache_creation_input_tokens',
-  'claude_cache_creation_5m_tokens',
-  'claude_cache_creation_1h_tokens',
-] as const
-
-const some = (names: readonly string[]) =>
-  fc.record(Object.fromEntries(names.map((name) => [name, detail])), { requiredKeys: [] })
-/** Usage whose prompt and completion are counts, with any details. */
-const reported = fc
-  .record({
-    counts: fc.record({ prompt_tokens: count, completion_tokens: count, total_tokens: detail }),
-    top: some(TOP),
-    prompt: fc.oneof(some(PROMPT_DETAILS), rubbish),
-    output: fc.oneof(some(['reasoning_tokens']), rubbish),
-    tools: fc.oneof(some(['web_search_requests']), rubbish),
-  })
-  .map(({ counts, top, prompt, output, tools }) => ({
-    ...top,
-    ...counts,
-    prompt_tokens_details: prompt,
-    completion_tokens_details: output,
-    server_tool_use: tools,
-  }))
 
 describe('whatever the details say', () => {
   test('usage is there, its kinds are disjoint counts, and reasoning is a part of the output', () => {
     fc.assert(
-      fc.property(reported, (said) => {
+      fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)
         if (!usage) throw new Error('it was discarded')
-        for (const tokens of Object.values(usage)) {
+        for (const tokens of Object.values(countsOf(usage))) {
           expect(Number.isSafeInteger(tokens)).toBe(true)
           expect(tokens).toBeGreaterThanOrEqual(0)
         }
@@ -61,7 +24,7 @@ describe('whatever the details say', () => {
 
   test('prompt and output add up to a total that can be true and is not less than they, else to themselves', () => {
     fc.assert(
-      fc.property(reported, (said) => {
+      fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)
         if (!usage) throw new Error('it was discarded')
         const charged = promptTokens(usage) + usage.output

@@ -4,9 +4,15 @@ import { describe, expect, test } from 'vitest'
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import { usageOfReply } from './reply.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
+import { countsOf, withCredibleTotal } from '../reported-usage.ts'
 import { usageOf } from './usage.ts'
 
 const usage = (parts: Partial<Usage>): Usage => ({ ...NO_USAGE, ...parts })
+/** The counts of a report whose total is believed. */
+const believed = (value: unknown): Usage | undefined => {
+  const reported = readInclusiveUsage(value)
+  return reported && countsOf(reported)
+}
 const plain = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
 describe('usage is disjoint', () => {
@@ -84,7 +90,7 @@ describe('usage is disjoint', () => {
     ).toEqual(usage({ input: 19, audioInput: 10, output: 21, reasoning: 20 }))
     // An excess that no detail explains is hidden output.
     expect(
-      readInclusiveUsage({
+      believed({
         ...plain,
         total_tokens: 127,
         prompt_tokens_details: { audio_tokens: 10 },
@@ -93,16 +99,16 @@ describe('usage is disjoint', () => {
     ).toEqual(usage({ input: 100, audioInput: 10, output: 27, reasoning: 12 }))
   })
 
-  test('what a total holds that no detail explains was thought (Gemini), or is the prompt where none is told', () => {
-    expect(readInclusiveUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 })).toEqual(
+  test('what a total holds that no detail explains was thought (Gemini)', () => {
+    expect(believed({ prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 })).toEqual(
       usage({ input: 20, output: 603, reasoning: 405 }),
     )
-    expect(readInclusiveUsage({ prompt_tokens: 0, completion_tokens: 50, total_tokens: 150 })).toEqual(
-      usage({ input: 100, output: 50 }),
+    expect(believed({ prompt_tokens: 0, completion_tokens: 50, total_tokens: 150 })).toEqual(
+      usage({ input: 0, output: 150, reasoning: 100 }),
     )
     // A detail larger than its total was left out of it, even if it does not explain the whole excess.
     expect(
-      readInclusiveUsage({
+      believed({
         prompt_tokens: 10,
         completion_tokens: 20,
         total_tokens: 137,
@@ -110,7 +116,7 @@ describe('usage is disjoint', () => {
       }),
     ).toEqual(usage({ input: 10, cacheRead: 100, output: 27, reasoning: 7 }))
     for (const total of [1_000_000_001, 623.5, '623', -1, null])
-      expect(readInclusiveUsage({ prompt_tokens: 20, completion_tokens: 198, total_tokens: total })).toEqual(
+      expect(believed({ prompt_tokens: 20, completion_tokens: 198, total_tokens: total })).toEqual(
         usage({ input: 20, output: 198 }),
       )
   })
@@ -179,10 +185,8 @@ describe('usage is missing without a count of prompt and output', () => {
   })
 
   test('unless the total tells the other one', () => {
-    expect(readInclusiveUsage({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
-    expect(readInclusiveUsage({ ...plain, completion_tokens: null })).toEqual(
-      usage({ input: 100, output: 20 }),
-    )
+    expect(believed({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
+    expect(believed({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
   })
 
   test('zeros are usage', () => {
@@ -190,6 +194,46 @@ describe('usage is missing without a count of prompt and output', () => {
     expect(readInclusiveUsage({ prompt_tokens: 1_000_000_000, completion_tokens: 0 })?.input).toBe(
       1_000_000_000,
     )
+  })
+})
+
+describe('a total that cannot be true is as if it were not there', () => {
+  const without = (value: unknown, maximum: number): Usage | undefined => {
+    const kept = withCredibleTotal(readInclusiveUsage(value) ?? usage({}), maximum)
+    return kept && countsOf(kept)
+  }
+
+  test('nothing that it alone tells is charged, and a detail is no larger than its whole', () => {
+    const said = {
+      ...plain,
+      total_tokens: 100 + 20 + 400 + 31,
+      prompt_tokens_details: { cached_tokens: 400 },
+    }
+    expect(without(said, 51)).toEqual(usage({ input: 100, cacheRead: 400, output: 51, reasoning: 31 }))
+    expect(without(said, 50)).toEqual(usage({ cacheRead: 100, output: 20 }))
+  })
+
+  test('an output that it alone tells is not known', () => {
+    const said = { prompt_tokens: 100, total_tokens: 151 }
+    expect(without(said, 51)).toEqual(usage({ input: 100, output: 51 }))
+    expect(withCredibleTotal(readInclusiveUsage(said) ?? usage({}), 50)).toEqual({
+      ...usage({ input: 100 }),
+      outputIsUnknown: true,
+    })
+  })
+
+  test('what details explain is true whatever the maximum: reasoning before cached tokens', () => {
+    const details = {
+      prompt_tokens_details: { cached_tokens: 15, audio_tokens: 15 },
+      completion_tokens_details: { reasoning_tokens: 15 },
+    }
+    expect(without({ ...plain, total_tokens: 135, ...details }, 1)).toMatchObject({
+      output: 35,
+      reasoning: 15,
+    })
+    expect(
+      without({ ...plain, total_tokens: 135, prompt_tokens_details: details.prompt_tokens_details }, 1),
+    ).toMatchObject({ input: 100, cacheRead: 15, output: 20 })
   })
 })
 

@@ -2,35 +2,45 @@ import type { ToolUse } from '../../domain/tool-use.ts'
 import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
+import { explaining, part, sumOf } from '../plausible-total.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { count, toCount } from '../token-count.ts'
 import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
 import { noteTools } from './tool-uses.ts'
 
+/** Stands for a total that is not believed. */
+const NO_TOTAL = 0
+
 /**
  * Reads `usageMetadata`, in which counts of 0 are absent, and the total is the sum of prompt, answer,
  * thoughts and results of the provider's tools. Thoughts are output, results of tools are input; cached
- * tokens are part of the prompt. The total decides where the parts say something else: its unexplained rest
- * is thoughts, or the prompt if that is absent. Undefined without a prompt; the prompt alone without any
- * output.
+ * tokens are part of the prompt, unless the total shows that they are beside it. What else the total has
+ * beyond these is thoughts, and `byTotal` tells of it; the prompt, if that is absent. Undefined without a
+ * prompt; the prompt alone without any output.
  */
-function read(usage: Fields, uses: readonly ToolUse[]): ReportedUsage | undefined {
+function read(
+  usage: Fields,
+  uses: readonly ToolUse[],
+  total = toCount(usage['totalTokenCount']),
+): ReportedUsage | undefined {
   const candidates = count(usage, 'candidatesTokenCount')
   const thoughts = count(usage, 'thoughtsTokenCount')
   const toolUse = count(usage, 'toolUsePromptTokenCount')
-  const total = toCount(usage['totalTokenCount'])
-  const rest = total === undefined ? 0 : Math.max(total - candidates - thoughts - toolUse, 0)
+  const rest = Math.max((total ?? 0) - candidates - thoughts - toolUse, 0)
   const prompt = toCount(usage['promptTokenCount']) ?? (rest > 0 ? rest : undefined)
   if (prompt === undefined) return undefined
-  const unexplained = Math.max(rest - prompt, 0)
-  const cached = Math.min(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
-  const input = prompt + toolUse - cached
+  const excess = Math.max(rest - prompt, 0)
+  const detail = part(count(usage, 'cachedContentTokenCount'), prompt + toolUse)
+  const beside = sumOf(explaining(excess, [detail]))
+  const unexplained = excess - beside
+  const cached = Math.min(detail.tokens, prompt + toolUse + beside)
+  const input = prompt + toolUse + beside - cached
   const output = candidates + thoughts + unexplained
   const uncached = (modality: string): number =>
     Math.max(
       ofModality(usage['promptTokensDetails'], modality) +
         ofModality(usage['toolUsePromptTokensDetails'], modality) -
-        ofModality(usage['cacheTokensDetails'], modality),
+        (beside > 0 ? 0 : ofModality(usage['cacheTokensDetails'], modality)),
       0,
     )
   const audioInput = Math.min(uncached('AUDIO'), input)
@@ -39,6 +49,8 @@ function read(usage: Fields, uses: readonly ToolUse[]): ReportedUsage | undefine
   const imageCacheRead = Math.min(ofModality(usage['cacheTokensDetails'], 'IMAGE'), cached - audioCacheRead)
   const counts: ReportedUsage = {
     ...NO_USAGE,
+    ...(total !== undefined &&
+      unexplained > 0 && { byTotal: { total, output, otherwise: read(usage, uses, NO_TOTAL) } }),
     input,
     audioInput,
     ...(audioCacheRead > 0 && { audioCacheRead }),

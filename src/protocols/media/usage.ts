@@ -1,6 +1,7 @@
 import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { asRecord } from '../json/record.ts'
+import { countsOf, withCredibleTotal } from '../reported-usage.ts'
 import { type Counts, count, maxCount } from '../token-count.ts'
 
 const NONE: Counts = {}
@@ -18,15 +19,16 @@ export function readMediaUsage(value: unknown, output: OutputModality): Usage | 
   const seconds = Math.max(secondsIn(usage['seconds']), secondsIn(usage['prompt_audio_seconds']))
   const inputDetails = details(usage, 'input_tokens_details', 'input_token_details', 'prompt_tokens_details')
   const outputDetails = details(usage, 'output_tokens_details', 'output_token_details')
-  const tokens = readInclusiveUsage({
+  const reported = readInclusiveUsage({
     ...usage,
     input_tokens_details: inputDetails,
     output_tokens_details: outputDetails,
   })
+  const tokens = reported && withCredibleTotal(reported)
   if (!tokens || tokens.outputIsUnknown || tokens.input + tokens.cacheRead + tokens.output === 0)
     return seconds > 0 ? { ...NO_USAGE, seconds } : undefined
   return {
-    ...tokens,
+    ...countsOf(tokens),
     seconds,
     ...outputModalities(tokens.output, outputDetails, output),
   }

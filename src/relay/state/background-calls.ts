@@ -9,7 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { OpenHold } from '../../ledger/open-hold.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import { OperatorHold } from '../../ledger/operator-hold.ts'
-import { countsOf, type ReportedUsage } from '../../protocols/reported-usage.ts'
+import { countsOf, type ReportedUsage, withCredibleTotal } from '../../protocols/reported-usage.ts'
 import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { Call } from '../call.ts'
@@ -154,7 +154,8 @@ export class BackgroundCalls {
   }
 
   /** Notes how a stream of the response ended. */
-  async note(response: StoredResponse, status: string, usage: ReportedUsage | undefined): Promise<void> {
+  async note(response: StoredResponse, status: string, reported: ReportedUsage | undefined): Promise<void> {
+    const usage = reported && withCredibleTotal(reported)
     // Without usage, the response itself tells what was generated.
     if (usage)
       await this.#note(response, { status, usage: countsOf(usage), counted: 0, tools: usage.tools ?? [] })

@@ -2,8 +2,9 @@ import type { SettlementReason } from '../../domain/settlement.ts'
 import type { ToolUse } from '../../domain/tool-use.ts'
 import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
-import { countsOf } from '../../protocols/reported-usage.ts'
+import { countsOf, withCredibleTotal } from '../../protocols/reported-usage.ts'
 import { usageOfResponse } from '../../protocols/responses/index.ts'
+import { toCount } from '../../protocols/token-count.ts'
 import type { LocalCount } from '../local-count.ts'
 
 /** Statuses of a response that is over. */
@@ -22,10 +23,10 @@ export interface Outcome {
 
 /** Reads the end of a response as its upstream tells it; undefined while it is being made. */
 export async function outcomeOf(body: Buffer, count: LocalCount): Promise<Outcome | undefined> {
-  const status = parseRecord(body.toString())?.['status']
+  const { status, max_output_tokens: maximum } = parseRecord(body.toString()) ?? {}
   if (!FINAL.has(status)) return undefined
   const facts = usageOfResponse(body)
-  const { usage } = facts
+  const usage = facts.usage && withCredibleTotal(facts.usage, toCount(maximum))
   const counted = usage ? 0 : await count.count(facts.text())
   const tools = (usage ? usage.tools : facts.tools) ?? []
   return { status: String(status), usage: usage ? countsOf(usage) : null, counted, tools }

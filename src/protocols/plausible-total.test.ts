@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { NO_USAGE, promptTokens } from '../domain/usage.ts'
+import { count, detail, reportedUsage } from '../../test/generators/reported-usage.ts'
+import { lawRuns } from '../../test/tier.ts'
+import { StreamUsage } from './gemini/usage.ts'
+import { readInclusiveUsage } from './inclusive-usage.ts'
+import { type ReportedUsage, withCredibleTotal } from './reported-usage.ts'
+
+/** Reports of Gemini with the same meaning, but for audio and written tokens, which it has not. */
+const reportedByGemini = fc
+  .record({ prompt: count, output: count, thoughts: count, tools: count, cached: count, total: detail })
+  .map(({ prompt, output, thoughts, tools, cached, total }) => ({
+    promptTokenCount: prompt,
+    candidatesTokenCount: output,
+    thoughtsTokenCount: thoughts,
+    toolUsePromptTokenCount: tools,
+    cachedContentTokenCount: cached,
+    totalTokenCount: total,
+  }))
+
+function geminiUsage(usageMetadata: object): ReportedUsage | undefined {
+  const stream = new StreamUsage()
+  stream.read({ usageMetadata })
+  return stream.usage
+}
+
+/** Checks the rule of the total for a report with these sums, under a maximum of output. */
+function checkTotal(
+  reported: ReportedUsage,
+  stated: { readonly prompt: number; readonly output: number; readonly total: unknown },
+  maximum: number,
+): void {
+  const { prompt, output, total } = stated
+  const kept = withCredibleTotal(reported, maximum)
+  if (!kept) throw new Error('all of it was discarded')
+  const charged = promptTokens(kept) + kept.output
+  const least = prompt + output
+  const hasTotal = typeof total === 'number' && Number.isInteger(total) && total <= 1_000_000_000
+  if (!hasTotal || total <= least) return expect(charged).toBe(least)
+  expect([least, total]).toContain(charged)
+  // Output never exceeds the maximum by what no detail explains.
+  const unexplained = reported.byTotal ? reported.byTotal.output - output : 0
+  expect(charged).toBe(unexplained === 0 || output + unexplained <= maximum ? total : least)
+  // Even if no detail explained anything, all of it would fit.
+  if (total - prompt <= maximum) expect(charged).toBe(total)
+  expect(unexplained).toBeLessThanOrEqual(total - least)
+}
+
+describe('a total is believed', () => {
+  const maximum = fc.oneof(fc.nat(20), fc.constantFrom(65_536, 1_000_000_000))
+
+  test('if what it has beyond prompt, completion and details fits into the maximum, else ignored', () => {
+    fc.assert(
+      fc.property(reportedUsage, maximum, (said, most) => {
+        const usage = readInclusiveUsage(said)
+        if (!usage) throw new Error('it was discarded')
+        const { prompt_tokens: prompt, completion_tokens: output, total_tokens: total } = said
+        checkTotal(usage, { prompt, output, total }, most)
+      }),
+      { numRuns: lawRuns(2000) },
+    )
+  })
+
+  test('in the same way by Gemini', () => {
+    fc.assert(
+      fc.property(reportedByGemini, maximum, (said, most) => {
+        const usage = geminiUsage(said)
+        const output = said.candidatesTokenCount + said.thoughtsTokenCount
+        const prompt = said.promptTokenCount + said.toolUsePromptTokenCount
+        if (!usage || usage.outputIsUnknown) return
+        checkTotal(usage, { prompt, output, total: said.totalTokenCount }, most)
+      }),
+      { numRuns: lawRuns(2000) },
+    )
+  })
+
+  test('if it is exactly a detail more than its parts: reasoning as output, cached tokens as such', () => {
+    fc.assert(
+      fc.property(fc.nat(100), fc.nat(100), fc.integer({ min: 1, max: 300 }), (prompt, output, more) => {
+        const said = {
+          prompt_tokens: prompt,
+          completion_tokens: output,
+          total_tokens: prompt + output + more,
+        }
+        const cached = { prompt_tokens_details: { cached_tokens: more } }
+        const thought = { completion_tokens_details: { reasoning_tokens: more } }
+        const kept = (details: object): object =>
+          withCredibleTotal(readInclusiveUsage({ ...said, ...details }) ?? NO_USAGE, 0) ?? NO_USAGE
+        expect(kept(cached)).toMatchObject({ input: prompt, cacheRead: more, output })
+        expect(kept(thought)).toMatchObject({ input: prompt, output: output + more, reasoning: more })
+        const both = kept({ ...cached, ...thought })
+        const isCached = more > prompt && more <= output
+        expect(both).toMatchObject(
+          isCached ? { input: prompt, cacheRead: more, output } : { output: output + more, reasoning: more },
+        )
+        const gemini = { promptTokenCount: prompt, candidatesTokenCount: output + 1 }
+        expect(
+          withCredibleTotal(
+            geminiUsage({
+              ...gemini,
+              cachedContentTokenCount: more,
+              totalTokenCount: prompt + output + 1 + more,
+            }) ?? NO_USAGE,
+            0,
+          ),
+        ).toMatchObject({ input: prompt, cacheRead: more, output: output + 1 })
+      }),
+      { numRuns: lawRuns(500) },
+    )
+  })
+})
