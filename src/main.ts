@@ -6,7 +6,7 @@ import { listen } from './process/listen.ts'
 import { openLog } from './process/open-log.ts'
 import { gatewaySecrets } from './bootstrap/gateway-secrets.ts'
 import { openLedger } from './bootstrap/open-ledger.ts'
-import { lockDataFolderInTurn } from './store/data-folder.ts'
+import { type DataFolderLock, lockDataFolderInTurn } from './store/data-folder.ts'
 import type { IdleThread } from './store/sqlite/database-thread.ts'
 
 /** A gateway that listens. */
@@ -30,21 +30,32 @@ export interface Gateway {
   close(): Promise<number>
 }
 
+/** Parts of a gateway that were opened before it starts. */
+export interface OpenedParts {
+  /** Thread of the embedded database. */
+  readonly thread?: IdleThread | undefined
+  /** Lock on the data folder, which the gateway releases. */
+  readonly folder?: DataFolderLock
+}
+
 /**
- * Opens the store, in `thread` if one is started already, settles what a crash left open, and takes calls.
- * Rejects with a message for the operator.
+ * Opens the store, settles what a crash left open, and takes calls. Rejects with a message for the operator.
  */
-export async function startGateway(config: Config, thread?: IdleThread): Promise<Gateway> {
+export async function startGateway(
+  config: Config,
+  { thread, folder: locked }: OpenedParts = {},
+): Promise<Gateway> {
   const { environment } = config
   if (environment.workers > 1) {
     const { startOwner } = await import('./process/workers/owner.ts')
-    return startOwner(config)
+    return startOwner(config, locked)
   }
   await using opened = new AsyncDisposableStack()
   const { log, lines } = openLog(environment)
   opened.adopt(lines, (open) => open.close())
-  const folder = opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) =>
-    lock.release(),
+  const folder = opened.adopt(
+    locked ?? (await lockDataFolderInTurn(environment.dataDir, 'gateway')),
+    (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)
   let app: App | undefined

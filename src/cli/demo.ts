@@ -1,29 +1,36 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { demoYaml } from '../simulator/demo-config.ts'
 import { startSimulator } from '../simulator/start-simulator.ts'
+import { type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
 import { loadConfig } from './load-config.ts'
 import { loadEnvironment } from './load-environment.ts'
-import { run } from './start.ts'
+import { cannotStart, run } from './start.ts'
 
 /**
  * `sluice demo`: the gateway with simulated upstreams. Its data is deleted at the end, unless DATA_DIR is
  * set.
  */
 export async function demo(): Promise<number> {
-  const simulator = await startSimulator()
   const keptDir = process.env['DATA_DIR']
   const dataDir = keptDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
+  let folder: DataFolderLock
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    // Before anything is written: another gateway may run on the folder.
+    folder = await lockDataFolderInTurn(dataDir, 'gateway')
+  } catch (error) {
+    return cannotStart(error)
+  }
+  const simulator = await startSimulator()
+  try {
     const config = join(dataDir, 'demo.yaml')
     rmSync(config, { force: true })
     writeFileSync(config, demoYaml(simulator), { mode: 0o600, flag: 'wx' })
     const environment = loadEnvironment({ config }, { ...process.env, DATA_DIR: dataDir })
     const loaded = environment && loadConfig(environment)
-    return loaded ? await run(loaded) : 1
+    return loaded ? await run(loaded, { folder }) : 1
   } finally {
     if (keptDir === undefined) rmSync(dataDir, { recursive: true, force: true })
     await simulator.close()

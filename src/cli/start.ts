@@ -4,10 +4,10 @@ import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
-import type { Gateway } from '../main.ts'
+import type { Gateway, OpenedParts } from '../main.ts'
 import { setCollectorFlags, setThreadFlags } from '../process/collector-flags.ts'
 import { untilStopSignal } from '../process/stop-signals.ts'
-import { type IdleThread, startThread } from '../store/sqlite/database-thread.ts'
+import { startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
 import { plainText } from './plain-text.ts'
 
@@ -35,20 +35,25 @@ async function startIn(environment: Environment): Promise<number> {
   const thread = environment.workers === 1 ? startThread({ expectsMigrations }) : undefined
   const { loadConfig } = await import('./load-config.ts')
   const config = loadConfig(environment)
-  return config ? run(config, thread) : 1
+  return config ? run(config, { thread }) : 1
 }
 
-/** Runs a gateway with a configuration, and with a thread if one was started already. */
-export async function run(config: Config, thread?: IdleThread): Promise<number> {
+/** Prints why the gateway cannot start; returns the exit code. */
+export function cannotStart(error: unknown): number {
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`sluice cannot start: ${plainText(message)}\n`)
+  return 1
+}
+
+/** Runs a gateway with a configuration, and with what was opened for it already. */
+export async function run(config: Config, opened: OpenedParts = {}): Promise<number> {
   setThreadFlags()
   const { startGateway } = await import('../main.ts')
   let gateway: Gateway
   try {
-    gateway = await startGateway(config, thread)
+    gateway = await startGateway(config, opened)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    process.stderr.write(`sluice cannot start: ${plainText(message)}\n`)
-    return 1
+    return cannotStart(error)
   }
   // Saves the compile cache for the next start, even if this process is killed.
   flushCompileCache()

@@ -11,6 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -85,8 +86,17 @@ test('the lock is for its owner alone, also one that was made otherwise, and is 
 
 test('a second gateway on the same folder is refused, and one on another is not', async () => {
   const folder = temporaryFolder()
-  await holderOf(folder)
-  expect(() => lockDataFolder(folder, 'gateway')).toThrow(/in use by another process.*DATA_DIR/)
+  const { pid } = await holderOf(folder)
+  expect(() => lockDataFolder(folder, 'gateway')).toThrow(
+    `${folder} is in use by process ${pid}: stop the gateway that runs on it, or choose another DATA_DIR`,
+  )
+  const name = join(folder, 'lock.pid')
+  writeFileSync(name, '1 another-host\n')
+  expect(() => lockDataFolder(folder, 'gateway')).toThrow('in use by process 1 on another-host:')
+  for (const text of ['', 'nothing', `${2 ** 22 + 1} ${hostname()}\n`]) {
+    writeFileSync(name, text)
+    expect(() => lockDataFolder(folder, 'gateway')).toThrow('in use by another process:')
+  }
   lockDataFolder(temporaryFolder(), 'gateway').release()
 })
 
@@ -103,6 +113,7 @@ test('a folder is free again when it is released', () => {
   const lock = lockDataFolder(folder, 'gateway')
   expect(() => lockDataFolder(folder, 'gateway')).toThrow(/in use/)
   lock.release()
+  expect(readdirSync(folder)).toEqual(['lock.db'])
   lockDataFolder(folder, 'gateway').release()
 })
 

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
+import { nameProcess, processOn, removeProcessName } from './folder-process.ts'
 import { createPrivateFile, keepPrivate } from './private-file.ts'
 import { faultOf } from './sqlite/database-fault.ts'
 
@@ -40,7 +41,7 @@ export class DataFolderInUse extends Error {
   constructor(path: string, holder: DataFolderHolder, options: { cause?: unknown } = {}) {
     super(
       holder === 'gateway'
-        ? `the data folder ${path} is in use by another process: stop the gateway that runs on it, or choose another DATA_DIR`
+        ? `the data folder ${path} is in use by ${processOn(path)}: stop the gateway that runs on it, or choose another DATA_DIR`
         : `the data folder ${path} is in use by another command: try again when that has ended`,
       options,
     )
@@ -70,7 +71,15 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
       lock.close()
       throw inUse || error
     }
-    return { warning, release: () => lock.close() }
+    if (holder === 'command') return { warning, release: () => lock.close() }
+    nameProcess(path)
+    return {
+      warning,
+      release() {
+        removeProcessName(path)
+        lock.close()
+      },
+    }
   })
 }
 

@@ -7,7 +7,7 @@ import { sqlitePath } from '../../domain/database-url.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { HeldPlaces } from '../../limits/held-places.ts'
 import { HeldShares } from '../../limits/held-shares.ts'
-import { lockDataFolderInTurn } from '../../store/data-folder.ts'
+import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { openOwnedDatabase } from '../../store/sqlite/owned-database.ts'
 import { explainedError, urlOf } from '../listen.ts'
 import { CAN_SHARE, freePort } from '../listeners.ts'
@@ -35,9 +35,10 @@ interface OwnedGateway {
 
 /**
  * Starts a gateway of several workers. This process owns the database, lends to the workers and counts their
- * limits; it takes no calls itself. Rejects with a message for the operator.
+ * limits; it takes no calls itself. `locked`: the lock on the data folder, where there is one already.
+ * Rejects with a message for the operator.
  */
-export async function startOwner(config: Config): Promise<OwnedGateway> {
+export async function startOwner(config: Config, locked?: DataFolderLock): Promise<OwnedGateway> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const path = sqlitePath(environment.databaseUrl)
@@ -47,8 +48,9 @@ export async function startOwner(config: Config): Promise<OwnedGateway> {
   opened.adopt(lines, (open) => open.close())
   if (environment.redisUrl !== undefined)
     log.warn('REDIS_URL is not used: limits of workers are counted on this machine')
-  const folder = opened.adopt(await lockDataFolderInTurn(environment.dataDir, 'gateway'), (lock) =>
-    lock.release(),
+  const folder = opened.adopt(
+    locked ?? (await lockDataFolderInTurn(environment.dataDir, 'gateway')),
+    (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)
   const port = await portOf(environment)

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { afterEach, expect, test } from 'vitest'
+import { freePort } from '../equipment/port.ts'
+import { discard, type Program, type ProgramOptions, runProgram } from './program.ts'
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
+const START: ProgramOptions = {}
+const WORKERS: ProgramOptions = { env: { WORKERS: '2' } }
+const DEMO: ProgramOptions = { command: [process.execPath, BIN, 'demo'] }
+
+const programs: Program[] = []
+afterEach(async () => {
+  for (const program of programs.splice(0).toReversed()) await discard(program)
+})
+
+async function run(options: ProgramOptions): Promise<Program> {
+  const program = await runProgram(options)
+  programs.push(program)
+  return program
+}
+
+/** Digest and time of the last change of each file of a folder, sockets without a digest. */
+function stateOf(folder: string): unknown {
+  return readdirSync(folder).map((name) => {
+    const path = join(folder, name)
+    const { mtimeMs, mode } = statSync(path)
+    const isFile = statSync(path).isFile()
+    return [name, mode, mtimeMs, isFile && createHash('sha256').update(readFileSync(path)).digest('hex')]
+  })
+}
+
+test.each([
+  ['start', START],
+  ['start with workers', WORKERS],
+  ['demo', DEMO],
+])(
+  'while %s runs on a data folder, a second start names its process and ends, and changes no file',
+  async (_, one) => {
+    const first = await run({ config: {}, ...one })
+    await first.ready()
+    const { folder } = first
+    // Stopped: its own writes would count as changes.
+    first.kill('SIGSTOP')
+    const before = stateOf(folder.path)
+    const others = [START, WORKERS, DEMO].map(async (other) => {
+      const second = await run({ folder, port: await freePort(), ...other })
+      return [(await second.exit).code, second.out(), second.err()]
+    })
+    const told =
+      `sluice cannot start: the data folder ${folder.path} is in use by process ${first.pid}: ` +
+      'stop the gateway that runs on it, or choose another DATA_DIR\n'
+    expect(await Promise.all(others)).toEqual(others.map(() => [1, '', told]))
+    expect(stateOf(folder.path)).toEqual(before)
+  },
+)
+
+test('after kill -9 the next start takes the folder, also where another process has the id of the former one', async () => {
+  const killed = await run({ config: {} })
+  await killed.ready()
+  const { folder } = killed
+  killed.kill('SIGKILL')
+  await killed.exit
+  const name = join(folder.path, 'lock.pid')
+  const text = readFileSync(name, 'utf8')
+  expect(text).toContain(String(killed.pid))
+  // The process of this test runs, and has no gateway.
+  writeFileSync(name, text.replace(String(killed.pid), String(process.pid)))
+  const next = await run({ folder })
+  await next.ready()
+  const second = await run({ folder, port: await freePort() })
+  expect((await second.exit).code).toBe(1)
+  expect(second.err()).toContain(`is in use by process ${next.pid}:`)
+})
