@@ -42,6 +42,8 @@ interface ErrorFacts {
   readonly ours: boolean
   /** The type was set by an upstream. */
   readonly hasOwnType: boolean
+  /** The code was set by an upstream. */
+  readonly hasOwnCode: boolean
   /** An identical request would fail in the same way. */
   readonly recurs: boolean
   /** An upstream's own envelope. */
@@ -82,7 +84,7 @@ const RENDERERS: Record<Area, Renderer> = {
     const error = balanceError(facts, 'gateway_error', requestId)
     return json({ code: false, message: error.message, data: {}, error })
   },
-  messages: ({ type, code, message, ours, envelope }, requestId) =>
+  messages: ({ type, code, hasOwnCode, message, ours, envelope }, requestId) =>
     ours
       ? messagesErrorBody({
           type: 'gateway_error',
@@ -90,7 +92,8 @@ const RENDERERS: Record<Area, Renderer> = {
           code: CODES_IN_MESSAGES.get(code),
           requestId,
         })
-      : (ownEnvelope('messages', envelope) ?? messagesErrorBody({ type, message, requestId })),
+      : (ownEnvelope('messages', envelope) ??
+        messagesErrorBody({ type, message, code: hasOwnCode ? code : undefined, requestId })),
   gemini: geminiError,
   'gemini-array': (facts, requestId) =>
     Buffer.concat([Buffer.from('['), geminiError(facts, requestId), Buffer.from(']')]),
@@ -176,15 +179,9 @@ export function renderError(area: Area, error: unknown, requestId: string): Rend
 
 function errorFacts(error: unknown): ErrorFacts {
   if (error instanceof UpstreamRefusal) {
-    const { status, type, hasOwnType, code, message, retryAfter, envelope } = error
     return {
-      status,
-      type,
-      hasOwnType,
-      code,
-      message,
-      retryAfter,
-      envelope,
+      ...error.facts,
+      message: error.message,
       ours: false,
       recurs: false,
       details: undefined,
@@ -201,6 +198,7 @@ function errorFacts(error: unknown): ErrorFacts {
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,
     hasOwnType: false,
+    hasOwnCode: false,
     recurs: kind.recurs,
     envelope: undefined,
     details: known.details,

@@ -8,6 +8,7 @@ import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import type { SeenTools } from './tool-tally.ts'
+import type { ErrorParts } from './upstream-error.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
@@ -112,5 +113,5 @@ export interface StreamEncoder {
    */
   finalFrames(charged?: Usage): string
   /** Returns the error frame that ends a broken stream. */
-  failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string
+  failureFrame(error: ErrorParts): string
 }

@@ -90,7 +90,15 @@ export type ReplyEvent =
   /** The reply is complete; `usage` is final. */
   | { readonly kind: 'end'; readonly stop: Stop; readonly usage: ReportedUsage | undefined }
   /** Failure that the upstream reports in mid-stream; `code` as it came. */
-  | { readonly kind: 'failure'; readonly type: string; readonly message: string; readonly code?: unknown }
+  | {
+      readonly kind: 'failure'
+      /** Undefined where the upstream states none. */
+      readonly type: string | undefined
+      readonly message: string
+      readonly code?: unknown
+      /** HTTP status that it states. */
+      readonly status?: number | undefined
+    }
 
 /** Part at its start. */
 export type StartedPart =

@@ -5,6 +5,10 @@ export interface ErrorParts {
   readonly type: string
   readonly code: string
   readonly message: string
+  /** The code is an upstream's own. */
+  readonly hasOwnCode?: boolean
+  /** HTTP status that an error in a stream stands for, where that is known. */
+  readonly status?: number
 }
 
 /**
@@ -65,7 +69,7 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   }
 }
 
-/** HTTP status by error type or code. */
+/** HTTP status by error type or code, and by Google's name of it. */
 const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],
@@ -80,6 +84,16 @@ const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['insufficient_quota', 429],
   ['service_unavailable', 503],
   ['overloaded_error', 529],
+  ['ABORTED', 409],
+  ['DEADLINE_EXCEEDED', 504],
+  ['FAILED_PRECONDITION', 400],
+  ['INVALID_ARGUMENT', 400],
+  ['NOT_FOUND', 404],
+  ['OUT_OF_RANGE', 400],
+  ['PERMISSION_DENIED', 403],
+  ['RESOURCE_EXHAUSTED', 429],
+  ['UNAUTHENTICATED', 401],
+  ['UNAVAILABLE', 503],
 ])
 
 /** Finds the status of an error in a stream, by its number or else by its name; 500 if neither is known. */
@@ -90,7 +104,11 @@ export function statusOfError(data: string): number {
     const status = Number(value)
     if (Number.isInteger(status) && status >= 400 && status <= 599) return status
   }
-  return STATUS_BY_TYPE.get(error?.['type']) ?? STATUS_BY_TYPE.get(error?.['code']) ?? 500
+  for (const key of ['type', 'status', 'code']) {
+    const status = STATUS_BY_TYPE.get(error?.[key])
+    if (status !== undefined) return status
+  }
+  return 500
 }
 
 function messageIn(error: Readonly<Record<string, unknown>>): string | undefined {

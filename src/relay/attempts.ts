@@ -159,7 +159,7 @@ export class Attempts {
       const asked = limits.ask(channel)
       if (!(asked instanceof Promise ? await asked : asked)) break
       failed.nextAttemptAt(channel)
-      const target = { channel, prepared, key, request }
+      const target = { channel, client: call.dialect.name, prepared, key, request }
       let failure = await this.#tryOnce(call, target)
       if (failure?.next === 'same-again') failure = await this.#tryOnce(call, target)
       if (!failure) return true

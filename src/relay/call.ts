@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import { charge } from '../domain/charge.ts'
 import type { ImageForm } from '../domain/image-price.ts'
 import type { Rate } from '../domain/price.ts'
@@ -30,6 +30,8 @@ import { SentPrompt } from './sent-prompt.ts'
 /** Destination of one attempt. */
 export interface Target {
   readonly channel: Channel
+  /** Dialect of the client. */
+  readonly client: ProtocolName
   readonly prepared: Prepared
   readonly key: UpstreamKey
   /** The request that was prepared. */

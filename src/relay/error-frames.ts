@@ -14,7 +14,7 @@ const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
 export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
   const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
   if (own && tap.endsWithError) return own
-  const last = tap.failureFrame({ ...UPSTREAM_CUT, ...streamErrorText(target, error.data) })
+  const last = tap.failureFrame(streamErrorText(target, error.data))
   if (!own) return last
   return Buffer.concat(
     ENDED.test(own.subarray(-4).toString('latin1')) ? [own, last] : [own, BLANK_LINE, last],

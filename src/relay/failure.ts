@@ -1,8 +1,14 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
 import { GatewayError } from '../errors.ts'
+import { crossedError } from '../protocols/crossed-error.ts'
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '../protocols/gemini/index.ts'
 import { passedOnError } from '../protocols/messages/index.ts'
-import { readUpstreamError, statusOfError, type UpstreamErrorText } from '../protocols/upstream-error.ts'
+import {
+  type ErrorParts,
+  readUpstreamError,
+  statusOfError,
+  type UpstreamErrorText,
+} from '../protocols/upstream-error.ts'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 import type { Target } from './call.ts'
@@ -42,35 +48,29 @@ export interface ErrorEnvelope {
   readonly body: Buffer
 }
 
-/** An upstream's refusal, passed on with its own status and message. `docs/api.md: Errors`. */
-export class UpstreamRefusal extends Error {
+/** Facts of an upstream's refusal beside its message. */
+interface RefusalFacts {
   readonly status: number
   readonly type: string
   /** The type is the upstream's own, not that of the status. */
   readonly hasOwnType: boolean
   readonly code: string
+  /** The code is the upstream's own, not that of the status. */
+  readonly hasOwnCode: boolean
   /** As the upstream sent it. */
   readonly retryAfter: string | undefined
   /** The body, redacted but otherwise as it came, for clients of the protocol that it is an error of. */
   readonly envelope: ErrorEnvelope | undefined
+}
 
-  constructor(
-    status: number,
-    type: string,
-    hasOwnType: boolean,
-    code: string,
-    message: string,
-    retryAfter: string | undefined,
-    envelope?: ErrorEnvelope,
-  ) {
+/** An upstream's refusal, passed on with its own status and message. `docs/api.md: Errors`. */
+export class UpstreamRefusal extends Error {
+  readonly facts: RefusalFacts
+
+  constructor(message: string, facts: RefusalFacts) {
     super(message)
     this.name = 'UpstreamRefusal'
-    this.status = status
-    this.type = type
-    this.hasOwnType = hasOwnType
-    this.code = code
-    this.retryAfter = retryAfter
-    this.envelope = envelope
+    this.facts = facts
   }
 }
 
@@ -104,20 +104,22 @@ const STATUSES = new Map<number, StatusRule>([
 
 const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
-/** Channel that answered, and the dialect that it was asked in. */
+/** Channel that answered, the dialect that it was asked in, and the client's. */
 interface AskedUpstream {
   readonly channel: Channel
+  readonly client: ProtocolName
   readonly prepared: Pick<Prepared, 'protocol'>
 }
 
 /** The failure that a response without success means. */
 export function failureOfStatus(
-  { channel, prepared }: AskedUpstream,
+  asked: AskedUpstream,
   sent: number,
   body: Buffer,
   given: string | undefined,
 ): Failure {
-  const error = readError(prepared, body)
+  const { channel } = asked
+  const error = readError(asked, body)
   const status = channel.statusMapping?.get(sent) ?? sent
   const rule = STATUSES.get(error.isBadKey ? 401 : status) ?? UNLISTED
   const retryAfter = given ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
@@ -126,10 +128,7 @@ export function failureOfStatus(
     next: rule.next,
     blames: blamed(rule, cooldownMs),
     cooldownMs,
-    refusal:
-      rule.type === undefined
-        ? undefined
-        : refusalOf({ channel, prepared }, status, rule, body, error, retryAfter),
+    refusal: rule.type === undefined ? undefined : refusalOf(asked, status, rule, body, error, retryAfter),
     cause: `status ${sent}`,
     status: sent,
     upstreamMessage: messageOf(channel, error),
@@ -138,10 +137,12 @@ export function failureOfStatus(
 
 // Google tells in the body what others tell in a header or by the status.
 function readError(
-  { protocol }: Pick<Prepared, 'protocol'>,
+  { client, prepared: { protocol } }: AskedUpstream,
   body: Buffer,
 ): Partial<GeminiErrorText> & UpstreamErrorText {
-  return protocol === 'gemini' ? readGeminiError(body) : readUpstreamError(body)
+  const error = protocol === 'gemini' ? readGeminiError(body) : readUpstreamError(body)
+  const own = { ...error, type: typeOf(error) }
+  return client === protocol ? own : { ...own, ...crossedError(own, client) }
 }
 
 // A limit that does not say when it ends is no reason for a cooldown of the key.
@@ -151,24 +152,24 @@ function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure
 }
 
 function refusalOf(
-  { channel, prepared }: AskedUpstream,
+  asked: AskedUpstream,
   status: number,
   { type = '', code = '' }: StatusRule,
   body: Buffer,
   error: UpstreamErrorText,
   retryAfter: string | undefined,
 ): UpstreamRefusal {
-  const ownType = typeOf(error)
+  const { channel } = asked
   const message = redact(error.message ?? `the upstream answered ${status}`, channel)
-  return new UpstreamRefusal(
+  return new UpstreamRefusal(message.slice(0, MAX_MESSAGE_LENGTH), {
     status,
-    redact(ownType ?? type, channel),
-    ownType !== undefined,
-    redact(error.code ?? code, channel),
-    message.slice(0, MAX_MESSAGE_LENGTH),
-    forwardedRetryAfter(retryAfter),
-    envelopeOf({ channel, prepared }, body),
-  )
+    type: redact(error.type ?? type, channel),
+    hasOwnType: error.type !== undefined,
+    code: redact(error.code ?? code, channel),
+    hasOwnCode: error.code !== undefined,
+    retryAfter: forwardedRetryAfter(retryAfter),
+    envelope: envelopeOf(asked, body),
+  })
 }
 
 function envelopeOf(
@@ -201,16 +202,19 @@ export function errorInFirstEvent(target: Target, data: string): Failure {
 }
 
 /** An error event of a stream, for the client: the upstream's own words, redacted. */
-export function streamErrorText(
-  { channel, prepared }: AskedUpstream,
-  data: string,
-): { type?: string; code?: string; message: string } {
-  const error = readError(prepared, Buffer.from(data))
+export function streamErrorText(asked: AskedUpstream, data: string): ErrorParts {
+  const { channel } = asked
+  const error = readError(asked, Buffer.from(data))
   const message = redact(error.message ?? 'the upstream reported an error', channel)
+  const status = statusOfError(data)
   return {
-    ...(error.type === undefined ? {} : { type: redact(error.type, channel) }),
-    ...(error.code === undefined ? {} : { code: redact(error.code, channel) }),
+    type:
+      error.type === undefined ? (STATUSES.get(status)?.type ?? 'api_error') : redact(error.type, channel),
+    ...(error.code === undefined
+      ? { code: 'upstream_error' }
+      : { code: redact(error.code, channel), hasOwnCode: true }),
     message: message.slice(0, MAX_MESSAGE_LENGTH),
+    status,
   }
 }
 

@@ -28,15 +28,16 @@ export function startRoads(): Promise<Fixture> {
 }
 
 /** Asks as such a client; the provider answers with this text. */
-export function askedOf(
-  fixture: Fixture,
-  { client, dialect, streamed }: Road,
-  text: string,
-): Promise<FullResponse> {
+export function askedOf(fixture: Fixture, road: Road, text: string): Promise<FullResponse> {
   fixture.upstream.script(
-    dialect,
-    streamed ? { kind: 'stream', frames: [text], ending: 'no done' } : { kind: 'whole', body: text },
+    road.dialect,
+    road.streamed ? { kind: 'stream', frames: [text], ending: 'no done' } : { kind: 'whole', body: text },
   )
+  return asked(fixture, road)
+}
+
+/** Asks as such a client; the provider answers as its script says. */
+export function asked(fixture: Fixture, { client, dialect, streamed }: Road): Promise<FullResponse> {
   const { path, body } = QUESTIONS[client](dialect, streamed)
   return retryWhileOverloaded(() => fixture.chat('ann', body, { path }))
 }

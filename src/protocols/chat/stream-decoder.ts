@@ -123,7 +123,7 @@ export class ChatStreamDecoder extends FrameReader {
     const { type, message } = readUpstreamError(Buffer.from(data))
     this.emit({
       kind: 'failure',
-      type: type ?? 'api_error',
+      type,
       message: message ?? 'The upstream reported an error in the middle of its response.',
       code: asRecord(chunk?.['error'])?.['code'] ?? chunk?.['code'],
     })

@@ -10,6 +10,7 @@ import { chatErrorFrame } from './errors.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { callSignature, extraContent, isMarked } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
+import type { ErrorParts } from '../upstream-error.ts'
 import { usageOut } from './usage-out.ts'
 
 /** Number of a tool call among the calls, and whether any of its arguments were written. */
@@ -85,7 +86,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return ''
   }
 
-  failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string {
+  failureFrame(error: ErrorParts): string {
     return chatErrorFrame(error).toString()
   }
 

@@ -86,7 +86,9 @@ describe('a stream that is read', () => {
     const events = geminiCodec
       .streamDecoder()
       .push(frame({ error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' } }))
-    expect(events).toEqual([{ kind: 'failure', type: 'rate_limit_error', message: 'Slow down.', code: 429 }])
+    expect(events).toEqual([
+      { kind: 'failure', type: 'RESOURCE_EXHAUSTED', message: 'Slow down.', code: 429, status: 429 },
+    ])
   })
 
   test('passes a signature of 200 KB on', () => {

@@ -26,7 +26,7 @@ describe('an error of the gateway', () => {
     expect(readGeminiError(Buffer.from(text))).toMatchObject({
       status: 429,
       retryAfter: 7,
-      type: 'rate_limit_error',
+      type: 'RESOURCE_EXHAUSTED',
       code: 'rate_limited',
       message: 'Slow down.',
     })
@@ -58,12 +58,12 @@ describe('an error of the gateway', () => {
 describe('an error of an upstream', () => {
   const error = (fields: object): Buffer => Buffer.from(JSON.stringify({ error: fields }))
 
-  test('of a bad key is one of authentication, though its status is 400', () => {
+  test('of a bad key says so by its reason, though its status is 400', () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }]
     const bytes = error({ code: 400, message: 'API key not valid.', status: 'INVALID_ARGUMENT', details })
     expect(readGeminiError(bytes)).toEqual({
       message: 'API key not valid.',
-      type: 'authentication_error',
+      type: 'INVALID_ARGUMENT',
       code: 'API_KEY_INVALID',
       isBadKey: true,
       status: 400,
@@ -75,7 +75,7 @@ describe('an error of an upstream', () => {
     const bytes = Buffer.from(
       JSON.stringify([{ error: { code: 503, message: 'Full.', status: 'UNAVAILABLE' } }]),
     )
-    expect(readGeminiError(bytes)).toMatchObject({ message: 'Full.', type: 'overloaded_error', status: 503 })
+    expect(readGeminiError(bytes)).toMatchObject({ message: 'Full.', type: 'UNAVAILABLE', status: 503 })
   })
 
   test.each([

@@ -19,18 +19,6 @@ const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [504, 'DEADLINE_EXCEEDED'],
 ])
 
-/** Types of errors elsewhere, by the name of the status. */
-const TYPES: ReadonlyMap<unknown, string> = new Map([
-  ['INVALID_ARGUMENT', 'invalid_request_error'],
-  ['FAILED_PRECONDITION', 'invalid_request_error'],
-  ['OUT_OF_RANGE', 'invalid_request_error'],
-  ['UNAUTHENTICATED', 'authentication_error'],
-  ['PERMISSION_DENIED', 'permission_error'],
-  ['NOT_FOUND', 'not_found_error'],
-  ['RESOURCE_EXHAUSTED', 'rate_limit_error'],
-  ['UNAVAILABLE', 'overloaded_error'],
-])
-
 /** Statuses of errors in a stream, by their type or code. */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
@@ -68,8 +56,8 @@ export function geminiErrorText({ status, message, code, requestId, retryAfter }
 }
 
 /** Returns the HTTP status for an error in a stream. */
-export function statusOf({ type, code }: Pick<ErrorParts, 'type' | 'code'>): number {
-  return STATUSES.get(code) ?? STATUSES.get(type) ?? 500
+export function statusOf({ type, code, status }: Omit<ErrorParts, 'message'>): number {
+  return status ?? STATUSES.get(code) ?? STATUSES.get(type) ?? 500
 }
 
 /** Statuses without a name of their own are errors of the request or of the server. */
@@ -89,8 +77,8 @@ export interface GeminiErrorText extends UpstreamErrorText {
 }
 
 /**
- * Reads an upstream's error, which stands in an array where a stream was asked for; never throws. Its code is
- * the reason in its details, else the name of its status.
+ * Reads an upstream's error, which stands in an array where a stream was asked for; never throws. Its type is
+ * the name of its status, and its code the reason in its details.
  */
 export function readGeminiError(bytes: Buffer): GeminiErrorText {
   const { message, ...rest } = readUpstreamError(bytes)
@@ -104,8 +92,8 @@ export function readGeminiError(bytes: Buffer): GeminiErrorText {
   const isBadKey = named === 'API_KEY_INVALID'
   return {
     message,
-    type: isBadKey ? 'authentication_error' : (TYPES.get(status) ?? rest.type),
-    code: named ?? (typeof status === 'string' && /^\w{1,128}$/.test(status) ? status : rest.code),
+    type: typeof status === 'string' && /^\w{1,128}$/.test(status) ? status : rest.type,
+    code: named ?? rest.code,
     status: isHttpError(code) ? code : undefined,
     isBadKey,
     retryAfter: secondsOf(find(RETRY_INFO)?.['retryDelay']),

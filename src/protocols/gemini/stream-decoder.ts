@@ -93,12 +93,13 @@ export class GeminiStreamDecoder extends FrameReader {
   #fail(data: string, chunk: Fields | undefined): void {
     this.isOver = true
     if (chunk) this.#usage.read(chunk)
-    const { type, message, status } = readGeminiError(Buffer.from(data))
+    const { type, message, code, status } = readGeminiError(Buffer.from(data))
     this.emit({
       kind: 'failure',
-      type: type ?? 'api_error',
+      type,
       message: message ?? 'The upstream reported an error in the middle of its answer.',
-      code: status ?? asRecord(chunk?.['error'])?.['code'],
+      code: code ?? asRecord(chunk?.['error'])?.['code'],
+      status,
     })
   }
 }

@@ -17,17 +17,14 @@ export function messagesErrorBody(
 }
 
 /** Renders an error in mid-stream as a frame; `docs/api.md: Events`. */
-export function messagesErrorFrame(parts: Pick<ErrorParts, 'type' | 'code' | 'message'>): Buffer {
+export function messagesErrorFrame(parts: ErrorParts): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
-/** Renders the same frame as text. Refusals have a code: it tells a budget from quota. */
-export function messagesErrorText({
-  type,
-  code,
-  message,
-}: Pick<ErrorParts, 'type' | 'code' | 'message'>): string {
-  const error = { type, message, ...(type === 'permission_error' && code !== '' && { code }) }
+/** Renders the same frame as text. Refusals have a code, which tells a budget from quota. */
+export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorParts): string {
+  const hasCode = hasOwnCode || (type === 'permission_error' && code !== '')
+  const error = { type, message, ...(hasCode && { code }) }
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
 }
 

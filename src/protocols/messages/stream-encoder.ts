@@ -11,6 +11,7 @@ import { messageId, writtenSearch } from './encode-block.ts'
 import { messagesErrorText } from './errors.ts'
 import { writeCitation } from './reply-block.ts'
 import { writeStop } from './stop-reasons.ts'
+import type { ErrorParts } from '../upstream-error.ts'
 import { writeUsage } from './write-usage.ts'
 
 /** Part that waits for the end of an earlier one. */
@@ -89,7 +90,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return this.#isStarted ? PING_FRAME : ''
   }
 
-  failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string {
+  failureFrame(error: ErrorParts): string {
     return messagesErrorText(error)
   }
 

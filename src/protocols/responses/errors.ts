@@ -18,10 +18,13 @@ const CODES: ReadonlyMap<string, string> = new Map([
   ['overloaded_error', 'server_is_overloaded'],
 ])
 
-/** The error in a response that failed: clients go by its code, and try again where they do not know it. */
-export function responseError({ type, code, message }: ErrorParts): {
+/**
+ * The error in a response that failed: clients go by its code, and try again where they do not know it. A
+ * code that they know goes before the upstream's own.
+ */
+export function responseError({ type, code, hasOwnCode, message }: ErrorParts): {
   readonly code: string
   readonly message: string
 } {
-  return { code: CODES.get(code) ?? CODES.get(type) ?? 'server_error', message }
+  return { code: CODES.get(code) ?? CODES.get(type) ?? (hasOwnCode ? code : 'server_error'), message }
 }

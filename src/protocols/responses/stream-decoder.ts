@@ -163,7 +163,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     )
     this.emit({
       kind: 'failure',
-      type: type === undefined || type === 'error' ? 'api_error' : type,
+      type: type === 'error' ? undefined : type,
       message: message ?? 'The upstream reported an error in the middle of its response.',
       ...(code !== undefined && { code }),
     })

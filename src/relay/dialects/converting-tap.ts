@@ -151,8 +151,8 @@ export class ConvertingTap implements Tap {
       WRITER.text(this.#encoder.push([event.takeFirst()]))
   }
 
-  #fail({ type, message, code }: ReplyEvent & { readonly kind: 'failure' }): void {
-    const data = JSON.stringify({ error: { type, message, code } })
+  #fail({ type, message, code, status }: ReplyEvent & { readonly kind: 'failure' }): void {
+    const data = JSON.stringify({ error: { type, message, code, status } })
     this.error = { data, afterContent: this.emittedBytes > 0 }
   }
 

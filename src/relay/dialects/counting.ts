@@ -145,5 +145,7 @@ function withModel(scan: ScannedObject, upstreamModel: string, context: CountedC
 
 /** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */
 export function isCountingUnsupported(error: unknown): boolean {
-  return error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.status === 404)
+  return (
+    error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.facts.status === 404)
+  )
 }

@@ -106,7 +106,7 @@ export async function openAtUpstream(
   const { status, pieces, retryAfter } = came
   if (status >= 200 && status <= 299) return answered(pieces)
   const failure = failureOfStatus(
-    { channel, prepared: SPOKEN },
+    { channel, client: 'responses', prepared: SPOKEN },
     status,
     asked.ids.inProse(await beginning(pieces)),
     retryAfter,

@@ -5,6 +5,7 @@ import type { FrameWriter } from '../../frame-writer.ts'
 import type { ReplyEvent } from '../../reply.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
+import type { ErrorParts } from '../../upstream-error.ts'
 import { usageOut } from '../usage-out.ts'
 
 const DONE = 'data: [DONE]\n\n'
@@ -60,7 +61,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
     return ''
   }
 
-  failureFrame(error: { readonly type: string; readonly code: string; readonly message: string }): string {
+  failureFrame(error: ErrorParts): string {
     return chatErrorFrame(error).toString()
   }
 

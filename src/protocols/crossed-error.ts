@@ -1,0 +1,47 @@
+import type { ProtocolName } from '../domain/channel.ts'
+import type { UpstreamErrorText } from './upstream-error.ts'
+
+/** Types of errors of OpenAI's dialects, and of `docs/api.md: Errors`. */
+const OPENAI_TYPES: ReadonlySet<string> = new Set([
+  'api_error',
+  'authentication_error',
+  'insufficient_quota',
+  'invalid_request_error',
+  'overloaded_error',
+  'permission_error',
+  'rate_limit_error',
+  'request_too_large',
+  'requests',
+  'server_error',
+  'tokens',
+])
+
+/** Types of errors that clients of a dialect know; Gemini's are names of statuses, which no other has. */
+const TYPES: Partial<Record<ProtocolName, ReadonlySet<string>>> = {
+  chat: OPENAI_TYPES,
+  responses: OPENAI_TYPES,
+  messages: new Set([
+    'api_error',
+    'authentication_error',
+    'billing_error',
+    'invalid_request_error',
+    'not_found_error',
+    'overloaded_error',
+    'permission_error',
+    'rate_limit_error',
+    'request_too_large',
+    'timeout_error',
+  ]),
+}
+
+/**
+ * Type and code of an upstream's error for a client of another dialect. A type that this dialect lacks is
+ * removed, for that of the status to take its place, and becomes the code where there is none.
+ */
+export function crossedError(
+  { type, code }: Pick<UpstreamErrorText, 'type' | 'code'>,
+  client: ProtocolName,
+): Pick<UpstreamErrorText, 'type' | 'code'> {
+  if (type === undefined || TYPES[client]?.has(type)) return { type, code }
+  return { type: undefined, code: code ?? type }
+}
