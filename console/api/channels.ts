@@ -1,7 +1,8 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { ChannelObject } from '../../src/management/channels/channel-object.ts'
 import type { upstreamModels } from '../../src/management/channels/list-upstream-models.ts'
+import type { ShownChannel } from '../../src/management/channels/shown-channel.ts'
+import type { testAllResult } from '../../src/management/channels/test-all-channels.ts'
 import type { testResult } from '../../src/management/channels/test-channel.ts'
 import { ApiError } from './api-error.ts'
 import { queryText, request, sendWhole } from './client.ts'
@@ -9,7 +10,7 @@ import type { Paged } from './paged.ts'
 
 /** A channel, without its keys. */
 export type Channel = Pick<
-  ChannelObject,
+  ShownChannel,
   | 'id'
   | 'name'
   | 'type'
@@ -21,6 +22,7 @@ export type Channel = Pick<
   | 'priority'
   | 'weight'
   | 'test_time'
+  | 'test_costs'
   | 'response_time'
   | 'channel_info'
   | 'managed'
@@ -42,8 +44,10 @@ export interface ChannelFields {
   readonly weight: number
 }
 
-/** The result of a test; `time` in seconds. */
-export type ChannelTest = Pick<z.output<typeof testResult>, 'success' | 'message' | 'time'>
+/** The result of a test; `time` in seconds, `success` null where there was no time for it. */
+export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs'> & {
+  readonly success: boolean | null
+}
 
 /** As many as one page holds. */
 const PAGE_SIZE = 100
@@ -87,15 +91,20 @@ export async function deleteChannel(id: number): Promise<void> {
   await request('DELETE', `/api/channel/${id}`)
 }
 
-/** Asks the upstream of a saved channel for one token; a failure of the upstream is a result. */
+/** Tests the upstream of a saved channel; a failure of the upstream is a result. */
 export function testChannel(id: number): Promise<ChannelTest> {
   return outcome(sendWhole<ChannelTest>('GET', `/api/channel/test/${id}`))
 }
 
 /** As `testChannel`, for the fields of a form; `id` is that of the channel that they change. */
 export function testFields(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
-  const [model] = fields.models.split(',')
-  return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id }, model }))
+  return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
+}
+
+/** Tests all channels of these ids, none with a picture or speech. */
+export async function testAllChannels(ids: readonly number[]): Promise<ReadonlyMap<number, ChannelTest>> {
+  const results = await request<z.output<typeof testAllResult>>('POST', '/api/channel/test/all', { ids })
+  return new Map(results.map((result) => [result.id, { ...result, costs: false }]))
 }
 
 /** The names of the models that the upstream lists. */
@@ -112,6 +121,6 @@ async function outcome(test: Promise<ChannelTest>): Promise<ChannelTest> {
   } catch (error) {
     // The envelope of a test that failed says so by `success: false`, with the status 200.
     if (!(error instanceof ApiError) || error.status !== 200) throw error
-    return { success: false, message: error.message, time: 0 }
+    return { success: false, message: error.message, time: 0, costs: false }
   }
 }

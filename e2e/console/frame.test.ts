@@ -147,6 +147,29 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
+  test('a test of images says that it costs, and Test all makes none', async () => {
+    stage.upstream.script('painter', { kind: 'whole', body: '{"data":[{"b64_json":"AAAA"}]}' })
+    const painter = { name: 'painter', type: 1, key: 'sk-painter', models: 'gpt-image-1' }
+    const base_url = stage.upstream.baseUrl('painter').replace(/\/v1$/, '')
+    const { ids } = await stage.api<{ ids: number[] }>('POST', '/api/channel/', { ...painter, base_url })
+    const page = await stage.open('root', '/channels')
+    const row = page.getByRole('row', { name: /painter/ })
+    const test = row.getByRole('button', { name: 'Test' })
+    expect(await test.getAttribute('title')).toBe('Makes a picture or speech, which the provider bills.')
+    await page.getByRole('button', { name: 'Test all' }).click()
+    await row.getByText(/^Answered in [\d.]+ s$/).waitFor()
+    expect(await row.getByText(/The provider bills this test/).count()).toBe(0)
+    const paths = () => stage.upstream.received('painter').map(({ path }) => path)
+    expect(paths()).toEqual(['/v1/models'])
+    const answered = page.getByRole('status', { name: 'Test result' }).filter({ hasText: /Answered/ })
+    await expect.poll(() => answered.count()).toBeGreaterThan(5)
+    await test.click()
+    await row.getByText('The provider bills this test: it asked for a picture or speech.').waitFor()
+    expect(paths()).toEqual(['/v1/models', '/v1/images/generations'])
+    await page.context().close()
+    await stage.api('DELETE', `/api/channel/${ids[0]}`)
+  })
+
   test('14: a saved channel is in the list, and its key is nowhere', async () => {
     const page = await stage.open('root', '/channels/new')
     const secret = 'sk-upstream-secret-0123456789'

@@ -45,6 +45,7 @@ import { searchTokens } from './tokens/search-tokens.ts'
 import { searchUsers } from './users/search-users.ts'
 import { setOptionEndpoint } from './settings/set-option.ts'
 import { testChannelEndpoint } from './channels/test-channel.ts'
+import { testAllChannelsEndpoint } from './channels/test-all-channels.ts'
 import { testDraftEndpoint } from './channels/test-draft.ts'
 import { upstreamModelsEndpoint } from './channels/list-upstream-models.ts'
 import { tokenUsage } from './tokens/token-usage.ts'
@@ -120,6 +121,7 @@ export const JSON_ROUTES: readonly JsonEndpoint[] = [
   deleteChannel,
   deleteChannelsEndpoint,
   testChannelEndpoint,
+  testAllChannelsEndpoint,
   testDraftEndpoint,
   upstreamModelsEndpoint,
   revealChannelKey,

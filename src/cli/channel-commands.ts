@@ -12,8 +12,9 @@ Example:
   sluice channel list`
 
 const TEST_HELP = `
-Requests one token of the channel's first model, with its first key, whether or not the channel is enabled. Nobody is
-charged by the gateway; the provider may count the token. Exits with 1 if the test fails.
+Makes the least request of the endpoint that a model of the channel has, one token or one document for example, with its
+first key, whether or not the channel is enabled. A channel of images or speech alone makes one, which the provider bills;
+the gateway charges no account. Exits with 1 if the test fails.
 Examples:
   sluice channel test openai
   sluice channel test openai --model gpt-4o-mini`
@@ -38,8 +39,11 @@ export function addChannelCommands(program: Command, shell: Shell): void {
     .action((options: AccountOptions) => list(shell, options))
   channel
     .command('test <name>')
-    .description('ask a channel for one token')
-    .option('--model <model>', "the model; the channel's first by default")
+    .description('test a channel with the least request of its endpoint')
+    .option(
+      '--model <model>',
+      "the model; by default the channel's first that costs no picture and no speech",
+    )
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', TEST_HELP)
@@ -72,9 +76,12 @@ async function list(shell: Shell, options: AccountOptions): Promise<void> {
 async function test(shell: Shell, channel: string, { model, ...options }: TestOptions): Promise<void> {
   await withAccounts(shell, options, async (accounts) => {
     const result = await accounts.run('testNamedChannel', { channel, ...(model !== undefined && { model }) })
-    const { success, message, time } = result
+    const { success, message, time, costs, endpoint } = result
     if (options.json) printJson(shell, result)
-    else if (success) shell.out.write(`The channel "${channel}" has answered in ${time} s.\n`)
+    else {
+      if (success) shell.out.write(`The channel "${channel}" has answered in ${time} s.\n`)
+      if (costs) shell.out.write(`The provider bills this test, a request of ${endpoint}.\n`)
+    }
     if (success) return
     if (!options.json)
       shell.err.write(plainText(`sluice: the channel "${channel}" failed after ${time} s: ${message}\n`))

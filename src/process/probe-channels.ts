@@ -4,6 +4,7 @@ import type { Channel } from '../domain/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import { OperatorHold } from '../ledger/operator-hold.ts'
 import { testRequest } from '../management/channels/test-request.ts'
+import { cheapTest } from '../management/channels/tested-model.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import { exchangeWhole } from '../upstreams/exchange-whole.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
@@ -23,8 +24,8 @@ interface ProbeParts {
 }
 
 /**
- * Requests one token from each channel with `probe` that is in cooldown, at that interval, until it answers.
- * Nobody is charged. `docs/operations.md: Channels that fail`.
+ * Tests each channel with `probe` that is in cooldown, at that interval, until it answers; none with a picture
+ * or speech. Nobody is charged. `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
   readonly #parts: ProbeParts
@@ -57,14 +58,15 @@ export class ChannelProbes {
   }
 
   async #probe(channel: Channel): Promise<void> {
-    const { health, keyRings, upstreams, log } = this.#parts
-    const { name, models, timeouts } = channel
+    const { settings, health, keyRings, upstreams, log } = this.#parts
+    const { name, timeouts } = channel
+    const tested = cheapTest(channel, '', settings().models)
     this.#underWay.add(name)
     using trial = health.begin(channel)
     const hold = new OperatorHold({
       id: randomUUIDv7(),
-      model: models[0] ?? '',
-      requestedModel: models[0] ?? '',
+      model: tested.model,
+      requestedModel: tested.model,
       channel: name,
       group: '',
       stream: false,
@@ -77,7 +79,7 @@ export class ChannelProbes {
       const key = keyRings.rotated(channel)[0] ?? { value: '' }
       const timeoutMs = Math.min(TIMEOUT_MS, timeouts.totalMs)
       const bounds = { maxBytes: MAX_BODY_BYTES, timeoutMs }
-      const request = testRequest(channel, models[0] ?? '')
+      const request = testRequest(channel, tested)
       const came = await exchangeWhole(upstreams, { hold, channel, key }, request, bounds)
       if (hasAnswered(came)) {
         trial.succeeded()

@@ -56,7 +56,7 @@ function replyTo(call: Call, upstream: Upstream, stamp: Stamp): Reply {
   const { method, path } = call
   const body = upstream.asked(call)
   if (!body) {
-    const answer = upstream.other?.(call)
+    const answer = isList(call) ? listOf(upstream) : upstream.other?.(call)
     if (answer !== undefined) return { kind: 'whole', body: answer, tokens: 0 }
     throw new Refusal('unknown_path', `There is nothing at ${method} ${path.slice(0, 200)}`)
   }
@@ -64,6 +64,14 @@ function replyTo(call: Call, upstream: Upstream, stamp: Stamp): Reply {
   if (model === '') throw new Refusal('malformed', 'model: a name is required')
   if (!upstream.models.includes(model)) throw new Refusal('unknown_model', model.slice(0, 200))
   return upstream.reply(body, model, stamp, call)
+}
+
+function isList({ method, path }: Call): boolean {
+  return method === 'GET' && path === '/models'
+}
+
+function listOf({ models }: Upstream): unknown {
+  return { object: 'list', data: models.map((id) => ({ id, object: 'model', owned_by: 'simulator' })) }
 }
 
 async function collected(request: IncomingMessage): Promise<Buffer> {

@@ -89,6 +89,11 @@ describe('chat', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 7 } })
   })
 
+  test('the list of models names them', async () => {
+    const { data } = await new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl }).models.list()
+    expect(data.map(({ id }) => id)).toEqual(['demo-chat', 'demo-reason'])
+  })
+
   test('a stream ends with [DONE]', async () => {
     const response = await post(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',

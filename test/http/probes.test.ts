@@ -8,7 +8,7 @@ const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out o
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced(['m', 'mapped']),
+    models: priced(['m', 'mapped', 'gpt-image-1']),
     channels: [
       channel('first', upstream.baseUrl('first'), {
         models: ['m'],
@@ -16,6 +16,8 @@ beforeAll(async () => {
         probe: '1s',
         model_mapping: { m: 'their-m' },
       }),
+      channel('painter', upstream.baseUrl('painter'), { models: ['gpt-image-1'], priority: 1, probe: '1s' }),
+      channel('other-painter', upstream.baseUrl('other-painter'), { models: ['gpt-image-1'] }),
       channel('spare', upstream.baseUrl('spare'), { models: ['m', 'mapped'] }),
       channel('mapped', upstream.baseUrl('mapped'), { priority: 1, status_mapping: { 400: 503, 500: 422 } }),
     ],
@@ -39,6 +41,17 @@ test('a channel in cooldown is asked for one token, until it answers', async () 
   await expect
     .poll(async () => (await fixture.chat('ann', ask('m'))).text, { timeout: 60_000 })
     .toContain('from the first')
+})
+
+test('a channel of images in cooldown is asked for its models, never for a picture', async () => {
+  fixture.upstream.script('painter', FAILING)
+  fixture.upstream.script('other-painter', { kind: 'whole', body: '{"data":[{"b64_json":"AAAA"}]}' })
+  const asked = { model: 'gpt-image-1', prompt: 'a dot' }
+  const options = { path: '/v1/images/generations' }
+  for (let i = 0; i < 5; i++) expect((await fixture.chat('ann', asked, options)).status).toBe(200)
+  await fixture.upstream.receivedAtLeast('painter', 7)
+  const probes = fixture.upstream.received('painter').slice(5)
+  expect(new Set(probes.map(({ method, path }) => `${method} ${path}`))).toEqual(new Set(['GET /v1/models']))
 })
 
 test('statuses of a channel are taken for others', async () => {

@@ -69,6 +69,8 @@ describe('POST /api/channel/test', () => {
       message: '',
       time: expect.any(Number),
       model: 'gpt-x',
+      endpoint: 'chat',
+      costs: false,
     })
     const { path, headers, text } = fixture.upstream.only('lane')
     expect(path).toBe('/v1/chat/completions')

@@ -63,6 +63,8 @@ describe('GET /api/channel/test/:id', () => {
       message: '',
       time: expect.any(Number),
       model: 'm1',
+      endpoint: 'chat',
+      costs: false,
     })
     const { path, headers, text } = fixture.upstream.only('chat')
     expect(path).toBe('/v1/chat/completions')

@@ -1,8 +1,15 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
 import { channelHealthQuery } from '../../api/channel-health.ts'
-import { changeChannel, type Channel, channelQuery, createChannel } from '../../api/channels.ts'
+import {
+  changeChannel,
+  type Channel,
+  channelQuery,
+  type ChannelTest,
+  createChannel,
+} from '../../api/channels.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { say } from '../../parts/notify.tsx'
 import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
@@ -86,6 +93,7 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
   const { channels } = useTexts()
   const { profile } = useSignedIn()
   const { data: node } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
+  const [result, setResult] = useState<ChannelTest>()
   const health = node?.items.find(({ id }) => id === channel.id)
   return (
     <>
@@ -94,7 +102,14 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
         above={<Link to="/channels">{channels.back}</Link>}
         beside={<ChannelState isEnabled={channel.status === ENABLED} health={health} at={node?.at ?? 0} />}
       >
-        {channel.managed && <TestButton id={channel.id} label={channels.testConnection} />}
+        {channel.managed && (
+          <TestButton
+            channel={channel}
+            label={channels.testConnection}
+            result={result}
+            onResult={setResult}
+          />
+        )}
       </PageHead>
       {health && node && <ChannelHealthText health={health} node={node.node} />}
       {channel.managed ? (

@@ -1,7 +1,6 @@
 import { Button } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import { type ChannelTest, testChannel } from '../../api/channels.ts'
+import { type Channel, type ChannelTest, testChannel } from '../../api/channels.ts'
 import { StateMark } from '../../parts/state-mark.tsx'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
@@ -9,23 +8,26 @@ import { useTexts } from '../../texts/use-texts.tsx'
 import classes from './channels-page.module.css'
 import { faultOf } from './fault-of.ts'
 
-/** Asks the upstream for one token, and shows the result beside itself. */
+/** Tests a channel, and shows the result beside itself. */
 export function TestButton({
-  id,
+  channel: { id, test_costs },
   label,
+  result,
+  onResult,
   isSmall = false,
 }: {
-  readonly id: number
+  readonly channel: Pick<Channel, 'id' | 'test_costs'>
   readonly label: string
+  readonly result: ChannelTest | undefined
+  readonly onResult: (result: ChannelTest | undefined) => void
   readonly isSmall?: boolean
 }) {
   const { channels } = useTexts()
   const { profile } = useSignedIn()
   const client = useQueryClient()
-  const [result, setResult] = useState<ChannelTest>()
   const testing = useAction(async () => {
-    setResult(undefined)
-    setResult(await testChannel(id))
+    onResult(undefined)
+    onResult(await testChannel(id))
     await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
   })
   return (
@@ -38,6 +40,7 @@ export function TestButton({
         variant="default"
         size={isSmall ? 'xs' : 'sm'}
         loading={testing.isRunning}
+        title={test_costs ? channels.testCosts : undefined}
         onClick={() => void testing.run()}
       >
         {label}
@@ -46,10 +49,21 @@ export function TestButton({
   )
 }
 
-/** How an upstream answered, or why it did not and which field is at fault. */
-export function TestResult({ result: { success, message, time } }: { readonly result: ChannelTest }) {
+/** How an upstream answered, or why it did not and which field is at fault, and whether that costs. */
+export function TestResult({ result }: { readonly result: ChannelTest }) {
+  const { channels } = useTexts()
+  return (
+    <>
+      <Outcome result={result} />
+      {result.costs && <small>{channels.testCost}</small>}
+    </>
+  )
+}
+
+function Outcome({ result: { success, message, time } }: { readonly result: ChannelTest }) {
   const { channels } = useTexts()
   const { count } = useFormats()
+  if (success === null) return <StateMark tone="off" word={channels.untestedInTime} />
   return success ? (
     <StateMark tone="ok" word={channels.answered(count(Math.max(0.01, Math.round(time * 100) / 100)))} />
   ) : (

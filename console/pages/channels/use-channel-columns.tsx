@@ -3,7 +3,7 @@ import { IconBan, IconCircleCheck, IconLock, IconTrash } from '@tabler/icons-rea
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { NodeHealth } from '../../api/channel-health.ts'
-import { changeChannel, type Channel } from '../../api/channels.ts'
+import { changeChannel, type Channel, type ChannelTest } from '../../api/channels.ts'
 import { ChannelState } from '../../parts/channel-state.tsx'
 import type { Column } from '../../parts/data-table.tsx'
 import { say, sayFailure } from '../../parts/notify.tsx'
@@ -18,11 +18,18 @@ import { TestButton } from './test-button.tsx'
 const ENABLED = 1
 const DISABLED = 2
 
+/** The results of tests by id, and the setter of one. */
+export interface ChannelTests {
+  readonly results: ReadonlyMap<number, ChannelTest>
+  readonly onResult: (id: number, result: ChannelTest | undefined) => void
+}
+
 /** The columns of the list of channels. */
 export function useChannelColumns(
   all: readonly Channel[],
   node: NodeHealth | undefined,
   onDelete: (channel: Channel) => void,
+  tests: ChannelTests,
 ): readonly Column<Channel>[] {
   const { channels, common } = useTexts()
   const { duration, recent, count, percent } = useFormats()
@@ -97,7 +104,9 @@ export function useChannelColumns(
       label: common.actions,
       isLabelHidden: true,
       phone: 'actions',
-      cell: (channel) => <ChannelActions channel={channel} onDelete={() => onDelete(channel)} />,
+      cell: (channel) => (
+        <ChannelActions channel={channel} onDelete={() => onDelete(channel)} tests={tests} />
+      ),
     },
   ]
 }
@@ -119,7 +128,15 @@ function ChannelName({ channel }: { readonly channel: Channel }) {
   )
 }
 
-function ChannelActions({ channel, onDelete }: { readonly channel: Channel; readonly onDelete: () => void }) {
+function ChannelActions({
+  channel,
+  onDelete,
+  tests,
+}: {
+  readonly channel: Channel
+  readonly onDelete: () => void
+  readonly tests: ChannelTests
+}) {
   const texts = useTexts()
   const { channels, common, keys } = texts
   const { profile } = useSignedIn()
@@ -138,7 +155,13 @@ function ChannelActions({ channel, onDelete }: { readonly channel: Channel; read
   }
   return (
     <span className={classes['test']}>
-      <TestButton id={channel.id} label={channels.test} isSmall />
+      <TestButton
+        channel={channel}
+        label={channels.test}
+        result={tests.results.get(channel.id)}
+        onResult={(result) => tests.onResult(channel.id, result)}
+        isSmall
+      />
       {!channel.managed && (
         <>
           <ActionIcon

@@ -49,6 +49,11 @@ export const channels = {
   fetchModels: 'Fetch models',
   fetched: (count: number) => `${count} model${s(count)} listed by the upstream`,
   testing: 'Testing…',
+  testAll: 'Test all',
+  testAllHint: 'Costs no picture and no speech: such channels are asked for their models.',
+  testCosts: 'Makes a picture or speech, which the provider bills.',
+  testCost: 'The provider bills this test: it asked for a picture or speech.',
+  untestedInTime: 'Not reached within a minute',
   provider: 'Provider',
   protocol: 'Protocol',
   protocols: {

@@ -47,6 +47,11 @@ export const channels: Texts['channels'] = {
   fetchModels: '获取模型',
   fetched: (count) => `上游列出了 ${count} 个模型`,
   testing: '测试中…',
+  testAll: '全部测试',
+  testAllHint: '不会生成图片或语音：这类渠道只查询模型列表。',
+  testCosts: '会生成图片或语音，服务商将计费。',
+  testCost: '服务商会对此次测试计费：请求了图片或语音。',
+  untestedInTime: '一分钟内未能测到',
   provider: '服务商',
   protocol: '协议',
   protocols: {

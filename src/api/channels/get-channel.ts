@@ -1,5 +1,6 @@
-import { channelSchema, declaredObject, storedObject } from '../../management/channels/channel-object.ts'
+import { declaredObject, storedObject } from '../../management/channels/channel-object.ts'
 import { channelPath, findChannel } from '../../management/channels/find-channel.ts'
+import { shownChannel, shownChannelSchema } from '../../management/channels/shown-channel.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/administration.md: Channels`. */
@@ -10,11 +11,13 @@ export const getChannel = defineEndpoint({
   access: 'admin',
   summary: 'One channel, without its keys',
   params: channelPath,
-  responseBody: channelSchema,
+  responseBody: shownChannelSchema,
   async handle({ params, parts }) {
     const found = await findChannel(parts, params.id)
-    return 'stored' in found
-      ? storedObject(found.stored)
-      : declaredObject(found.declared, parts.liveConfig.declared.by)
+    const object =
+      'stored' in found
+        ? storedObject(found.stored)
+        : declaredObject(found.declared, parts.liveConfig.declared.by)
+    return shownChannel(parts, object)
   },
 })

@@ -1,4 +1,4 @@
-import { channelSchema } from '../../management/channels/channel-object.ts'
+import { shownChannel, shownChannelSchema } from '../../management/channels/shown-channel.ts'
 import { channelChange, updateChannel } from '../../management/channels/update-channel.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -11,6 +11,6 @@ export const updateChannelEndpoint = defineEndpoint({
   summary: 'Changes a channel; absent fields stay',
   errorStatuses: [404, 409],
   body: channelChange,
-  responseBody: channelSchema,
-  handle: ({ user, body, parts }) => updateChannel(parts, body, user),
+  responseBody: shownChannelSchema,
+  handle: async ({ user, body, parts }) => shownChannel(parts, await updateChannel(parts, body, user)),
 })

@@ -33,7 +33,7 @@ export interface Question<Answer> {
   /** Maximum bytes that are read of a response. */
   readonly maxBytes: number
   /** Reads the body of a success; undefined where it is not such an answer. */
-  readonly read: (body: Buffer) => Answer | undefined
+  readonly read: (body: Buffer, contentType: string) => Answer | undefined
   /** The message for such a body. */
   readonly unread: string
 }
@@ -64,7 +64,7 @@ export async function askUpstream<Answer>(
   const came = await exchangeWhole(upstreams, { hold, channel, key }, request, { maxBytes, timeoutMs })
   hold.settle()
   const isAnswer = !('failure' in came) && came.status >= 200 && came.status <= 299
-  const answer = isAnswer ? read(came.body) : undefined
+  const answer = isAnswer ? read(came.body, came.contentType) : undefined
   if (answer !== undefined) return { answer, message: '', tookMs: Math.round(performance.now() - startedMs) }
   const failure = 'failure' in came ? { message: noAnswer(came.failure) } : failureIn(channel, came, unread)
   const isHidden = !isRoot && failure.status === undefined

@@ -83,6 +83,7 @@ export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'key_mode',
   'created_time',
   'test_time',
+  'test_costs',
   'response_time',
   'channel_info',
   'managed',

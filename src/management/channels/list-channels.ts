@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { type ChannelObject, channelSchema, declaredObject, storedObject } from './channel-object.ts'
+import { type ChannelObject, declaredObject, storedObject } from './channel-object.ts'
 import { offsetOf, type Page, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationParts } from '../parts.ts'
+import { type ShownChannel, shownChannel, shownChannelSchema } from './shown-channel.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
@@ -23,7 +24,7 @@ export const channelQuery = pageQuery.extend({
 })
 
 /** A page of channels. */
-export const channelPage = pageSchema(channelSchema)
+export const channelPage = pageSchema(shownChannelSchema)
 
 const STATUSES = new Map<string | undefined, number>([
   ['1', 1],
@@ -35,21 +36,26 @@ const STATUSES = new Map<string | undefined, number>([
 
 /** Stored channels, oldest first, followed by declared ones. */
 export async function listChannels(
-  { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'settings'>,
   query: z.output<typeof channelQuery>,
 ): Promise<z.output<typeof channelPage>> {
-  const { channels } = await store.read('storedConfiguration')
-  const { declared } = liveConfig
+  const { channels } = await parts.store.read('storedConfiguration')
+  const { declared } = parts.liveConfig
   const all = [
     ...channels.map(storedObject),
     ...declared.channels.map((channel) => declaredObject(channel, declared.by)),
   ]
-  return paged(all.filter(matching(query)), pageOf(query))
+  const shown = (object: ChannelObject): ShownChannel => shownChannel(parts, object)
+  return paged(all.filter(matching(query)), pageOf(query), shown)
 }
 
-function paged(all: readonly ChannelObject[], page: Page): z.output<typeof channelPage> {
+function paged(
+  all: readonly ChannelObject[],
+  page: Page,
+  shown: (object: ChannelObject) => ShownChannel,
+): z.output<typeof channelPage> {
   const from = offsetOf(page)
-  const items = all.slice(from, from + page.pageSize)
+  const items = all.slice(from, from + page.pageSize).map(shown)
   return { page: page.page, page_size: page.pageSize, total: all.length, items }
 }
 

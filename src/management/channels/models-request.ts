@@ -1,6 +1,8 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import type { DialectRequest } from '../../upstreams/provider.ts'
-import { MESSAGES_VERSION } from './test-request.ts'
+
+/** The version of the messages protocol; `docs/api.md: Versioning`. */
+export const MESSAGES_VERSION = '2023-06-01'
 
 /** Path and headers of the list of models, by dialect. One page holds more than any vendor serves. */
 const REQUESTS: Record<ProtocolName, { readonly path: string; readonly headers?: readonly string[] }> = {

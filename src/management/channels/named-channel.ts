@@ -3,10 +3,11 @@ import { GatewayError } from '../../errors.ts'
 import { OPERATOR } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
+import type { TestResult } from './test-channel.ts'
 import { type ChannelObject, declaredObject, storedObject } from './channel-object.ts'
 
 /** Services that the operations on channels need. */
-type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>
+type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
 
 const EXPECTED = 'expected the name of a channel'
 
@@ -17,12 +18,9 @@ const namedChannel = z.object({
 
 const testedChannel = namedChannel.extend({ model: z.string().max(200).optional() })
 
-/** Result of a test of a channel; `time` is in seconds. */
-interface ChannelTest {
+/** Result of a test of a channel. */
+interface ChannelTest extends TestResult {
   readonly channel: string
-  readonly success: boolean
-  readonly message: string
-  readonly time: number
 }
 
 /** Lists all channels, stored ones first, without their keys. */
@@ -38,7 +36,7 @@ export async function listAllChannels({
   ]
 }
 
-/** Requests one token from a channel's upstream, and charges nobody; the message is the upstream's own. */
+/** Makes the least request of a channel's upstream, and charges nobody; the message is the upstream's own. */
 export async function testNamedChannel(
   parts: ChannelParts,
   given: z.input<typeof testedChannel>,

@@ -4,24 +4,27 @@ import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { textField } from '../text-fields.ts'
-import { askUpstream, isJson } from './ask-upstream.ts'
+import { askUpstream, isJson, type Question } from './ask-upstream.ts'
 import { draftChannel, draftField } from './draft-channel.ts'
-import { findChannel } from './find-channel.ts'
+import { findChannel, type FoundChannel } from './find-channel.ts'
 import { testRequest } from './test-request.ts'
-
-/** Maximum bytes that are read of a response. */
-const MAX_BODY_BYTES = 65_536
+import { isCostly, TESTED_ENDPOINTS, type TestedEndpoint, testedModel } from './tested-model.ts'
 
 const modelField = textField('expected the name of a model').max(200, {
   error: 'expected at most 200 characters',
 })
 
-/** The result of a test; `time` is in seconds. */
+/**
+ * The result of a test; `time` is in seconds. `costs`: the provider bills a picture or speech, rather than a
+ * few tokens.
+ */
 export const testResult = z.object({
   success: z.boolean(),
   message: z.string(),
   time: z.number(),
   model: z.string(),
+  endpoint: z.enum(TESTED_ENDPOINTS),
+  costs: z.boolean(),
 })
 
 /** The model that a test uses. */
@@ -33,26 +36,45 @@ export const draftTest = z.object(
   { error: 'expected an object with a channel and a model' },
 )
 
-type TestParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>
-type Result = z.output<typeof testResult>
+type TestParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
+/** The result of a test. */
+export type TestResult = z.output<typeof testResult>
+/** Choice of the model of a test, and of the endpoint that is asked. */
+type Choose = typeof testedModel
 
 /**
- * Requests one token from a channel's upstream with the channel's first key, enabled or not, and charges
- * nobody. Time and duration are stored with a stored channel.
+ * Makes the least request of the endpoint that a channel's model has, with the channel's first key, enabled
+ * or not, and charges nobody. Time and duration are stored with a stored channel.
  */
 export async function testChannel(
   parts: TestParts,
   { id, model }: { readonly id: number; readonly model: string | undefined },
   by: Actor,
-): Promise<Result> {
+): Promise<TestResult> {
+  return testFound(parts, { id, found: await findChannel(parts, id), model, choose: testedModel }, by)
+}
+
+/** A channel, and the choice of its model; without `model` it is the channel's own. */
+interface FoundTest {
+  readonly id: number
+  readonly found: FoundChannel
+  readonly model?: string | undefined
+  readonly choose: Choose
+}
+
+/** The same for a channel that was found before. */
+export async function testFound(
+  parts: TestParts,
+  { id, found, model, choose }: FoundTest,
+  by: Actor,
+): Promise<TestResult> {
   const { store, liveConfig, nowMs } = parts
-  const found = await findChannel(parts, id)
   const channel = 'stored' in found ? liveConfig.storedChannel(found.stored.name) : found.declared
   if (!channel) {
     throw new GatewayError('invalid_request', 'this channel cannot be in force beside gateway.yaml')
   }
   const preferred = 'stored' in found ? found.stored.family['test_model'] : undefined
-  const result = await requestOneToken(parts, channel, model || preferred, by)
+  const result = await askForLeast(parts, channel, { wanted: model || preferred, choose }, by)
   if ('stored' in found) {
     const testTime = Math.floor(nowMs() / 1000)
     await store.write('noteChannelTest', { id, testTime, responseMs: Math.round(result.time * 1000) })
@@ -65,24 +87,42 @@ export async function testDraft(
   parts: TestParts,
   { channel: given, model }: z.output<typeof draftTest>,
   by: Actor,
-): Promise<Result> {
+): Promise<TestResult> {
   const { channel, preferredModel } = await draftChannel(parts, given, model, by)
-  return requestOneToken(parts, channel, model || preferredModel, by)
+  return askForLeast(parts, channel, { wanted: model || preferredModel, choose: testedModel }, by)
 }
 
-async function requestOneToken(
+async function askForLeast(
   parts: TestParts,
   channel: Channel,
-  wanted: unknown,
+  { wanted, choose }: { readonly wanted: unknown; readonly choose: Choose },
   by: Actor,
-): Promise<Result> {
-  const model = (typeof wanted === 'string' && wanted) || channel.models[0] || ''
-  const question = {
-    request: testRequest(channel, model),
-    maxBytes: MAX_BODY_BYTES,
-    read: (body: Buffer) => isJson(body) || undefined,
-    unread: 'the answer is not JSON',
-  }
+): Promise<TestResult> {
+  const tested = choose(channel, typeof wanted === 'string' ? wanted : '', parts.settings().models)
+  const { model, endpoint } = tested
+  const question = { request: testRequest(channel, tested), ...readingOf(endpoint) }
   const { answer, message, tookMs } = await askUpstream(parts, channel, question, by)
-  return { success: answer !== undefined, message, time: tookMs / 1000, model }
+  return {
+    success: answer !== undefined,
+    message,
+    time: tookMs / 1000,
+    model,
+    endpoint,
+    costs: isCostly(endpoint),
+  }
+}
+
+/** Bytes that are read of an answer at most, by endpoint; a picture is one text of base64. */
+const MAX_BODY_BYTES: Partial<Record<TestedEndpoint, number>> = { images: 16_777_216, models: 4_194_304 }
+const USUAL_BODY_BYTES = 65_536
+
+function readingOf(endpoint: TestedEndpoint): Omit<Question<true>, 'request'> {
+  const maxBytes = MAX_BODY_BYTES[endpoint] ?? USUAL_BODY_BYTES
+  return endpoint === 'speech'
+    ? { maxBytes, read: (body, type) => isSound(body, type) || undefined, unread: 'the answer is no sound' }
+    : { maxBytes, read: (body) => isJson(body) || undefined, unread: 'the answer is not JSON' }
+}
+
+function isSound(body: Buffer, contentType: string): boolean {
+  return body.length > 0 && !/json|text\//.test(contentType)
 }

@@ -1,60 +1,83 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/channel.ts'
 import { answerPath } from '../../protocols/gemini/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
+import { embedUpstream } from '../../upstreams/embed-upstream.ts'
 import type { DialectRequest } from '../../upstreams/provider.ts'
+import { MESSAGES_VERSION, modelsRequest } from './models-request.ts'
+import type { TestedEndpoint, TestedModel } from './tested-model.ts'
 
-/** The version of the messages protocol; `docs/api.md: Versioning`. */
-export const MESSAGES_VERSION = '2023-06-01'
+/** Request in a dialect; `chat` unless it states another. */
+type Written = Pick<DialectRequest, 'path'> &
+  Partial<Pick<DialectRequest, 'protocol' | 'headers'>> & { readonly body: object | Buffer }
 
 const MESSAGES = [{ role: 'user', content: 'hi' }]
 
+/** Members by which models make the cheapest picture. */
+const CHEAPEST: readonly (readonly [RegExp, object])[] = [
+  [/gpt-image/i, { quality: 'low' }],
+  [/dall-e-2/i, { size: '256x256' }],
+]
+
 const REQUESTS: Record<
-  ProtocolName,
-  (model: string, requested: string) => Omit<DialectRequest, 'protocol' | 'body'> & { body: object }
+  Exclude<TestedEndpoint, 'models'>,
+  (upstreamModel: string, requested: string, channel: Channel) => Written
 > = {
   chat: (model, requested) => ({
     path: '/chat/completions',
-    headers: [],
     body: { model, messages: MESSAGES, [capabilitiesOf(model, requested).maximumField]: 1 },
   }),
   messages: (model) => ({
+    protocol: 'messages',
     path: '/messages',
     headers: ['anthropic-version', MESSAGES_VERSION],
     body: { model, messages: MESSAGES, max_tokens: 1 },
   }),
   responses: (model) => ({
+    protocol: 'responses',
     path: '/responses',
-    headers: [],
     // The least that upstreams accept.
     body: { model, input: 'hi', max_output_tokens: 16, store: false },
   }),
   gemini: (model) => ({
+    protocol: 'gemini',
     path: answerPath(model, false),
-    headers: [],
     body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1 } },
   }),
   converse: () => ({
+    protocol: 'converse',
     path: '/converse',
-    headers: [],
     body: { messages: [{ role: 'user', content: [{ text: 'hi' }] }], inferenceConfig: { maxTokens: 1 } },
   }),
   rerank: (model) => ({
+    protocol: 'rerank',
     path: '/rerank',
-    headers: [],
     body: { model, query: 'hi', documents: ['hi'], top_n: 1 },
   }),
+  embeddings(model, requested, channel) {
+    const upstream = embedUpstream(channel, requested)
+    if (!upstream) return { path: '/embeddings', body: { model, input: 'hi' } }
+    const { form, protocol, path } = upstream
+    const texts = { texts: ['hi'], dimensions: undefined, task: undefined }
+    return { protocol, path, body: form.requests(texts, model, new Set())[0].body }
+  },
+  images: (model) => ({
+    path: '/images/generations',
+    body: { model, prompt: 'a dot', n: 1, ...CHEAPEST.find(([pattern]) => pattern.test(model))?.[1] },
+  }),
+  speech: (model) => ({ path: '/audio/speech', body: { model, input: 'hi', voice: 'alloy' } }),
+  moderations: (model) => ({ path: '/moderations', body: { model, input: 'hi' } }),
 }
 
-/** Builds a request for one token of a model, or for the ranking of one document, in the first dialect. */
-export function testRequest(channel: Channel, model: string): DialectRequest {
-  const [protocol = 'chat'] = channel.protocols
+/** Builds the least request of the endpoint that has a model: one token, one document, one picture. */
+export function testRequest(channel: Channel, { model, endpoint }: TestedModel): DialectRequest {
+  if (endpoint === 'models') return modelsRequest(channel)
   const upstreamModel = channel.modelMapping.get(model) ?? model
-  const { path, headers, body } = REQUESTS[protocol](upstreamModel, model)
+  const { protocol = 'chat', path, headers = [], body } = REQUESTS[endpoint](upstreamModel, model, channel)
   return {
     protocol,
     path,
-    headers: [...headers, 'accept', 'application/json'],
-    body: Buffer.from(JSON.stringify(body)),
+    headers: [...headers, 'accept', endpoint === 'speech' ? '*/*' : 'application/json'],
+    body: Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)),
     upstreamModel,
   }
 }

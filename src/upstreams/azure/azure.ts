@@ -18,8 +18,8 @@ export const azure: Provider = {
 function pathOf({ path, upstreamModel }: DialectRequest, apiVersion: string | undefined): string {
   if (apiVersion === undefined) return `/openai/v1${path}`
   const dated = `${path}${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(apiVersion)}`
-  // Responses are never below a deployment: the model is in their body.
-  if (path.startsWith('/responses')) return `/openai${dated}`
+  // Below no deployment: responses, whose model is in their body, and the list of models.
+  if (path.startsWith('/responses') || path === '/models') return `/openai${dated}`
   if (upstreamModel === undefined) throw new ProviderRefusal(`a deployment is needed for ${path}`)
   return `/openai/deployments/${encodeURIComponent(upstreamModel)}${dated}`
 }

@@ -3,7 +3,7 @@ import type { TextsToEmbed, VectorsWriting } from '../../../protocols/texts-to-e
 import type { Prepared } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { vectorsResponses } from './converted-passage.ts'
-import type { EmbedUpstream } from './embed-upstream.ts'
+import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 
 /** A request for vectors: as many requests, one after the other, as the texts need. */
 export function askedForVectors(

@@ -13,7 +13,7 @@ import {
 import { embedNames, GEMINI_EMBED_PROMPT, methodPath } from '../../../protocols/gemini/index.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
-import { embedUpstream, type EmbedUpstream } from '../embeddings/embed-upstream.ts'
+import { embedUpstream, type EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 import { EmbeddingsPassage } from '../embeddings/embeddings-passage.ts'
 import { embeddingsResponses } from '../embeddings/responses.ts'
 import { SERVING } from '../embeddings/serving.ts'

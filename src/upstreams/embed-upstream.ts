@@ -1,9 +1,9 @@
-import type { Channel, ProtocolName } from '../../../domain/channel.ts'
-import { GatewayError } from '../../../errors.ts'
-import { cohereForm, titanForm } from '../../../protocols/bedrock-embed/index.ts'
-import { batchForm, embedContentForm, predictForm } from '../../../protocols/gemini/embed/index.ts'
-import { methodPath } from '../../../protocols/gemini/index.ts'
-import type { EmbedForm } from '../../../protocols/texts-to-embed.ts'
+import type { Channel, ProtocolName } from '../domain/channel.ts'
+import { GatewayError } from '../errors.ts'
+import { cohereForm, titanForm } from '../protocols/bedrock-embed/index.ts'
+import { batchForm, embedContentForm, predictForm } from '../protocols/gemini/embed/index.ts'
+import { methodPath } from '../protocols/gemini/index.ts'
+import type { EmbedForm } from '../protocols/texts-to-embed.ts'
 
 /** Upstream that is asked for vectors in a form of its own. */
 export interface EmbedUpstream {

@@ -1,0 +1,89 @@
+import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import { isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
+import { endpointsFor } from '../../domain/endpoint-types.ts'
+import type { ModelCatalogue } from '../../domain/settings.ts'
+
+/** Endpoints that tests ask: those of dialects, and others; `models` is the upstream's list of models. */
+export const TESTED_ENDPOINTS = [
+  'chat',
+  'messages',
+  'responses',
+  'gemini',
+  'converse',
+  'rerank',
+  'embeddings',
+  'moderations',
+  'images',
+  'speech',
+  'models',
+] as const
+
+/** Endpoint of an upstream that a test asks. */
+export type TestedEndpoint = (typeof TESTED_ENDPOINTS)[number]
+
+/** Model of a channel that a test asks for, and the endpoint that has it. */
+export interface TestedModel {
+  readonly model: string
+  readonly endpoint: TestedEndpoint
+}
+
+/** Endpoints whose least request is still billed: a picture, or a word of speech. */
+const COSTLY: ReadonlySet<TestedEndpoint> = new Set(['images', 'speech'])
+
+/** Whether a provider bills the test of an endpoint with more than a few tokens. */
+export function isCostly(endpoint: TestedEndpoint): boolean {
+  return COSTLY.has(endpoint)
+}
+
+/**
+ * Chooses the model of a test: `wanted`, else the channel's first one whose test costs no picture and no
+ * speech, else its first.
+ */
+export function testedModel(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
+  const names = wanted === '' ? channel.models : [wanted]
+  const all = names.map((model) => ({ model, endpoint: testedEndpoint(channel, model, models) }))
+  return (
+    all.find(({ endpoint }) => !isCostly(endpoint)) ??
+    all[0] ?? { model: '', endpoint: dialectOf(channel, '') }
+  )
+}
+
+/** The same for tests that nobody began: where a model's test costs, the upstream is asked for its models. */
+export function cheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
+  const { model, endpoint } = testedModel(channel, wanted, models)
+  return { model, endpoint: isCostly(endpoint) ? 'models' : endpoint }
+}
+
+/** Finds the endpoint that has a model, by both its names, its price, and the channel's dialects. */
+function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue): TestedEndpoint {
+  const upstreamModel = channel.modelMapping.get(model) ?? model
+  const names = [upstreamModel, model]
+  const { price } = models.get(model)
+  const protocols = new Set(channel.protocols)
+  if (protocols.has('rerank') && (protocols.size === 1 || names.some((name) => RERANKS.test(name))))
+    return 'rerank'
+  if (names.some(isForUnsupportedEndpoint) && protocols.has('chat')) return 'models'
+  for (const name of names) {
+    const [endpoint] = endpointsFor(protocols, name, price)
+    if (endpoint === 'transcriptions') return 'models'
+    if (endpoint === 'embeddings' || endpoint === 'moderations') return endpoint
+    if (endpoint === 'images' || endpoint === 'speech') return endpoint
+  }
+  return dialectOf(channel, upstreamModel)
+}
+
+const RERANKS = /rerank/i
+
+/** Dialects of Vertex's models; those of other vendors speak chat. */
+const ON_VERTEX: readonly (readonly [RegExp, ProtocolName])[] = [
+  [/^claude/i, 'messages'],
+  [/^gemini/i, 'gemini'],
+]
+
+/** Finds the dialect of a conversation: on Vertex by the model, else the first of the channel's. */
+function dialectOf({ protocols, provider }: Channel, upstreamModel: string): ProtocolName {
+  const [first = 'chat'] = protocols.filter((one) => one !== 'rerank')
+  if (provider?.name !== 'vertex') return first
+  const named = ON_VERTEX.find(([pattern]) => pattern.test(upstreamModel))?.[1] ?? 'chat'
+  return protocols.includes(named) ? named : first
+}
