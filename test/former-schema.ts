@@ -23,6 +23,7 @@ export async function withoutComparableNames({ sql }: TestDatabase): Promise<voi
   await sql('DROP INDEX users_by_comparable_name')
   await sql('ALTER TABLE users DROP COLUMN comparable_name')
   await sql('ALTER TABLE usage_log DROP COLUMN note')
+  await sql('ALTER TABLE stored_responses DROP COLUMN price_incomplete')
   await sql("DELETE FROM kysely_migration WHERE name >= '0035'")
 }
 

@@ -33,6 +33,8 @@ export interface StoredResponse {
   readonly callId: string | null
   /** Prices that this call was admitted at, as `rateText` writes them; null without a call. */
   readonly rate: string | null
+  /** This call offered tools without a price. */
+  readonly priceIncomplete?: boolean
 }
 
 /** Background response, with all that nodes noted of it. */

@@ -175,9 +175,10 @@ export class Call implements MediaRequester {
     return (await this.#prompt.shownTokens(this.count)) + (this.request.contextTokens ?? 0)
   }
 
-  /** Tokens of the prompt as it was sent, for the charge. */
+  /** Tokens of the prompt as it was sent, for the charge: parts that are only named count as in the hold. */
   async countChargedPrompt(): Promise<number> {
-    return (await this.#prompt.chargedTokens(this.count)) + (this.request.contextTokens ?? 0)
+    const named = (this.request.contextTokens ?? 0) + this.#admitted.estimate.unknownTokens
+    return (await this.#prompt.chargedTokens(this.count)) + named
   }
 
   /** Begins an attempt: the first byte of an earlier one does not count. */
@@ -200,7 +201,8 @@ export class Call implements MediaRequester {
 
   /** Notes output and tools that were used: a crash from now on is charged them, too. */
   mark(target: Target, tokens: number, uses: readonly ToolUse[]): void {
-    const usage = { ...NO_USAGE, input: this.expectedPrompt, output: tokens }
+    const input = this.expectedPrompt + this.#admitted.estimate.unknownTokens
+    const usage = { ...NO_USAGE, input, output: tokens }
     const amount = charge(this.rate, usage, {}, pricesOf(this, target, uses))
     this.hold.markProgress(amount - this.hold.facts.promptAmount)
   }

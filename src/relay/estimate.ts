@@ -24,8 +24,10 @@ export interface Estimate {
   /** The most that it can cost, in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
-  /** Expected tokens of the prompt. */
+  /** Expected tokens of the prompt, but for parts of which nothing is known. */
   readonly promptTokens: number
+  /** Tokens that such parts count as. */
+  readonly unknownTokens: number
 }
 
 /** Estimate of a stream that costs nothing. */
@@ -33,6 +35,7 @@ export const UNBOUNDED: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
   promptTokens: 0,
+  unknownTokens: 0,
 }
 
 /** Endpoints whose requests channels change. */
@@ -71,6 +74,7 @@ export function estimate(
       sliceQuota: max(tokens + holdTokens) - amount,
     },
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
+    unknownTokens: unknown,
   }
 }
 

@@ -260,7 +260,7 @@ export class Relay {
       promptAmount: charge(first.rate, {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
-        input: first.estimate.promptTokens,
+        input: first.estimate.promptTokens + first.estimate.unknownTokens,
       }),
     }
     const hold = request.isFree

@@ -211,6 +211,8 @@ interface StoredResponsesTable {
   call_id: string | null
   /** Prices of a background call, as `rateText` writes them. */
   rate: string | null
+  /** 1 where a background call offered tools without a price. */
+  price_incomplete: Generated<number>
   /** JSON of a background response's end, for the node that holds its quota; null before. */
   outcome: string | null
   /** JSON of the `StreamedPart`s of a background response; null = none was streamed. */

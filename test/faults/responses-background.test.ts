@@ -23,7 +23,13 @@ import { patchedProgram } from '../equipment/patched-copy.ts'
 
 const DAY_SECONDS = 24 * 3_600
 
-const CASES: Cases = { kill: {}, stop: {}, left: {}, drained: { channel: { on_client_gone: 'drain' } } }
+const CASES: Cases = {
+  kill: {},
+  stop: {},
+  unpriced: {},
+  left: {},
+  drained: { channel: { on_client_gone: 'drain' } },
+}
 const PATCHED_CASES: Cases = {
   unstored: { twin: true },
   unstoredStream: { twin: true },
@@ -100,6 +106,23 @@ describe('a response in the background', () => {
       expect(holds(on)).toHaveLength(0)
     },
   )
+
+  test('is still one whose price is incomplete after a restart', async () => {
+    const on = stage('unpriced')
+    const tools = [{ type: 'new_thing' }] as never
+    const { id } = await on.client.responses.create({
+      model: on.name,
+      input: 'hi',
+      background: true,
+      max_output_tokens: 100,
+      tools,
+    })
+    await on.gateway.kill()
+    await on.gateway.restart()
+    on.provider.backgroundStatus = 'completed'
+    await clientOf(on.gateway, on.name).responses.retrieve(id)
+    expect(await charged(on)).toMatchObject({ quota: CHARGE, price_incomplete: 1 })
+  })
 
   test('goes on when the client of its stream leaves, and when the gateway is killed meanwhile', async () => {
     const on = stage('left')

@@ -9,7 +9,7 @@ export {
   inputForProvider,
   itemReferences,
   withItems,
-  refersToItems,
+  referredIds,
 } from './item-references.ts'
 export { hasOnlyMessages } from './plain-input.ts'
 export { type ItemQuery, itemQuery } from './item-page.ts'

@@ -2,6 +2,7 @@ import { isEnvelope } from '../envelope.ts'
 import { edit } from '../json/json-edit.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import { itemNodes } from './input-items.ts'
 
 /** Reference to an item of a response that this gateway converted. */
 export interface ItemReference {
@@ -25,11 +26,14 @@ export function itemReferences(scan: ScannedObject): ItemReference[] {
   })
 }
 
-/** Whether a request's input has any reference to an item, wherever that is kept. */
+/** Ids of the items that a request's input refers to, wherever these are kept. */
+export function referredIds(scan: ScannedObject): readonly string[] {
+  return itemNodes(scan).flatMap((node) => referredId(scan, node) ?? [])
+}
+
+/** Whether a request's input has any reference to an item. */
 export function refersToItems(scan: ScannedObject): boolean {
-  const input = scan.span('input')
-  if (!input || scan.kindOf(input.node) !== 'array') return false
-  return scan.elements(input.node).some((node) => referredId(scan, node) !== undefined)
+  return itemNodes(scan).some((node) => referredId(scan, node) !== undefined)
 }
 
 /** The request with items in place of references to them; other references stay. */

@@ -2,6 +2,7 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
+import { inItems, itemIdIn } from './item-texts.ts'
 import { toolsOf, usageOf } from './usage.ts'
 
 /** Facts that a whole response states about itself. */
@@ -14,6 +15,8 @@ export interface ResponseFacts extends ReplyFacts {
   readonly status: string | undefined
   /** Encrypted contents of its items, which only the account that made them can read. */
   readonly encrypted: readonly string[]
+  /** Ids of its items. */
+  readonly itemIds: readonly string[]
 }
 
 /** Reads the facts of a compaction: it repeats messages of the request, and nothing else can be counted. */
@@ -30,7 +33,8 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     id: typeof id === 'string' ? id : '',
     previousId: typeof previousId === 'string' ? previousId : '',
     status: typeof status === 'string' ? status : undefined,
-    encrypted: Array.isArray(output) ? allEncrypted(output) : [],
+    encrypted: inItems(output, encryptedIn),
+    itemIds: inItems(output, itemIdIn),
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
     tools: toolsOf(response),
@@ -38,10 +42,4 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     text: () =>
       Array.isArray(output) ? output.flatMap((item) => generatedText(asRecord(item))).join('\n') : '',
   }
-}
-
-function allEncrypted(output: readonly unknown[]): readonly string[] {
-  const found: string[] = []
-  for (const item of output) for (const content of encryptedIn(asRecord(item))) found.push(content)
-  return found
 }

@@ -11,6 +11,7 @@ import { responseError } from './errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL } from './event.ts'
 import { encryptedIn } from './encrypted-content.ts'
 import { generatedText } from './generated-text.ts'
+import { inItems, itemIdIn } from './item-texts.ts'
 import { textOr } from './read-item.ts'
 import { noteItem } from './tool-items.ts'
 import { usageOf } from './usage.ts'
@@ -36,6 +37,8 @@ export class ResponsesTap extends StreamTap {
   status: string | undefined
   /** Encrypted contents of the items that are done, which only the account that made them can read. */
   readonly encrypted: string[] = []
+  /** Ids of the items that are done. */
+  readonly itemIds: string[] = []
   #model = ''
   #created = 0
   /** Number of the first event that has one; 0 before. */
@@ -184,6 +187,7 @@ export class ResponsesTap extends StreamTap {
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
     this.encrypted.push(...encryptedIn(item))
+    this.itemIds.push(...itemIdIn(item))
     const hidden = item['type'] === 'reasoning' ? textOr(item['encrypted_content']) : ''
     if (hidden !== '') this.arrived.addHidden(hidden.length, this.textBytes(index))
     noteItem(this.tools, index, item)
@@ -196,8 +200,8 @@ export class ResponsesTap extends StreamTap {
     this.#begin(response)
     this.status = type.slice('response.'.length)
     const { output } = response
-    if (this.encrypted.length === 0 && Array.isArray(output))
-      this.encrypted.push(...output.flatMap((item) => encryptedIn(asRecord(item))))
+    if (this.encrypted.length === 0) this.encrypted.push(...inItems(output, encryptedIn))
+    if (this.itemIds.length === 0) this.itemIds.push(...inItems(output, itemIdIn))
     this.usage = usageOf(response, this.tools) ?? this.usage
     if (type === 'response.failed') {
       this.error ??= { data, afterContent: this.contentFrames > 0 }

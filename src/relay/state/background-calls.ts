@@ -55,8 +55,6 @@ interface OpenCall {
   readonly hold: OpenHold
   readonly response: StoredResponse
   readonly rate: Rate
-  /** Whether the request offered tools without a price; not known after a restart. */
-  readonly priceIncomplete?: boolean
   /** Whether its stream is still read by this node. */
   isStreamed: boolean
 }
@@ -109,7 +107,7 @@ export class BackgroundCalls {
   }
 
   /** Stores the response of a call that goes on, then parks its hold. False where either is not durable. */
-  async begin(call: Call, response: StoredResponse, priceIncomplete: boolean): Promise<boolean> {
+  async begin(call: Call, response: StoredResponse): Promise<boolean> {
     const { hold } = call
     // A stream may end before its first bytes are sent: then its call is charged as any other.
     if (hold.isSettled) return true
@@ -119,7 +117,7 @@ export class BackgroundCalls {
       void this.#guarded(() => this.#cancel(hold, response))
       return false
     }
-    const open = { hold, response, rate: call.rate, priceIncomplete, isStreamed: call.request.stream }
+    const open = { hold, response, rate: call.rate, isStreamed: call.request.stream }
     this.#open.set(call.id, open)
     call.response.onClosed(() => (open.isStreamed = false))
     if (call.response.isAborted) open.isStreamed = false
@@ -199,7 +197,7 @@ export class BackgroundCalls {
   }
 
   async #settle(
-    { hold, response, priceIncomplete = false }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
+    { hold, response }: Pick<OpenCall, 'hold'> & Partial<OpenCall>,
     charged: OutcomeCharge & Pick<Settlement, 'reason'>,
   ): Promise<void> {
     if (hold.isSettled) return
@@ -207,7 +205,7 @@ export class BackgroundCalls {
     const endedMs = Math.max(Date.now(), facts.startedMs)
     const settlement = {
       ...charged,
-      priceIncomplete,
+      priceIncomplete: response?.priceIncomplete ?? false,
       delivered: charged.reason !== 'failed',
       ...(response && { answeredBy: { model: response.model, group: response.group } }),
       endedMs,

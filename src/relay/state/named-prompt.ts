@@ -1,23 +1,35 @@
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { type ResponsesRequest, refersToItems } from '../../protocols/responses/index.ts'
+import type { StoredResponse } from '../../domain/stored-response.ts'
+import type { ResponsesRequest } from '../../protocols/responses/index.ts'
 import type { RelayedRequest } from '../dialects/dialect.ts'
 import type { Referred } from './referred.ts'
 
+const NONE: readonly StoredResponse[] = []
+
 /**
- * The part of a prompt that its request only names: tokens of the response that it continues, as they were
- * reported, and whether there are parts of which the gateway knows nothing. `scan` is the request with all
- * that the gateway keeps of what it refers to.
+ * The part of a prompt that its request only names: tokens of the responses that it continues or has items
+ * of, as they were reported, and whether there are parts of which the gateway knows nothing. Together, items
+ * count as no more than a prompt can have: the model's context, or the largest of these responses.
  */
 export function namedPrompt(
-  scan: ScannedObject,
   { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
-  { isPlain, continued }: Referred,
+  { continued, items }: Referred,
+  modelContext: number,
 ): Pick<RelayedRequest, 'contextTokens' | 'namesPrompt'> {
   const previous = continued?.kind === 'native' ? continued.response : undefined
-  // A response that is made in the background is stored before its tokens are known.
-  const isUnknown = previous && (previous.callId !== null || previous.tokens === 0)
+  const others = items?.responses.filter(({ id }) => id !== previous?.id) ?? NONE
+  const tokens = others.map((response) => response.tokens)
+  const ofItems = Math.min(
+    tokens.reduce((sum, each) => sum + each, 0),
+    Math.max(modelContext, ...tokens),
+  )
+  const known = previous ? [previous, ...others] : others
   return {
-    contextTokens: previous?.tokens ?? 0,
-    namesPrompt: namesPrompt || isUnknown || (!isPlain && refersToItems(scan)),
+    contextTokens: (previous?.tokens ?? 0) + ofItems,
+    namesPrompt: namesPrompt || items?.hasUnknown === true || known.some(isUnreported),
   }
+}
+
+// A response that is made in the background is stored before its tokens are known; others may report none.
+function isUnreported({ callId, tokens }: StoredResponse): boolean {
+  return callId !== null || tokens === 0
 }

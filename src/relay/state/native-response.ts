@@ -2,6 +2,7 @@ import { rateText } from '../../domain/price.ts'
 import type { Provenance } from '../../domain/provenance.ts'
 import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
+import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import { RenamedIds, type ResponseFacts } from '../../protocols/responses/index.ts'
 import type { Call, Target } from '../call.ts'
 import type { PreparedReply } from '../dialects/dialect.ts'
@@ -14,6 +15,8 @@ interface Told {
   /** Id at the upstream. */
   readonly id: string
   readonly encrypted: readonly string[]
+  readonly itemIds: readonly string[]
+  readonly usage: ReportedUsage | undefined
 }
 
 /** Facts of the request that a native response belongs to. */
@@ -88,19 +91,25 @@ export class NativeResponse {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
       callId: call.id,
       rate: rateText(call.rate),
+      priceIncomplete: call.noteUnlisted(target),
     }
-    return this.#parts.background.begin(call, response, call.noteUnlisted(target))
+    return this.#parts.background.begin(call, response)
   }
 
   /** Origin of all that a client may refer to after the call. */
   provenance(told: Told, { key }: Target, call: Call, charged: Usage): Provenance | undefined {
-    const { id: upstreamId, encrypted } = told
+    const { id: upstreamId, encrypted, itemIds, usage } = told
     const isReferable = this.#request.isStored && isStorable(upstreamId)
     if (!isReferable && encrypted.length === 0) return undefined
-    const tokens = promptTokens(charged) + charged.output
+    // A count of the gateway's own bounds nothing.
+    const isReported = usage !== undefined && !usage.promptIsUnknown && !usage.outputIsUnknown
+    const tokens = isReported ? promptTokens(charged) + charged.output : 0
     const previousId = this.#request.previous?.id ?? null
     const response = isReferable ? { id: this.#id, upstreamId, tokens, previousId } : null
-    return this.#parts.responses.provenance(call.hold.account.user.id, key.value, response, encrypted)
+    const { responses } = this.#parts
+    const userId = call.hold.account.user.id
+    if (response) responses.rememberItems(userId, itemIds, this.#id)
+    return responses.provenance(userId, key.value, response, encrypted)
   }
 
   #row({ channel, key }: Target, call: Call, upstreamId: string, tokens: number): StoredResponse {

@@ -36,8 +36,8 @@ export class NativeTap extends RenamingTap {
   }
 
   provenance(target: Target, call: Call, charged: Usage): Provenance | undefined {
-    const { responseId: id, encrypted } = this.inner
-    return this.#response.provenance({ id, encrypted }, target, call, charged)
+    const { responseId: id, encrypted, itemIds, usage } = this.inner
+    return this.#response.provenance({ id, encrypted, itemIds, usage }, target, call, charged)
   }
 
   protected learn(): void {

@@ -3,12 +3,13 @@ import {
   hasForeignThoughts,
   hasOnlyMessages,
   inputForProvider,
-  itemReferences,
+  referredIds,
 } from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { type Continued, findContinued } from './continued.ts'
 import { withKeptItems } from './kept-items.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
+import { findItems, type ReferredItems } from './referred-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Earlier responses that a request refers to. */
@@ -16,8 +17,10 @@ export interface Referred {
   /** The request refers to nothing, and its input has nothing but messages. */
   readonly isPlain?: true
   readonly continued?: Continued | undefined
-  /** The account that made the encrypted reasoning in its input. */
-  readonly reasoning?: Origin | undefined
+  /** Items of responses that their provider keeps. */
+  readonly items?: ReferredItems | undefined
+  /** The account that made the encrypted reasoning in its input, or an item that it refers to. */
+  readonly account?: Origin | undefined
   /** The request with all that the gateway keeps of what it refers to. */
   readonly composed?: ScannedObject | undefined
 }
@@ -38,16 +41,18 @@ export function findReferred(
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
   // A continued response tells the account by itself.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
-  if (previousId === undefined && !origin && itemReferences(scan).length === 0) return NOTHING
+  if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
   return find()
 
   async function find(): Promise<Referred> {
     const continued =
       previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
-    const reasoning = await origin
-    if (continued?.kind === 'native') return { continued, reasoning }
-    const composed = await withKeptItems(continued?.scan ?? scan, reader, responses)
-    return { continued, reasoning, composed: composed === scan ? undefined : composed }
+    // A provider that is continued looks up the items, too.
+    const whole =
+      continued?.kind === 'native' ? scan : await withKeptItems(continued?.scan ?? scan, reader, responses)
+    const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
+    const account = (await origin) ?? items?.responses[0]
+    return { continued, account, items, composed: whole === scan ? undefined : whole }
   }
 }
 

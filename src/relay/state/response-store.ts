@@ -22,6 +22,10 @@ const ID_LENGTH = 49
 const MAX_ID_LENGTH = 65
 /** Keys whose tags are remembered: making a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
+/** Items of responses whose ids are remembered: some ten megabytes. */
+const MAX_ITEMS = 50_000
+/** Items of one response whose ids are remembered. */
+const MAX_ITEMS_OF_ONE = 100
 
 /** Random texts in ids, of 120 bits at least. */
 const DIGITS = new RandomText('hex', MAX_ID_LENGTH)
@@ -47,6 +51,8 @@ export class ResponseStore {
   readonly #bound: KeptBound
   readonly #retried: RetriedWrites
   readonly #largeContents: LargeContents
+  /** Responses by their users and the ids of their items; made with the first response. */
+  #byItem: LRUCache<string, string> | undefined
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
   constructor({ rows, tag, bound, onLost }: ResponseStoreParts) {
@@ -78,6 +84,21 @@ export class ResponseStore {
     let tag = this.#keyTags.get(key)
     if (tag === undefined) this.#keyTags.set(key, (tag = this.#tag('upstream key', key)))
     return tag
+  }
+
+  /**
+   * Remembers the items of a response, until others take their places. A row for each would cost more than
+   * the rest of a call's, so that only this process knows them.
+   */
+  rememberItems(userId: number, itemIds: readonly string[], responseId: string): void {
+    if (itemIds.length === 0) return
+    const byItem = (this.#byItem ??= new LRUCache({ max: MAX_ITEMS }))
+    for (const id of itemIds.slice(-MAX_ITEMS_OF_ONE)) byItem.set(`${userId} ${id}`, responseId)
+  }
+
+  /** Id of the response that an item of this user is of; undefined if that is not remembered. */
+  responseOfItem(userId: number, itemId: string): string | undefined {
+    return this.#byItem?.get(`${userId} ${itemId}`)
   }
 
   /** A response of this user without its content; undefined for any other id. */

@@ -29,6 +29,7 @@ import { keptSums } from './0031-kept-sums.ts'
 import { lockedAccounts } from './0033-locked-accounts.ts'
 import { signedMessages } from './0034-signed-messages.ts'
 import { comparableNames } from './0035-comparable-names.ts'
+import { pricesOfBackgroundCalls } from './0039-prices-of-background-calls.ts'
 import { callNotes } from './0041-call-notes.ts'
 import type { ColumnTypes } from './column-types.ts'
 import { isCurrent, type STEP_NAMES } from './step-names.ts'
@@ -63,6 +64,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0033-locked-accounts': lockedAccounts(types),
     '0034-signed-messages': signedMessages(types),
     '0035-comparable-names': comparableNames(types),
+    '0039-prices-of-background-calls': pricesOfBackgroundCalls(types),
     '0041-call-notes': callNotes(types),
   }
 }

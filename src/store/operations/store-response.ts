@@ -48,6 +48,7 @@ export async function storeResponse(
     content_cipher: content && seal(secrets, JSON.stringify(content), { table: RESPONSES_TABLE, row: id }),
     call_id: response.callId,
     rate: response.rate,
+    price_incomplete: response.priceIncomplete ? 1 : 0,
     kept_bytes: content && bytesOf(content),
   }
   const removed = await countedRows(db, id)

@@ -33,6 +33,7 @@ const FACTS = [
   'expires_ms',
   'call_id',
   'rate',
+  'price_incomplete',
   'outcome',
   'streamed',
 ] as const
@@ -171,6 +172,7 @@ function factsOf(row: FactsRow): StoredResponse {
     content: null,
     callId: row.call_id,
     rate: row.rate,
+    ...(row.price_incomplete === 1 && { priceIncomplete: true }),
   }
 }
 

@@ -50,13 +50,13 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     reader: Reader,
   ): RelayedRequest {
     const { options } = reader.settings
-    const { continued, reasoning, composed } = referred
+    const { continued, account, composed } = referred
     const kept = continued?.kind === 'kept' ? continued : undefined
     const previous = continued?.kind === 'native' ? continued.response : undefined
     const scan = composed ?? ownScan
     const request = composed ? { ...readResponsesRequest(scan), model: own.model } : own
     const { model: name, stream, maxTokens } = request
-    const origin = continued?.response ?? reasoning
+    const origin = continued?.response ?? account
     const isKept = options.keepResponsesMs > 0 && request.store !== false
     const native = (channel: Channel): ChannelRequest => ({
       channel,
@@ -89,12 +89,12 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
       ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
       // Only the model that made a response can continue it.
       ...(!continued && { forModel: (model) => relayed({ ...own, model }, ownScan, referred, reader) }),
-      ...namedPrompt(scan, request, referred),
+      ...namedPrompt(request, referred, reader.settings.models.get(name).contextTokens),
       ...(composed && { body: scan.bytes }),
       channelsFor(channels) {
         const able = continued ? channelsToContinue(continued, channels) : channels
         const ready = request.background ? ableToGoOn(able) : able
-        return reasoning ? channelsOfOrigin(ready, reasoning) : ready
+        return account ? channelsOfOrigin(ready, account) : ready
       },
       forChannels: (channels, model) =>
         requestsFor('responses', name, channels, model, native, (spoken) => {

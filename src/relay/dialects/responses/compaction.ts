@@ -15,7 +15,7 @@ import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { namedPrompt } from '../../state/named-prompt.ts'
 import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
 import { ResponseStore } from '../../state/response-store.ts'
-import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
+import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
 /** `POST /v1/responses/compact`: bytes to channels that speak responses, whose form a compaction has. */
@@ -28,16 +28,21 @@ export function compactionDialect(responses: ResponseStore): Dialect {
       const request = readCompactionRequest(scan)
       const found = findReferred(scan, request.previousResponseId, reader, responses)
       return found instanceof Promise
-        ? found.then((referred) => compacted(request, scan, referred))
-        : compacted(request, scan, found)
+        ? found.then((referred) => compacted(request, scan, referred, reader))
+        : compacted(request, scan, found, reader)
     },
   }
 
-  function compacted(own: ResponsesRequest, scan: ScannedObject, referred: Referred): RelayedRequest {
-    const { continued, reasoning, composed } = referred
+  function compacted(
+    own: ResponsesRequest,
+    scan: ScannedObject,
+    referred: Referred,
+    { settings }: Reader,
+  ): RelayedRequest {
+    const { continued, account, composed } = referred
     const request = composed ? readCompactionRequest(composed) : own
     const previous = continued?.response
-    const origin = previous ?? reasoning
+    const origin = previous ?? account
     const native = (channel: Channel): ChannelRequest => ({
       channel,
       outputMaximum: undefined,
@@ -75,7 +80,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     })
     return {
       ...request,
-      ...namedPrompt(composed ?? scan, request, referred),
+      ...namedPrompt(request, referred, settings.models.get(request.model).contextTokens),
       ...(composed && { body: composed.bytes }),
       mayBeUnserved: true,
       channelsFor(channels) {
@@ -83,7 +88,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
         const speaking = channels.filter(({ protocols }) => protocols.includes('responses'))
         if (speaking.length === 0) throw notCompacted()
         if (continued) return channelsToContinue(continued, speaking)
-        return reasoning ? channelsOfOrigin(speaking, reasoning) : speaking
+        return account ? channelsOfOrigin(speaking, account) : speaking
       },
       forChannels: (channels) => channels.map(native),
     }

@@ -32,16 +32,16 @@ export function responsesCounting(responses: ResponseStore): Counting {
   }
 
   function countedIn(scan: ScannedObject, referred: Referred): CountedContext {
-    const { continued, reasoning, composed } = referred
+    const { continued, account, composed } = referred
     const ids = new RenamedIds()
     if (continued?.kind === 'native') ids.add(continued.response.upstreamId, continued.response.id)
-    const origin = continued?.response ?? reasoning
+    const origin = continued?.response ?? account
     return {
       composed,
       ...forProvider(scan, referred),
       channelsFor(channels) {
         if (continued) return channelsToContinue(continued, channels)
-        return reasoning ? channelsOfOrigin(channels, reasoning) : channels
+        return account ? channelsOfOrigin(channels, account) : channels
       },
       isOfKey: ({ value }, { name }) => name !== origin?.channel || responses.keyTag(value) === origin.keyTag,
       errorBody: (bytes) => ids.inProse(bytes),

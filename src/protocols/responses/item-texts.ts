@@ -1,0 +1,25 @@
+import { asRecord } from '../json/record.ts'
+
+type Item = Readonly<Record<string, unknown>>
+
+/** Longest id of an item that is remembered. */
+const MAX_ID_LENGTH = 256
+
+const NONE: readonly string[] = []
+
+/** The id of an item, if it has one that can be remembered. */
+export function itemIdIn(item: Item | undefined): readonly string[] {
+  const id = item?.['id']
+  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? [id] : NONE
+}
+
+/** Texts in the items of an output, in order; none where it is no list. */
+export function inItems(
+  output: unknown,
+  textsIn: (item: Item | undefined) => readonly string[],
+): readonly string[] {
+  if (!Array.isArray(output)) return NONE
+  const found: string[] = []
+  for (const item of output) for (const text of textsIn(asRecord(item))) found.push(text)
+  return found
+}
