@@ -4,9 +4,9 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
 
-/** Tests of whole processes: faults, load and large bodies, several nodes, commands, fuzzing, a browser. */
+/** Tests that take long: the management API, faults, load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
-  ...['faults', 'nodes', 'load', 'operations', 'commands', 'fuzz'].map(
+  ...['management', 'faults', 'nodes', 'load', 'operations', 'commands', 'fuzz'].map(
     (family) => `test/${family}/**/*.test.ts`,
   ),
   'e2e/console/*.test.ts',

@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const LONGEST = [
   'test/faults/slow-clients.test.ts',
+  'test/management/openapi-statuses.test.ts',
   'test/commands/data-folder.test.ts',
   'test/operations/package.test.ts',
   'test/faults/responses-background.test.ts',
