@@ -1,3 +1,4 @@
+import type { ProtocolName } from '../domain/channel.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
 import type { ArrivedMedia } from './arrived-media.ts'
@@ -23,6 +24,8 @@ export interface ReplyIdentity {
   readonly created: number
   /** Id for dialects whose ids have a form of their own. */
   readonly id: string
+  /** Dialect of the upstream; undefined where it does not matter. */
+  readonly upstream?: ProtocolName
 }
 
 /** Model that a request is written for. */

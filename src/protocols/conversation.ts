@@ -7,8 +7,8 @@ import type { SearchPart } from './provider-search.ts'
 export interface Conversation {
   readonly model: string
   readonly stream: boolean
-  /** System and developer texts before the first turn, in order. */
-  readonly system: readonly TextPart[]
+  /** System and developer texts, in order. */
+  readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
   /** Undefined = the dialect's default. */
@@ -127,7 +127,8 @@ export interface SearchLocation {
 
 /** Amount of thinking before a reply. */
 export type Thinking =
-  | { readonly kind: 'off' }
+  /** `said`: the effort that the client named for it. */
+  | { readonly kind: 'off'; readonly said?: 'none' | 'minimal' }
   /** At most `tokens` tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
   /** As the model decides, at an effort; undefined = the model's default. */
@@ -155,6 +156,17 @@ export type Part =
 /** Mark up to which the prompt may be cached. */
 export interface Cache {
   readonly ttl: '5m' | '1h' | undefined
+}
+
+/** System text; `at` is its place where it came after the first turn. */
+export interface SystemText extends TextPart {
+  readonly at?: Place
+}
+
+/** Place in front of a part, by number; of a turn that is still to come, its first. */
+export interface Place {
+  readonly turn: number
+  readonly part: number
 }
 
 /** Text. */

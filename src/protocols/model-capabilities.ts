@@ -12,6 +12,8 @@ import {
 
 /** Settings that a model accepts; `docs/api.md: Parameters by model`. */
 export interface Capabilities {
+  /** Whether anything is known of the model. */
+  readonly isKnown: boolean
   /** Accepted sampling settings; the second value excludes `top_p` beside `temperature`. */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
   /** Whether penalties for presence and frequency are accepted. */
@@ -62,7 +64,7 @@ interface Name {
 }
 
 /** Capabilities whose rows are here. */
-type TableCapabilities = Omit<Capabilities, 'converse'>
+type TableCapabilities = Omit<Capabilities, 'converse' | 'isKnown'>
 
 type Row = readonly [covers: (name: Name) => boolean, says: Partial<TableCapabilities>]
 
@@ -198,7 +200,8 @@ export function capabilitiesOf(
   const own = rowOf(upstreamName)
   const named = own ?? (askedName === upstreamName ? undefined : rowOf(askedName))
   const converse = converseCapabilitiesOf(upstreamName, own ? upstreamName : askedName)
-  const known = { ...UNKNOWN, ...named, converse }
+  const isKnown = named !== undefined || stated.thinking !== undefined || /claude/i.test(upstreamName)
+  const known = { ...UNKNOWN, ...named, converse, isKnown }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
   const takesPenalties = stated.sampling ?? known.takesPenalties
   if (stated.thinking === undefined) return { ...known, sampling, takesPenalties }

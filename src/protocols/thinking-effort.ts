@@ -26,8 +26,8 @@ export const THINKING_OFF: Thinking = { kind: 'off' }
 
 /** Settings by the name of an effort. */
 export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([
-  ['none', THINKING_OFF],
-  ['minimal', THINKING_OFF],
+  ['none', { kind: 'off', said: 'none' }],
+  ['minimal', { kind: 'off', said: 'minimal' }],
   ...BUDGETS.map(([effort]): [string, Thinking] => [effort, { kind: 'adaptive', effort }]),
 ])
 
@@ -54,6 +54,11 @@ export function requestedEffort(thinking: Thinking): Effort | undefined {
 /** Whether thinking is off; a budget of 0 counts as off. */
 export function isThinkingOff(thinking: Thinking): boolean {
   return thinking.kind === 'off' || (thinking.kind === 'budget' && thinking.tokens === 0)
+}
+
+/** The effort that a client named for thinking that is off; undefined where it named none. */
+export function offEffort(thinking: Thinking | undefined): EffortName | undefined {
+  return thinking?.kind === 'off' ? thinking.said : undefined
 }
 
 /**

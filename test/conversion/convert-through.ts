@@ -16,6 +16,9 @@ import { converseCodec } from '../../src/protocols/converse/index.ts'
 import { geminiCodec, readGeminiRequest } from '../../src/protocols/gemini/index.ts'
 import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
+import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
+import { streamErrorText } from '../../src/relay/failure.ts'
+import { channelOf } from '../channel.ts'
 import { upstreamOf } from '../conversation.ts'
 import { converseError } from '../equipment/providers/converse-check.ts'
 
@@ -99,7 +102,9 @@ export function requestAs(
 /** A whole reply in another protocol's words, or that it is none. */
 export function replyAs(from: ConversionProtocol, to: ClientProtocol, bytes: Buffer, asked?: Asked): string {
   try {
-    return ALL_CODECS[to].encodeReply(UPSTREAM_CODECS[from].decodeReply(bytes), IDENTITY, asked).toString()
+    return ALL_CODECS[to]
+      .encodeReply(UPSTREAM_CODECS[from].decodeReply(bytes), { ...IDENTITY, upstream: from }, asked)
+      .toString()
   } catch (error) {
     if (error instanceof GatewayError) return JSON.stringify({ refused: error.code })
     throw error
@@ -115,11 +120,14 @@ export function streamAs(
   { jsonArray = false }: { readonly jsonArray?: boolean } = {},
 ): { readonly text: string; readonly complete: boolean } {
   const decoder = UPSTREAM_CODECS[from].streamDecoder()
-  const encoder = ALL_CODECS[to].streamEncoder(IDENTITY, {
-    includeUsage: true,
-    jsonArray,
-    ...(asked && { asked }),
-  })
+  const encoder = ALL_CODECS[to].streamEncoder(
+    { ...IDENTITY, upstream: from },
+    {
+      includeUsage: true,
+      jsonArray,
+      ...(asked && { asked }),
+    },
+  )
   const events = []
   let text = ''
   for (const chunk of chunks) {
@@ -133,18 +141,11 @@ export function streamAs(
   const failure = events.find((event) => event.kind === 'failure')
   const complete = !failure && events.some((event) => event.kind === 'end')
   if (complete) return { text: text + encoder.finalFrames(), complete }
-  const { type = 'api_error', message = 'the upstream broke off before the response was complete' } =
-    failure ?? {}
-  return {
-    text:
-      text +
-      encoder.failureFrame({
-        type,
-        code: typeof failure?.code === 'string' ? failure.code : 'upstream_error',
-        message,
-      }),
-    complete,
-  }
+  const upstream = { channel: channelOf({}), client: to, prepared: { protocol: from } }
+  const error = failure
+    ? streamErrorText(upstream, JSON.stringify({ error: failure }))
+    : { ...UPSTREAM_CUT, message: 'the upstream broke off before the response was complete' }
+  return { text: text + encoder.failureFrame(error), complete }
 }
 
 function checkUpstream(protocol: ConversionProtocol, model: string, body: Buffer): void {

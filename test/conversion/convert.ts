@@ -32,7 +32,11 @@ const DIALECTS = { chat: convertedChat, messages: convertedMessages } as const
 export const CHECKERS = { chat: readChatRequest, messages: readMessagesRequest } as const
 
 /** Fixed values in place of clock and random id. */
-export const MINTED: ReplyIdentity = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
+export const MINTED: ReplyIdentity = {
+  created: 1_700_000_000,
+  id: '00000000000000000000000000000000',
+  upstream: 'messages',
+}
 
 /** A converted request, or the reason for its refusal. */
 export type ConvertedRequest =

@@ -1,5 +1,5 @@
 import type { Dropped } from '../codec.ts'
-import type { Cache, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
+import type { Cache, Part, Place, SystemText, ToolResultPart, Turn } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { cacheOf } from './cache-control.ts'
 import { type ContentPart, decodeContent } from './decode-part.ts'
@@ -10,7 +10,7 @@ import { type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 
 /** System texts and turns of a conversation. */
 export interface Transcript {
-  readonly system: readonly TextPart[]
+  readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
 }
 
@@ -60,7 +60,7 @@ export function decodeMessages(messages: readonly unknown[], dropped: Dropped): 
 type RoleReader = (reader: MessagesReader, message: Fields, path: string) => void
 
 class MessagesReader {
-  readonly #system: TextPart[] = []
+  readonly #system: SystemText[] = []
   readonly #turns: OpenTurn[] = []
   readonly #calls = new CallReader()
   /** User turn that began with results of tools. */
@@ -97,11 +97,19 @@ class MessagesReader {
   ])
 
   #readSystem(message: Fields, path: string): void {
+    const at = this.#place
     for (const part of this.#content(message, path)) {
-      if (part.kind === 'text') this.#system.push(part)
+      if (part.kind === 'text') this.#system.push(at ? { ...part, at } : part)
       else if (part.kind === 'opaque') drop(this.#dropped, 'messages.content')
       else refuse(`${path}.content`, 'text', part.kind)
     }
+  }
+
+  /** Place of what comes now; undefined before the first turn. */
+  get #place(): Place | undefined {
+    const { length } = this.#turns
+    if (this.#results) return { turn: length - 1, part: this.#results.parts.length }
+    return length === 0 ? undefined : { turn: length, part: 0 }
   }
 
   #readUser(message: Fields, path: string): void {

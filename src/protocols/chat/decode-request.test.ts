@@ -39,7 +39,8 @@ describe('messages', () => {
       { role: 'assistant', content: 'hi' },
       { role: 'system', content: '' },
     )
-    expect(system).toEqual([text('one'), text('two'), text('three')])
+    const at = { turn: 1, part: 0 }
+    expect(system).toEqual([text('one'), { ...text('two'), at }, { ...text('three'), at }])
     expect(turns).toEqual([user(text('hello')), assistant(text('hi'))])
   })
 
@@ -397,15 +398,15 @@ describe('fields', () => {
       { toolChoice: { kind: 'tool', name: 'f' } },
     ],
     [{ parallel_tool_calls: false }, { toolChoice: undefined, parallelTools: false }],
-    [{ reasoning_effort: 'none' }, { thinking: { kind: 'off' } }],
-    [{ reasoning_effort: 'minimal' }, { thinking: { kind: 'off' } }],
+    [{ reasoning_effort: 'none' }, { thinking: { kind: 'off', said: 'none' } }],
+    [{ reasoning_effort: 'minimal' }, { thinking: { kind: 'off', said: 'minimal' } }],
     [{ reasoning_effort: 'xhigh' }, { thinking: { kind: 'adaptive', effort: 'xhigh' } }],
     [{ reasoning_effort: 'max' }, { thinking: { kind: 'adaptive', effort: 'max' } }],
     [
       { reasoning_effort: 'none', reasoning: { max_tokens: 3000 } },
       { thinking: { kind: 'budget', tokens: 3000 } },
     ],
-    [{ reasoning: { effort: 'none' } }, { thinking: { kind: 'off' } }],
+    [{ reasoning: { effort: 'none' } }, { thinking: { kind: 'off', said: 'none' } }],
     [{ reasoning_effort: 'low' }, { thinking: { kind: 'adaptive', effort: 'low' } }],
     [{ reasoning_effort: 'medium' }, { thinking: { kind: 'adaptive', effort: 'medium' } }],
     [{ reasoning_effort: 'high' }, { thinking: { kind: 'adaptive', effort: 'high' } }],

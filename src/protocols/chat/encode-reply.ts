@@ -44,7 +44,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
           finish_reason: FINISH_REASONS[stop.reason],
         },
       ],
-      ...(usage && { usage: usageOut(usage) }),
+      ...(usage && { usage: usageOut(usage, identity) }),
     }),
   )
 }

@@ -9,7 +9,7 @@ import { ChatStreamEncoder } from './stream-encoder.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { usageOut } from './usage-out.ts'
 
-const MINTED = { created: 1700000000, id: 'minted' }
+const MINTED = { created: 1700000000, id: 'minted', upstream: 'messages' } as const
 const USAGE: Usage = {
   ...NO_USAGE,
   input: 10,
@@ -384,7 +384,7 @@ describe('laws', () => {
   test('usage: the total is prompt and completion, the prompt holds what was cached, and it reads back', () => {
     fc.assert(
       fc.property(usage, (used) => {
-        const out = usageOut(used) as typeof CHAT_USAGE
+        const out = usageOut(used, MINTED) as typeof CHAT_USAGE
         expect(out.total_tokens).toBe(out.prompt_tokens + out.completion_tokens)
         expect(
           out.prompt_tokens -

@@ -78,7 +78,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   finalFrames(charged = this.#usage): string {
     if (!this.#isComplete) return ''
     if (!this.#includeUsage || !charged) return DONE
-    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged))}}\n\n${DONE}`
+    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
   }
 
   /** Chunks of chat all bring something. */

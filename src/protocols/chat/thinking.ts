@@ -7,6 +7,7 @@ import {
   requestedEffort,
   isThinkingOff,
   nearestEffort,
+  offEffort,
   THINKING_OFF,
 } from '../thinking-effort.ts'
 import { refuse } from '../field-check.ts'
@@ -48,9 +49,9 @@ function explicitBudget(tokens: unknown): Thinking {
 }
 
 /**
- * Encodes `reasoning_effort` as the nearest that the model accepts. It is omitted if thinking is off and the
- * model's efforts are unknown, because models that cannot think refuse the field; and, with a report, if the
- * model does not think.
+ * Encodes `reasoning_effort` as the nearest that the model accepts. If thinking is off and the model's efforts
+ * are unknown, it is the one that the client named, if any: models that cannot think refuse the field. It is
+ * omitted, with a report, if the model does not think.
  */
 export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,
@@ -64,7 +65,7 @@ export function encodeEffort(
     if (isAsked) drop(dropped, 'thinking')
     return mustBeNone ? 'none' : undefined
   }
-  if (!isAsked) return thinking && efforts?.[0]
+  if (!isAsked) return thinking && (efforts ? efforts[0] : offEffort(thinking))
   const effort = requestedEffort(thinking)
   return effort && nearestEffort(effort, efforts ?? COMMON)
 }

@@ -1,3 +1,4 @@
+import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 
 /** Renders usage in the fields that every chat provider has; cached tokens are part of the prompt. */
@@ -13,11 +14,12 @@ export function countsOut(usage: Usage): object {
 }
 
 /**
- * Renders usage for a chat client of a messages upstream; `docs/api.md: Chat completion response`. The
+ * Renders usage for a chat client of an upstream of another dialect, which `usage_source` states if it is one
+ * of messages; `docs/api.md: Chat completion response`. The
  * upstream does not count by kind of input, so the whole prompt is text. `input_tokens` and `output_tokens`
  * count as in chat, cached tokens included, which `usage_semantic` states.
  */
-export function usageOut(usage: Usage): object {
+export function usageOut(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage
   const prompt = promptTokens(usage)
   return {
@@ -43,6 +45,6 @@ export function usageOut(usage: Usage): object {
     claude_cache_creation_5m_tokens: cacheWrite5m,
     claude_cache_creation_1h_tokens: cacheWrite1h,
     usage_semantic: 'compat',
-    usage_source: 'vendor',
+    ...(upstream === 'messages' && { usage_source: 'vendor' }),
   }
 }

@@ -7,6 +7,7 @@ import {
   DEFAULT_EFFORT,
   isThinkingOff,
   nearestEffort,
+  offEffort,
   requestedEffort,
 } from '../thinking-effort.ts'
 import { drop } from './dropped.ts'
@@ -58,6 +59,7 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
 
 function inferenceOf(conversation: Conversation, capabilities: Capabilities, dropped: Dropped): Inference {
   const { thinking, topP, maxTokens } = conversation
+  const { isKnown } = capabilities
   const plain = (additional: object): Inference => ({
     maxTokens,
     temperature: temperatureOf(conversation, dropped),
@@ -85,7 +87,7 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
         ),
       })
     case undefined:
-      if (!isThinkingOff(thinking)) drop(dropped, 'thinking')
+      if (!isThinkingOff(thinking) || (!isKnown && offEffort(thinking))) drop(dropped, 'thinking')
       return plain({})
   }
 }

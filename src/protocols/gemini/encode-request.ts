@@ -7,6 +7,7 @@ import { encodeText } from './encode-part.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 import { dropLogprobs } from '../logprobs-asked.ts'
 import { dropSharedFields } from '../shared-fields.ts'
+import { withSystemInPlace } from './system-texts.ts'
 import { encodeThinking } from './thinking.ts'
 
 /** Most stop sequences that upstreams take. */
@@ -29,7 +30,7 @@ export function encodeRequest(
   dropped: Dropped,
 ): Buffer {
   const conversation = withSystem(
-    withSupportedFormat(requested, capabilities.gemini, dropped),
+    withSupportedFormat(withSystemInPlace(requested), capabilities.gemini, dropped),
     capabilities.gemini.takesSystem,
   )
   dropLogprobs(conversation, dropped)

@@ -1,7 +1,7 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Thinking } from '../conversation.ts'
 import { DYNAMIC } from '../thinking-config.ts'
-import { budgetOf, isThinkingOff, nearestEffort, requestedEffort } from '../thinking-effort.ts'
+import { budgetOf, isThinkingOff, nearestEffort, offEffort, requestedEffort } from '../thinking-effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 
@@ -20,7 +20,7 @@ interface ThinkingFields {
 /**
  * Encodes thinking and the maximum of tokens, of which thoughts are a part here: by level or by budget, as
  * the model takes it. A budget is below the maximum, which grows if needed. A model that cannot do without
- * thinking gets the least.
+ * thinking gets the least, and one of which nothing is known the least level that the client named.
  */
 export function encodeThinking(
   { thinking, maxTokens }: Pick<Conversation, 'thinking' | 'maxTokens'>,
@@ -46,6 +46,8 @@ export function encodeThinking(
       },
     }
   }
+  if (!capabilities.isKnown && offEffort(thinking) === 'minimal')
+    return { ...plain, thinkingConfig: { thinkingLevel: 'MINIMAL' } }
   const budget = budgetFor(thinking, capabilities)
   return {
     maxOutputTokens: maxTokens === undefined || maxTokens > budget ? maxTokens : budget + maxTokens,

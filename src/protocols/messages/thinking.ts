@@ -1,6 +1,13 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Effort, Thinking, Turn } from '../conversation.ts'
-import { budgetOf, DEFAULT_EFFORT, requestedEffort, isThinkingOff, THINKING_OFF } from '../thinking-effort.ts'
+import {
+  budgetOf,
+  DEFAULT_EFFORT,
+  isThinkingOff,
+  offEffort,
+  requestedEffort,
+  THINKING_OFF,
+} from '../thinking-effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 import { encodableTurns } from './encodable-turns.ts'
@@ -43,6 +50,7 @@ export function encodeSampling(
   const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
   const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
   if (!thinking && requested.thinking && !isThinkingOff(requested.thinking)) drop(dropped, 'thinking')
+  if (!capabilities.isKnown && offEffort(requested.thinking) === 'minimal') drop(dropped, 'thinking')
   switch (thinking?.kind) {
     case 'budget': {
       dropSampling(requested, dropped)

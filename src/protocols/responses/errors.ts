@@ -16,6 +16,7 @@ const CODES: ReadonlyMap<string, string> = new Map([
   ['server_is_overloaded', 'server_is_overloaded'],
   ['overloaded', 'server_is_overloaded'],
   ['overloaded_error', 'server_is_overloaded'],
+  ['UNAVAILABLE', 'server_is_overloaded'],
 ])
 
 /**

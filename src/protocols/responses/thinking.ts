@@ -5,6 +5,7 @@ import {
   type EffortName,
   isThinkingOff,
   nearestEffort,
+  offEffort,
   requestedEffort,
 } from '../thinking-effort.ts'
 import { enumAt, fieldsAt, present } from '../field.ts'
@@ -31,9 +32,9 @@ interface Reasoning {
 }
 
 /**
- * `reasoning`: the nearest effort that the model takes, with summaries of its thoughts. It is left out where
- * thinking is off and the model's efforts are not known, since models that cannot think refuse the field; and
- * where the model does not think, which is named.
+ * `reasoning`: the nearest effort that the model takes, with summaries of its thoughts. Where
+ * thinking is off and the model's efforts are not known, it is the one that the client named, if any: models
+ * that cannot think refuse the field. It is left out where the model does not think, which is named.
  */
 export function encodeThinking(
   thinking: Thinking | undefined,
@@ -47,7 +48,10 @@ export function encodeThinking(
     if (!isOff) drop(dropped, 'thinking')
     return undefined
   }
-  if (isOff) return efforts?.[0] && { effort: efforts[0] }
+  if (isOff) {
+    const effort = efforts ? efforts[0] : offEffort(thinking)
+    return effort && { effort }
+  }
   const asked = requestedEffort(thinking)
   const effort = asked && nearestEffort(asked, efforts ?? COMMON)
   return { ...(effort && { effort }), summary: 'auto' }

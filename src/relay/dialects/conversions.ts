@@ -162,12 +162,12 @@ export class Conversions {
       tap: (promptTokens) =>
         new ConvertingTap(
           streamDecoder(codec, this.#eventBudget, answerTool),
-          streamEncoder(client, { includeUsage: conversation.includeUsage, asked }),
+          streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
         ),
       reply: (bytes) =>
-        convertedReply(codec, client, bytes, { model: upstream.name, answerTool, asked, history }),
+        convertedReply(codec, client, bytes, { spoken, model: upstream.name, answerTool, asked, history }),
     }
   }
 }
@@ -216,14 +216,17 @@ function streamDecoder(
 
 function streamEncoder(
   { codec, endsWithAnswer, jsonArray }: Client,
+  identity: ReplyIdentity,
   options: Omit<StreamOptions, 'jsonArray'>,
 ): StreamEncoder {
-  const encoder = codec.streamEncoder(minted(), { ...options, jsonArray })
+  const encoder = codec.streamEncoder(identity, { ...options, jsonArray })
   return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
 }
 
 /** Request that a reply answers. */
 interface ReplyTo {
+  /** The upstream's dialect. */
+  readonly spoken: ProtocolName
   /** The upstream's name of the model, for upstreams that do not state it. */
   readonly model: string
   readonly answerTool: string | undefined
@@ -235,7 +238,7 @@ function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { model, answerTool, asked, history }: ReplyTo,
+  { spoken, model, answerTool, asked, history }: ReplyTo,
 ): PreparedReply {
   let decoded: Reply
   try {
@@ -256,7 +259,11 @@ function convertedReply(
   return {
     facts,
     body: (charged) =>
-      client.codec.encodeReply({ ...reply, model: reply.model || model, usage: charged }, minted(), asked),
+      client.codec.encodeReply(
+        { ...reply, model: reply.model || model, usage: charged },
+        minted(spoken),
+        asked,
+      ),
     ...(signed !== decoded && { note: 'cut_arguments' }),
     keep: async (target, call) => history.keep?.(signed.parts, target, call),
   }
@@ -264,6 +271,6 @@ function convertedReply(
 
 const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, text: () => '' }
 
-function minted(): ReplyIdentity {
-  return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', '') }
+function minted(upstream: ProtocolName): ReplyIdentity {
+  return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', ''), upstream }
 }

@@ -79,7 +79,7 @@ function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
           finish_reason: FINISH_REASONS[stop.reason],
         },
       ],
-      ...(usage && { usage: usageOut(usage) }),
+      ...(usage && { usage: usageOut(usage, identity) }),
     }),
   )
 }

@@ -53,7 +53,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
   finalFrames(charged = this.#usage): string {
     if (!this.#isComplete) return ''
     if (!this.#includeUsage || !charged) return DONE
-    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged))}}\n\n${DONE}`
+    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
   }
 
   /** Chunks of completions all bring something. */

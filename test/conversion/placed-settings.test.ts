@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
+import type { Json } from '../fidelity/facts.ts'
+import { replyAs, requestAs } from './convert-through.ts'
+
+interface Converted {
+  readonly dropped: readonly string[]
+  readonly request: Json
+}
+
+/** A chat request as an upstream of another dialect gets it. */
+function converted(to: ConversionProtocol, model: string, fields: object): Converted {
+  const body = { model, messages: [{ role: 'user', content: 'hi' }], ...fields }
+  return JSON.parse(requestAs('chat', to, Buffer.from(JSON.stringify(body)))) as Converted
+}
+
+describe('an effort of none or minimal, for a model of which nothing is known,', () => {
+  test.each(['none', 'minimal'])('is sent as the client named it where the dialect has it: %s', (effort) => {
+    const { request, dropped } = converted('responses', 'acme-1', { reasoning_effort: effort })
+    expect(request['reasoning']).toEqual({ effort })
+    expect(dropped).toEqual([])
+    const body = { model: 'acme-1', input: 'hi', reasoning: { effort } }
+    const back = JSON.parse(requestAs('responses', 'chat', Buffer.from(JSON.stringify(body)))) as Converted
+    expect(back).toMatchObject({ dropped: [], request: { reasoning_effort: effort } })
+  })
+
+  test('is a budget of nothing, or the least level, for Gemini', () => {
+    const config = (effort: string): unknown =>
+      converted('gemini', 'acme-1', { reasoning_effort: effort }).request['generationConfig'].thinkingConfig
+    expect(config('none')).toEqual({ thinkingBudget: 0 })
+    expect(config('minimal')).toEqual({ thinkingLevel: 'MINIMAL' })
+  })
+
+  test.each([
+    ['messages', 'none', []],
+    ['messages', 'minimal', ['thinking']],
+    ['converse', 'none', ['thinking']],
+    ['converse', 'minimal', ['thinking']],
+  ] as const)('is left out for %s, and %s is listed as %j', (to, effort, listed) => {
+    const { request, dropped } = converted(to, 'acme-1', { reasoning_effort: effort, max_tokens: 50 })
+    expect(dropped).toEqual(listed)
+    expect(request['thinking']).toEqual(to === 'messages' ? { type: 'disabled' } : undefined)
+  })
+
+  test('is not sent where the client names no effort', () => {
+    const body = { model: 'acme-1', max_tokens: 50, messages: [{ role: 'user', content: 'hi' }] }
+    const request = { ...body, thinking: { type: 'disabled' } }
+    const sent = JSON.parse(requestAs('messages', 'chat', Buffer.from(JSON.stringify(request)))) as Converted
+    expect(sent.request).not.toHaveProperty('reasoning_effort')
+  })
+
+  test('follows what is known of others', () => {
+    const { request } = converted('responses', 'gpt-5-mini', { reasoning_effort: 'none' })
+    expect(request['reasoning']).toEqual({ effort: 'minimal' })
+    expect(converted('messages', 'claude-sonnet-4-5', { reasoning_effort: 'minimal' }).dropped).toEqual([])
+  })
+})
+
+describe('system messages after the first turn', () => {
+  const CALL = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const messages = [
+    { role: 'system', content: 'first' },
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'hello' },
+    { role: 'system', content: 'second' },
+    { role: 'user', content: 'go on' },
+    { role: 'assistant', content: null, tool_calls: [CALL] },
+    { role: 'tool', tool_call_id: 'c1', content: 'done' },
+    { role: 'developer', content: 'third' },
+    { role: 'user', content: 'and?' },
+    { role: 'assistant', content: 'so' },
+    { role: 'system', content: 'last' },
+  ]
+
+  test("keep their places towards Gemini, as the user's text", () => {
+    const { request } = converted('gemini', 'acme-1', { messages })
+    expect(request['systemInstruction']).toEqual({ parts: [{ text: 'first' }] })
+    const said = request['contents'].map(({ role, parts }: Json) => [
+      role,
+      ...parts.map((part: Json) => part['text'] ?? Object.keys(part)[0]),
+    ])
+    expect(said).toEqual([
+      ['user', 'hi'],
+      ['model', 'hello'],
+      ['user', 'second', 'go on'],
+      ['model', 'functionCall'],
+      ['user', 'functionResponse', 'third', 'and?'],
+      ['model', 'so'],
+      ['user', 'last'],
+    ])
+  })
+
+  test('go to the others in front', () => {
+    const { request } = converted('messages', 'acme-1', { messages, max_tokens: 50 })
+    expect(request['system'].map(({ text }: Json) => text)).toEqual(['first', 'second', 'third', 'last'])
+  })
+})
+
+test.each([
+  [
+    'messages',
+    {
+      type: 'message',
+      role: 'assistant',
+      content: [{ type: 'text', text: 'x' }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 1, output_tokens: 1 },
+    },
+    'vendor',
+  ],
+  [
+    'responses',
+    {
+      object: 'response',
+      status: 'completed',
+      output: [{ type: 'message', content: [{ type: 'output_text', text: 'x' }] }],
+      usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+    },
+    undefined,
+  ],
+  [
+    'gemini',
+    {
+      candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+    },
+    undefined,
+  ],
+] as const)(
+  'the source of usage of a %s upstream is told where it is one of messages',
+  (from, body, source) => {
+    const reply = { id: 'x', model: 'm', ...body }
+    const { usage } = JSON.parse(replyAs(from, 'chat', Buffer.from(JSON.stringify(reply)))) as Json
+    expect(usage.prompt_tokens).toBe(1)
+    expect(usage.usage_source).toBe(source)
+  },
+)
