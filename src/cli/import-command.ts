@@ -24,7 +24,7 @@ Examples:
   sluice import one-api.db --role root --merge ann --apply
   sluice import "$SQL_DSN"`
 
-const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option', 'table']
+const KINDS: readonly Kind[] = ['user', 'token', 'channel', 'group', 'price', 'option', 'login', 'table']
 
 const OUTCOMES: Readonly<Record<Fate, string>> = {
   carried: 'carries over',
@@ -137,10 +137,11 @@ function reportText(report: ImportReport, { out }: Shell): string {
     .join('')
 }
 
-function lineText({ kind, id, name, fate, notes }: ReportLine): string {
+function lineText({ kind, id, name, fate, notes, wayOut }: ReportLine): string {
   const number = id === undefined ? '' : ` ${id}`
   const why = notes.length > 0 ? `: ${notes.map(oneLine).join('; ')}` : ''
-  return `${kind}${number} ${displayText(name)} ${OUTCOMES[fate]}${why}\n`
+  const instead = wayOut === undefined ? '' : `; ${wayOut}`
+  return `${kind}${number} ${displayText(name)} ${OUTCOMES[fate]}${why}${instead}\n`
 }
 
 // Notes quote text of the imported database.
@@ -164,6 +165,10 @@ function asJson(report: ImportReport): unknown {
     units_converted: converted ?? null,
     failed,
     told_nodes: nodesNotified,
-    lines: lines.map(({ id, ...line }) => ({ ...line, id: id ?? null })),
+    lines: lines.map(({ id, wayOut, ...line }) => ({
+      ...line,
+      id: id ?? null,
+      ...(wayOut !== undefined && { way_out: wayOut }),
+    })),
   }
 }

@@ -24,8 +24,8 @@ interface ProbeParts {
 }
 
 /**
- * Tests each channel with `probe` that is in cooldown, at that interval, until it answers; none with a picture
- * or speech. Nobody is charged. `docs/operations.md: Channels that fail`.
+ * Tests each channel with `probe` that is in cooldown, at that interval, until it answers; none with a
+ * picture or speech. Nobody is charged. `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
   readonly #parts: ProbeParts

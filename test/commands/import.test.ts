@@ -29,6 +29,8 @@ interface Line {
   readonly name: string
   readonly fate: 'carried' | 'changed' | 'there' | 'left'
   readonly notes: readonly string[]
+  readonly count?: number
+  readonly way_out?: string
 }
 
 /** The output of `--json`. */
@@ -314,6 +316,50 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     expect(databaseOf(gateway.dataDir).user('ann').quota).toBe(5_000_000 - charge)
     await gateway.restart()
   })
+
+  test('what does not come along is named, with its number and the way out', async () => {
+    source = await familyDatabase('new-api', engine, server)
+    const rows = {
+      two_fas: 2,
+      passkey_credentials: 3,
+      redemptions: 1,
+      top_ups: 0,
+      abilities: 4,
+      surprises: 5,
+    }
+    for (const [table, count] of Object.entries(rows)) {
+      await source.sql(`CREATE TABLE ${table} (id integer, quota integer)`)
+      for (let id = 1; id <= count; id++) await source.insert(table, { id, quota: 1 })
+    }
+    await source.sql('CREATE VIEW a_view AS SELECT 1 AS one')
+    const ids = { username: 'ann', github_id: 'ann-at-github', oidc_id: 'a' }
+    await source.insert('users', { ...user, id: 1, quota: 0, ...ids })
+    await source.insert('users', { ...user, id: 2, quota: 0, username: 'bob', github_id: 'bob-at-github' })
+    const dataDir = folder()
+    const { lines, summary } = await report(dataDir, source.place)
+    const left = lines.filter(({ kind }) => kind === 'table' || kind === 'login')
+    expect(left.map(({ kind, name, fate, count }) => [kind, name, fate, count])).toEqual([
+      ['login', 'GitHub', 'left', 2],
+      ['login', 'OpenID Connect', 'left', 1],
+      ['table', 'passkey_credentials', 'left', 3],
+      ['table', 'redemptions', 'left', 1],
+      ['table', 'surprises', 'left', 5],
+      ['table', 'two_fas', 'left', 2],
+    ])
+    expect(left.map(({ way_out }) => way_out)).toEqual(left.map(() => expect.stringMatching(/\w{3}/)))
+    expect(summary).toMatchObject({ login: { left: 2 }, table: { left: 4 } })
+    const { out } = await importInto(dataDir, source.place)
+    expect(out).toContain('login "GitHub" does not carry over: 2 users; ')
+    expect(out).toMatch(/table "two_fas" does not carry over: 2 two-factor secrets; .*\(login\.oidc/)
+    expect(out).toMatch(
+      /table "passkey_credentials" does not carry over: 3 passkeys; "sluice user password NAME"/,
+    )
+    expect(out).toMatch(
+      /table "redemptions" does not carry over: 1 redemption codes; .*"sluice user top-up NAME QUOTA"/,
+    )
+    expect(out).toContain('table "surprises" does not carry over: 5 rows of a table that is unknown here; ')
+    expect(out).not.toContain('top_ups')
+  })
 })
 
 describe('a password', () => {
@@ -491,8 +537,10 @@ describe('what is converted', () => {
     await source.insert('channels', { ...channel, id: 2, name: 'videos', models: 'sora-2' })
     const options = Array.from({ length: 120 }, (_, index) => `a.long_name_of_an_option_${1000 + index}`)
     for (const key of options) await source.insert('options', { key, value: '1' })
-    for (const table of ['logs', 'redemptions', 'top_ups'])
+    for (const table of ['logs', 'redemptions', 'top_ups']) {
       await source.sql(`CREATE TABLE ${table} (id integer, quota integer)`)
+      await source.insert(table, { id: 1, quota: 1 })
+    }
     const dataDir = folder()
     const done = await report(dataDir, source.place, '--apply')
     expect(embeddedRows(dataDir, "SELECT name, declared->>'models' AS models FROM channels")).toEqual([

@@ -82,7 +82,7 @@ const ON_VERTEX: readonly (readonly [RegExp, ProtocolName])[] = [
 
 /** Finds the dialect of a conversation: on Vertex by the model, else the first of the channel's. */
 function dialectOf({ protocols, provider }: Channel, upstreamModel: string): ProtocolName {
-  const [first = 'chat'] = protocols.filter((one) => one !== 'rerank')
+  const first = protocols.find((one) => one !== 'rerank') ?? 'chat'
   if (provider?.name !== 'vertex') return first
   const named = ON_VERTEX.find(([pattern]) => pattern.test(upstreamModel))?.[1] ?? 'chat'
   return protocols.includes(named) ? named : first

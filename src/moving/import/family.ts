@@ -11,12 +11,22 @@ export interface FamilyDatabase {
   readonly channels: readonly SourceRow[]
   /** Saved options, by name. */
   readonly options: ReadonlyMap<string, unknown>
-  /** Tables that are present and never imported. */
-  readonly leftTables: readonly string[]
+  /** Tables with rows that are never imported. */
+  readonly leftTables: readonly LeftTable[]
 }
 
-/** Tables whose rows are not imported: the log of calls, redemption codes, payments. */
-const LEFT_TABLES = ['logs', 'redemptions', 'top_ups'] as const
+/** A table whose rows are not imported. */
+export interface LeftTable {
+  readonly name: string
+  /** Its rows, up to one more than `MAX_COUNTED`; undefined where they could not be counted. */
+  readonly rows: number | undefined
+}
+
+/** Rows that are counted: logs may have many more. */
+export const MAX_COUNTED = 1_000_000
+
+/** Tables without anything of their own: channels per model and group, and the mark of a finished setup. */
+const DERIVED: readonly string[] = ['abilities', 'setups']
 
 /** Columns that are read if present; versions differ in which they have. */
 const COLUMNS = {
@@ -118,14 +128,20 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
     tokens: await rowsOf(source, 'tokens'),
     channels: await rowsOf(source, 'channels'),
     options: await optionsOf(source),
-    leftTables: await presentTables(source),
+    // Last: a count that fails may end the transaction.
+    leftTables: await leftTables(source),
   }
 }
 
-async function presentTables(source: SourceDatabase): Promise<string[]> {
-  const present: string[] = []
-  for (const table of LEFT_TABLES) if ((await source.columnsOf(table)).length > 0) present.push(table)
-  return present
+async function leftTables(source: SourceDatabase): Promise<LeftTable[]> {
+  const read = new Set([...Object.keys(COLUMNS), 'options', ...DERIVED])
+  const left: LeftTable[] = []
+  for (const name of await source.tables()) {
+    if (read.has(name)) continue
+    const rows = await source.countRows(name, MAX_COUNTED).catch(() => undefined)
+    if (rows !== 0) left.push({ name, rows })
+  }
+  return left
 }
 
 async function rowsOf(source: SourceDatabase, table: keyof typeof COLUMNS): Promise<readonly SourceRow[]> {

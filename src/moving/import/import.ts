@@ -5,6 +5,7 @@ import { Cells } from './cells.ts'
 import { type Family, type FamilyDatabase, readFamily } from './family.ts'
 import { FamilyOptions } from './family-options.ts'
 import { type Hashes, IdentifierAllocator } from './identifier-allocator.ts'
+import { leftBehind } from './left-behind.ts'
 import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import type { ReportLine } from './report.ts'
@@ -119,7 +120,7 @@ function planImport(
   return {
     configuration,
     accounts,
-    lines: [...options.skipped, ...family.leftTables.map(leftTable), ...configuration.lines, ...lines],
+    lines: [...options.skipped, ...leftBehind(family), ...configuration.lines, ...lines],
     passwords,
     units,
     hasRoot: identifiers.hasRoot,
@@ -189,11 +190,6 @@ function reportOf(
     converted: units.areSame ? undefined : units.description,
     hasRoot,
   }
-}
-
-function leftTable(name: string): ReportLine {
-  const notes = ['its rows are not imported']
-  return { kind: 'table', id: undefined, name, fate: 'left', notes }
 }
 
 function tokenIdsOf({ account: { tokens, usedElsewhere } }: PlannedAccount): number[] {

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { type Connection, createConnection, type QueryError } from 'mysql2'
 import type { MysqlAddress } from './mysql-address.ts'
 import { notATable, READ_LIMITS, ReadMeter, rowSize } from './read-limits.ts'
-import type { SourceDatabase, SourceRow } from './source.ts'
+import { MAX_TABLES, type SourceDatabase, type SourceRow } from './source.ts'
 import { noting, WireLimits } from './wire-limits.ts'
 
 const CONNECT_MS = 10_000
@@ -61,6 +61,20 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
         `select ${columns.map(quoted).join(', ')} from ${quoted(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
+    async tables() {
+      const rows = await ask(
+        '',
+        `select table_name as name from information_schema.tables
+         where table_schema = ? and table_type = '${TABLE}' order by 1 limit ${MAX_TABLES}`,
+        [place.database],
+      )
+      return rows.map(({ name }) => String(name))
+    },
+    async countRows(table, most) {
+      const some = `select 1 from ${quoted(table)} limit ${most + 1}`
+      const [row] = await ask(table, `select count(*) as number from (${some}) as counted`)
+      return Number(row?.['number'])
+    },
     close: () =>
       new Promise((resolve) => {
         if (socket.destroyed) return resolve()

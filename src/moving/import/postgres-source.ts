@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import { Client, Query } from 'pg'
 import { mapDatabaseError } from '../../store/postgres/failure.ts'
 import { READ_LIMITS, notATable, ReadMeter, rowSize } from './read-limits.ts'
-import type { SourceDatabase, SourceRow } from './source.ts'
+import { MAX_TABLES, type SourceDatabase, type SourceRow } from './source.ts'
 import { noting, WireLimits } from './wire-limits.ts'
 
 const CONNECT_MS = 10_000
@@ -67,6 +67,24 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
         `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from only ${client.escapeIdentifier(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
+    // Tables with policies or without the right to read them would end the transaction.
+    async tables() {
+      const rows = await ask(
+        '',
+        `select c.relname::pg_catalog.text as name
+         from pg_catalog.pg_class c
+         join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+         where n.nspname = pg_catalog.current_schema() and c.relkind = 'r' and not c.relrowsecurity
+           and pg_catalog.has_table_privilege(c.oid, 'select')
+         order by 1 limit ${MAX_TABLES}`,
+      )
+      return rows.map(({ name }) => String(name))
+    },
+    async countRows(table, most) {
+      const some = `select 1 from only ${client.escapeIdentifier(table)} limit ${most + 1}`
+      const [row] = await ask(table, `select pg_catalog.count(*) as number from (${some}) as counted`)
+      return Number(row?.['number'])
+    },
     close: () => client.end(),
   }
 }

@@ -1,5 +1,5 @@
 /** Kinds of imported rows and entries, as a report names them. */
-export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option' | 'table'
+export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option' | 'login' | 'table'
 
 /**
  * Result for a row or an entry: `carried` over unchanged, `changed` as its notes say, `there` already and
@@ -17,6 +17,10 @@ export interface ReportLine {
   readonly fate: Fate
   /** Sentences for the operator, without keys. */
   readonly notes: readonly string[]
+  /** Number of things that it is about, where these are many: rows of a table, users of a login. */
+  readonly count?: number
+  /** The way out: what the operator can do instead. */
+  readonly wayOut?: string
 }
 
 /** Makes a line for an imported row: `changed` if there are notes, else `carried`. */

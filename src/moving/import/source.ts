@@ -13,8 +13,15 @@ export interface SourceDatabase {
   columnsOf(table: string): Promise<readonly string[]>
   /** Reads these columns of all rows, ordered by `id` if that is among them. */
   rows(table: string, columns: readonly string[]): Promise<readonly SourceRow[]>
+  /** Names of the plain tables that can be read, in order; at most `MAX_TABLES`. */
+  tables(): Promise<readonly string[]>
+  /** Counts the rows of a plain table, up to one more than `most`. */
+  countRows(table: string, most: number): Promise<number>
   close(): Promise<void>
 }
+
+/** Most tables that are named: both families have some thirty. */
+export const MAX_TABLES = 200
 
 /** Opens a SQLite file, or the database of a URL. Rejects with a sentence for the operator. */
 export async function openSourceDatabase(place: string): Promise<SourceDatabase> {

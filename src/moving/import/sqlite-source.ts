@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { READ_LIMITS, notATable, ReadMeter } from './read-limits.ts'
-import type { SourceDatabase } from './source.ts'
+import { MAX_TABLES, type SourceDatabase } from './source.ts'
 
 /** Offset of the file format write version in the header; its value 2 means WAL. */
 const WRITE_VERSION_OFFSET = 18
@@ -43,6 +43,18 @@ export function openSqliteSource(path: string, limits = READ_LIMITS): SourceData
         for (const row of sizes.iterate()) count(Number(row['bytes']))
         return statement.all()
       })
+    },
+    async tables() {
+      const found = db
+        .prepare(
+          "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name LIMIT ?",
+        )
+        .all(MAX_TABLES)
+      return found.map(({ name }) => String(name))
+    },
+    async countRows(table, most) {
+      const counting = `SELECT count(*) AS number FROM (SELECT 1 FROM ${quoted(table)} LIMIT ?)`
+      return withReadErrors(path, () => Number(db.prepare(counting).get(most + 1)?.['number']))
     },
     close() {
       db.close()

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import type { FamilyDatabase, LeftTable } from './family.ts'
+import { leftBehind } from './left-behind.ts'
+
+const source = (leftTables: readonly LeftTable[], users: FamilyDatabase['users'] = []): FamilyDatabase => ({
+  family: 'new-api',
+  users,
+  tokens: [],
+  channels: [],
+  options: new Map(),
+  leftTables,
+})
+
+test('a table that is longer than is counted says so, and so does one that cannot be counted', () => {
+  const lines = leftBehind(
+    source([
+      { name: 'logs', rows: 1_000_001 },
+      { name: 'passkey_credentials', rows: undefined },
+    ]),
+  )
+  expect(lines.map(({ notes, count }) => [...notes, count])).toEqual([
+    ['more than 1000000 entries of the log', 1_000_001],
+    ['an unknown number of passkeys', undefined],
+  ])
+})
+
+test('deleted users have no logins', () => {
+  const users = [
+    { id: 1, username: 'ann', status: 1, telegram_id: '7' },
+    { id: 2, username: 'bob', status: 1, telegram_id: '8', deleted_at: '2026-01-01' },
+  ]
+  expect(leftBehind(source([], users))).toMatchObject([{ kind: 'login', name: 'Telegram', count: 1 }])
+})

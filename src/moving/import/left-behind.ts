@@ -1,0 +1,118 @@
+import { Cells } from './cells.ts'
+import { type FamilyDatabase, type LeftTable, MAX_COUNTED } from './family.ts'
+import { isDeleted } from './plan-users.ts'
+import type { ReportLine } from './report.ts'
+
+/** Rows of a table, in the plural, and what the operator can do instead. */
+type Left = readonly [rows: string, wayOut: string]
+
+const KEEP = 'keep the other database'
+const BY_PROVIDER = 'let the users sign in at an identity provider (login.oidc in gateway.yaml)'
+const NEW_PASSWORD = '"sluice user password NAME" sets a password'
+const IN_BALANCES = 'their quota is in the balances'
+
+/** Tables of the two families that do not carry over. */
+const TABLES: ReadonlyMap<string, Left> = new Map<string, Left>([
+  [
+    'two_fas',
+    ['two-factor secrets', `passwords alone sign in here: ${BY_PROVIDER} that asks for a second factor`],
+  ],
+  ['two_fa_backup_codes', ['backup codes of two-factor secrets', 'they are of no use without the secrets']],
+  ['passkey_credentials', ['passkeys', `${NEW_PASSWORD}, or ${BY_PROVIDER}`]],
+  [
+    'user_oauth_bindings',
+    [
+      'OAuth bindings',
+      `declare the provider in login.oidc, and let each user link the identity; ${NEW_PASSWORD}`,
+    ],
+  ],
+  [
+    'external_identity_claims',
+    [
+      'OAuth bindings',
+      `declare the provider in login.oidc, and let each user link the identity; ${NEW_PASSWORD}`,
+    ],
+  ],
+  [
+    'custom_oauth_providers',
+    ['OAuth providers', 'declare those of OpenID Connect in gateway.yaml (login.oidc)'],
+  ],
+  ['user_sessions', ['sessions', 'users sign in again']],
+  [
+    'redemptions',
+    [
+      'redemption codes',
+      `those that were redeemed are in the balances; "sluice user top-up NAME QUOTA" adds the quota of others`,
+    ],
+  ],
+  ['top_ups', ['top-ups', `${IN_BALANCES}; ${KEEP} for the books`]],
+  ['checkins', ['check-ins', IN_BALANCES]],
+  [
+    'subscription_plans',
+    ['subscription plans', 'budgets of a day, week or month take their place (budget_period)'],
+  ],
+  [
+    'user_subscriptions',
+    ['subscriptions of users', '"sluice user update NAME --budget N --per month" gives a user a budget'],
+  ],
+  ['subscription_orders', ['orders of subscriptions', `${KEEP} for the books`]],
+  [
+    'subscription_pre_consume_records',
+    ['holds of subscriptions', 'stop the other gateway first, and none is open'],
+  ],
+  ['logs', ['entries of the log', `used quota is in the sums of users and tokens; ${KEEP} to look calls up`]],
+  ['quota_data', ['sums of charts', `charts begin with the import; ${KEEP} to look at older ones`]],
+  ['perf_metrics', ['measurements', 'metrics begin anew']],
+  ['tasks', ['tasks of video and music', 'fetch the results there before it stops']],
+  ['midjourneys', ['tasks of pictures', 'fetch the results there before it stops']],
+  ['models', ['descriptions of models', 'models.NAME.vendor in gateway.yaml names the vendor of one']],
+  ['vendors', ['vendors of models', 'models.NAME.vendor in gateway.yaml names the vendor of one']],
+  ['prefill_groups', ['prepared lists of models and groups', 'only forms of the other console use them']],
+])
+
+const UNKNOWN: Left = ['rows of a table that is unknown here', `look at what it has, and ${KEEP}`]
+
+/** Logins of users by identities that are kept here, but sign nobody in. */
+const LOGINS: readonly (readonly [column: string, service: string])[] = [
+  ['github_id', 'GitHub'],
+  ['discord_id', 'Discord'],
+  ['oidc_id', 'OpenID Connect'],
+  ['wechat_id', 'WeChat'],
+  ['telegram_id', 'Telegram'],
+  ['linux_do_id', 'LINUX DO'],
+]
+
+/** Lists what does not come along beside single rows: tables, and logins by other services; with counts. */
+export function leftBehind({ users, leftTables }: FamilyDatabase): ReportLine[] {
+  const present = users.map((row) => new Cells(row)).filter((cells) => !isDeleted(cells, 'user'))
+  const logins = LOGINS.flatMap(([column, service]): ReportLine[] => {
+    const count = present.filter((cells) => cells.lenient(() => cells.text(column).trim(), '') !== '').length
+    if (count === 0) return []
+    const wayOut =
+      column === 'oidc_id'
+        ? `declare the provider in gateway.yaml (login.oidc), and let each user link the identity; ${NEW_PASSWORD}`
+        : `the ids are kept, and sign nobody in; ${NEW_PASSWORD}, or ${BY_PROVIDER}`
+    return [left('login', service, `${count} users`, { count, wayOut })]
+  })
+  return [...logins, ...leftTables.map(tableLine)]
+}
+
+function tableLine({ name, rows: count }: LeftTable): ReportLine {
+  const [rows, wayOut] = TABLES.get(name) ?? UNKNOWN
+  const number =
+    count === undefined
+      ? 'an unknown number of'
+      : count > MAX_COUNTED
+        ? `more than ${MAX_COUNTED}`
+        : String(count)
+  return left('table', name, `${number} ${rows}`, { wayOut, ...(count !== undefined && { count }) })
+}
+
+function left(
+  kind: 'login' | 'table',
+  name: string,
+  note: string,
+  more: Pick<ReportLine, 'count' | 'wayOut'>,
+): ReportLine {
+  return { kind, id: undefined, name, fate: 'left', notes: [note], ...more }
+}
