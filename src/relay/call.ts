@@ -11,7 +11,7 @@ import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
-import { AttemptLog } from './attempt-log.ts'
+import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
 import { particularsText } from '../domain/call-detail.ts'
 import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
 import type { CallServices } from './call-services.ts'
@@ -36,13 +36,6 @@ export interface Target {
   readonly key: UpstreamKey
   /** The request that was prepared. */
   readonly request: ChannelRequest
-}
-
-/** An upstream's breaking off in the middle of its response. */
-interface UpstreamCut {
-  readonly cause: string
-  /** The upstream's own words, redacted, if it gave any. */
-  readonly upstreamMessage: string | undefined
 }
 
 /** One admitted call: its request, its hold, and the client's response. */

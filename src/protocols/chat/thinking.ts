@@ -49,9 +49,9 @@ function explicitBudget(tokens: unknown): Thinking {
 }
 
 /**
- * Encodes `reasoning_effort` as the nearest that the model accepts. If thinking is off and the model's efforts
- * are unknown, it is the one that the client named, if any: models that cannot think refuse the field. It is
- * omitted, with a report, if the model does not think.
+ * Encodes `reasoning_effort` as the nearest that the model accepts. If thinking is off and the model's
+ * efforts are unknown, it is the one that the client named, if any: models that cannot think refuse the
+ * field. It is omitted, with a report, if the model does not think.
  */
 export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,
