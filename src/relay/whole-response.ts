@@ -96,6 +96,9 @@ function chargeBasis(ending: 'complete' | 'client_gone', facts: ReplyFacts | und
     isComplete: facts !== undefined,
     reported: facts?.usage,
     tools: facts?.tools ?? [],
+    get arrived() {
+      return facts?.arrived?.()
+    },
     hasText: () => facts !== undefined && facts.text() !== '',
     text: () => facts?.text() ?? '',
   }
