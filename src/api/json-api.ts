@@ -252,7 +252,7 @@ export class JsonApi {
   async #body(exchange: ClientExchange, endpoint: JsonEndpoint, schema: z.ZodType): Promise<unknown> {
     const address = this.#parts.clientAddress()(exchange.request)
     const body = await this.#parts.bodies.read(exchange, {
-      client: addressBlock(address),
+      owner: { client: addressBlock(address), key: '' },
       limit: endpoint.bodyLimit ?? BODY_LIMIT,
       // A client that is not authenticated gets no decompression.
       isPlain: endpoint.access === 'visitor',

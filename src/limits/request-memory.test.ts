@@ -12,9 +12,11 @@ const room = (bodyLimit = 32 * MIB): RequestMemory =>
     () => 0,
   )
 
+const allocationOf = (client: number, key = 1): MemoryAllocation => new MemoryAllocation({ client, key })
+
 /** Receives a body in chunks; false where it was refused on the way, and gave back its memory. */
 function takeIn(into: RequestMemory, client: number, bytes: number, piece = 65_536): boolean {
-  const holding = new MemoryAllocation(client)
+  const holding = allocationOf(client)
   while (holding.bytes < bytes) {
     if (into.take(holding, piece)) continue
     into.give(holding, holding.bytes)
@@ -39,7 +41,7 @@ describe('the memory for bodies', () => {
 
   test('is for no key alone: three large bodies of one leave room for one of another', () => {
     const bodies = room()
-    const seen = new MemoryAllocation(2)
+    const seen = allocationOf(2)
     bodies.take(seen, 1)
     bodies.give(seen, 1)
     const own = Array.from({ length: 8 }, () => takeIn(bodies, 1, 32 * MIB))
@@ -49,11 +51,11 @@ describe('the memory for bodies', () => {
 
   test('frees the reserve of a small body that grows large', () => {
     const bodies = room()
-    const large = Array.from({ length: 6 }, () => new MemoryAllocation(1))
-    const others = new MemoryAllocation(2)
+    const large = Array.from({ length: 6 }, () => allocationOf(1))
+    const others = allocationOf(2)
     for (const one of large) while (one.bytes < 32 * MIB && bodies.take(one, 65_536));
     while (bodies.take(others, MIB));
-    const growing = new MemoryAllocation(2)
+    const growing = allocationOf(2)
     expect(bodies.take(growing, 1_000)).toBe(true)
     expect(growing.reserved).toBe(1_000)
     for (const one of large) bodies.give(one, one.bytes)
@@ -75,7 +77,7 @@ describe('the memory for bodies', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
         const bodies = room()
-        const holdings = Array.from({ length: 12 }, (_, i) => new MemoryAllocation(i % 4))
+        const holdings = Array.from({ length: 12 }, (_, i) => allocationOf(i % 4))
         for (const { body, act, bytes } of steps) {
           const holding = holdings[body] as MemoryAllocation
           const before = holding.bytes

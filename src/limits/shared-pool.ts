@@ -1,4 +1,4 @@
-/** Client that holds a part of a pool: the id of an API key's token, or an address block. */
+/** Client that holds a part of a pool, or a key of one. */
 export type Client = number | string
 
 /** Size and division of a pool. */
@@ -52,14 +52,27 @@ export class SharedPool {
     return this.#shares.get(client) ?? 0
   }
 
+  /** Largest amount that a client may hold now. */
+  maxOf(client: Client): number {
+    const max = this.#size.max()
+    const own = this.heldBy(client)
+    const reachable = max - this.#held + own
+    if (own === 0) return reachable
+    const otherMs = client === this.#lastClient ? this.#otherMs : this.#lastMs
+    const isAlone = this.#size.nowMs() - otherMs > RECENT_MS
+    return isAlone ? Math.min(reachable, Math.ceil(max * this.#size.aloneShare)) : Math.floor(reachable / 2)
+  }
+
+  /** Whether nothing is held, and no client has asked recently. */
+  get isIdle(): boolean {
+    return this.#held === 0 && this.#size.nowMs() - this.#lastMs > RECENT_MS
+  }
+
   /** Takes an amount above 0; false, with nothing taken, if that exceeds the client's share. */
   take(client: Client, amount: number): boolean {
-    const isAlone = this.#recordRequest(client)
-    const max = this.#size.max()
-    const free = max - this.#held - amount
-    if (free < 0) return false
+    this.#recordRequest(client)
     const own = this.heldBy(client)
-    if (own > 0 && own + amount > (isAlone ? Math.ceil(max * this.#size.aloneShare) : free)) return false
+    if (own + amount > this.maxOf(client)) return false
     this.#held += amount
     this.#shares.set(client, own + amount)
     return true
@@ -73,14 +86,11 @@ export class SharedPool {
     else this.#shares.delete(client)
   }
 
-  /** Records a request; true if no other client has asked recently. */
-  #recordRequest(client: Client): boolean {
-    const nowMs = this.#size.nowMs()
+  #recordRequest(client: Client): void {
     if (client !== this.#lastClient) {
       this.#otherMs = this.#lastMs
       this.#lastClient = client
     }
-    this.#lastMs = nowMs
-    return nowMs - this.#otherMs > RECENT_MS
+    this.#lastMs = this.#size.nowMs()
   }
 }

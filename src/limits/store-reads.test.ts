@@ -100,7 +100,7 @@ describe('the memory of a read', () => {
 
   test('is refused when it was not free within ten seconds of waiting in all', async () => {
     const { memory, reads } = started()
-    const body = new MemoryAllocation('user 1')
+    const body = new MemoryAllocation({ client: 1, key: '' })
     expect(memory.take(body, SHARE)).toBe(true)
     const read = reads.of(1)
     const first = read.hold(MIB)
@@ -116,7 +116,7 @@ describe('the memory of a read', () => {
 
   test('goes first to the client that holds least', async () => {
     const { memory, reads } = started()
-    const body = new MemoryAllocation('a body')
+    const body = new MemoryAllocation({ client: 'a body', key: '' })
     expect(memory.take(body, 100 * MIB)).toBe(true)
     await reads.of(1).hold(60 * MIB)
     const more = reads.of(1).hold(20 * MIB)
@@ -128,7 +128,7 @@ describe('the memory of a read', () => {
 
   test('is not taken for a client that has left while it waited', async () => {
     const { memory, reads } = started()
-    const body = new MemoryAllocation('user 1')
+    const body = new MemoryAllocation({ client: 1, key: '' })
     expect(memory.take(body, SHARE)).toBe(true)
     const read = reads.of(1)
     const holding = read.hold(MIB)
@@ -141,7 +141,7 @@ describe('the memory of a read', () => {
 
   test('of a request that has a body stays with it when the read ends', async () => {
     const { memory, reads } = started()
-    const body = new MemoryAllocation(1)
+    const body = new MemoryAllocation({ client: 1, key: 1 })
     const read = reads.of(1, body)
     await read.hold(MIB)
     read.end()

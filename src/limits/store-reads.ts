@@ -30,7 +30,7 @@ export class StoreReads {
   of(userId: number, body?: MemoryAllocation): StoreRead {
     return new StoreRead({
       memory: this.#memory,
-      allocation: body ?? new MemoryAllocation(`user ${userId}`),
+      allocation: body ?? new MemoryAllocation({ client: userId, key: '' }),
       isOwn: body === undefined,
       enter: (start) => this.#enter(userId, start),
     })

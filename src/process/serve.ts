@@ -144,8 +144,7 @@ export async function serve({
   })
   if (workers) shareMetrics(metrics, workers.link)
   const nowMs = (): number => performance.now()
-  const bodyLimit = (): number => inForce.settings.options.bodyLimit
-  const shared = openMemory(environment.dataDir, bodyLimit, nowMs)
+  const shared = openMemory(environment.dataDir, () => inForce.settings.options.bodyLimit, nowMs)
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
@@ -189,6 +188,7 @@ export async function serve({
   const liveCalls = new LiveCalls({
     ledger,
     store,
+    memory: shared.memory,
     maxReaders: () => slots.streams,
     nowMs,
     others: workers && callsOfWorkers(workers.link),

@@ -4,7 +4,7 @@ import type { Asked, Conversation, MediaPart } from './conversation.ts'
 import type { ArrivedMedia } from './arrived-media.ts'
 import type { CopiedText } from './copied-text.ts'
 import type { FrameWriter } from './frame-writer.ts'
-import type { EventBudget } from './sse/event-budget.ts'
+import type { EventMemory } from './sse/event-memory.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
@@ -48,10 +48,8 @@ export interface UpstreamCodec {
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
   /** Decodes a whole reply; throws where the bytes are none. */
   decodeReply(bytes: Buffer): Reply
-  /**
-   * Creates a decoder. Incomplete events take from `budget`; by default each stream has a budget of its own.
-   */
-  streamDecoder(budget?: EventBudget): StreamDecoder
+  /** Creates a decoder. `memory` is that of incomplete events. */
+  streamDecoder(memory?: EventMemory): StreamDecoder
 }
 
 /** Both directions of the conversion of a dialect that clients speak, too. Pure and synchronous. */
@@ -86,12 +84,12 @@ export interface StreamDecoder {
   readonly tools?: SeenTools
   /**
    * Returns the events that these bytes complete. If there are none, throws `upstream_error` for an event
-   * above the cap and `overloaded` without budget; else the next `push` or `end` throws.
+   * above the cap; else the next `push` or `end` throws.
    */
   push(chunk: Buffer): ReplyEvent[]
   /** Returns the last events when the upstream closed; none if the stream had ended properly. */
   end(): ReplyEvent[]
-  /** Returns its part of the budget; nothing may be pushed afterwards. */
+  /** Gives back its memory; nothing may be pushed afterwards. */
   release(): void
 }
 

@@ -5,8 +5,6 @@ import type { Reply, ReplyEvent, ReplyPart, StartedPart } from './reply.ts'
 interface GrowingPart {
   readonly started: StartedPart
   text: string
-  /** The text without links to media; undefined without any. */
-  withoutMedia: string | undefined
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
   readonly citations: Citation[]
   readonly logprobs: unknown[]
@@ -26,7 +24,6 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
         parts.set(event.index, {
           started: event.part,
           text: '',
-          withoutMedia: undefined,
           proof: undefined,
           citations: [],
           logprobs: [],
@@ -37,9 +34,6 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
       case 'tool-input': {
         const part = parts.get(event.index)
         if (!part) break
-        const isMedia = event.kind === 'text' && event.isMedia
-        if (isMedia) part.withoutMedia ??= part.text
-        else if (part.withoutMedia !== undefined) part.withoutMedia += event.text
         part.text += event.text
         if (event.kind === 'text' && event.logprobs) part.logprobs.push(...event.logprobs)
         break
@@ -71,13 +65,12 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
   }
 }
 
-function partOf({ started, text, withoutMedia, proof, citations, logprobs }: GrowingPart): ReplyPart {
+function partOf({ started, text, proof, citations, logprobs }: GrowingPart): ReplyPart {
   switch (started.kind) {
     case 'text':
       return {
         kind: 'text',
         text,
-        ...(withoutMedia !== undefined && { withoutMedia }),
         ...(citations.length > 0 && { citations }),
         ...(logprobs.length > 0 && { logprobs }),
         ...(started.refusal && { refusal: true }),

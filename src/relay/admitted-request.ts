@@ -10,6 +10,8 @@ export interface AdmittedRequest {
   readonly request: RelayedRequest
   /** The client's own bytes. */
   readonly body: Buffer
+  /** Takes memory for more bytes until the call ends; throws `overloaded` without any for its client. */
+  readonly takeMemory: (bytes: number) => void
   readonly settings: Settings
   /** The model that the client asked for. */
   readonly asked: Model

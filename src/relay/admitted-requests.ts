@@ -10,7 +10,7 @@ import type { Resolution } from './routing.ts'
 
 /** A checked request, and what it is admitted by. */
 interface CheckedRequest {
-  readonly opened: Pick<OpenedRequest, 'dialect' | 'bytes'>
+  readonly opened: Pick<OpenedRequest, 'dialect' | 'bytes' | 'hold'>
   readonly request: RelayedRequest
   readonly asked: Model
   readonly settings: Settings
@@ -76,6 +76,7 @@ function admitted(
       dialect,
       request,
       body: request.body ?? opened.bytes,
+      takeMemory: opened.hold,
       settings,
       asked: askedModel,
       model,

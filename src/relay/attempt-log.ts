@@ -13,6 +13,13 @@ export interface UpstreamCut {
 /** Attempts that are noted for one call. */
 const MAX_ENTRIES = 50
 
+/** An upstream's breaking off in the middle of its response. */
+export interface UpstreamCut {
+  readonly cause: string
+  /** The upstream's own words, redacted, if it gave any. */
+  readonly upstreamMessage: string | undefined
+}
+
 /** Attempts of one call, for its row in the usage log. */
 export class AttemptLog {
   /** Start of the call by `performance.now()`. */

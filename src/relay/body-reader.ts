@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
-import type { Client } from '../limits/shared-pool.ts'
+import type { Owner } from '../limits/two-level-pool.ts'
 import { boundaryOf, isForm } from '../protocols/multipart/boundary.ts'
 import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
@@ -51,8 +51,8 @@ export interface HttpExchange {
 
 /** Conditions of reading a body. */
 export interface BodyOptions {
-  /** The client whose share of the memory is used: a token's id, or an address block. */
-  readonly client: Client
+  /** Owner of the memory and the disk that the body takes. */
+  readonly owner: Owner
   /** Largest size, in decoded bytes. */
   readonly limit: number
   /** A content encoding is refused. */
@@ -86,7 +86,7 @@ export class BodyReader {
   async readForm(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
     const contentType = exchange.request.headers['content-type'] ?? ''
     if (!isForm(contentType) || !isMediaType(contentType.trim())) throw noForm()
-    const sink = new FormSink(boundaryOf(contentType), () => this.#spool.newFile(options.client))
+    const sink = new FormSink(boundaryOf(contentType), () => this.#spool.newFile(options.owner))
     const { content, ...body } = await this.#readInto(sink, exchange, options)
     const release = (): void => {
       body.release()
@@ -104,7 +104,7 @@ export class BodyReader {
     if (Number(request.headers['content-length'] ?? 0) > options.limit) throw tooLarge(options.limit)
     // An HTTP/1.0 client would take it for the response.
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
-    const allocation = new MemoryAllocation(options.client)
+    const allocation = new MemoryAllocation(options.owner)
     const content = await this.#receive(request, decoder, options.limit, allocation, sink)
     return {
       content,

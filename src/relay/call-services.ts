@@ -1,4 +1,5 @@
 import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import type { RequestMemory } from '../limits/request-memory.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Drains } from './drains.ts'
@@ -8,6 +9,7 @@ import type { LocalCount } from './local-count.ts'
 export interface CallServices {
   readonly count: LocalCount
   readonly drains: Drains
+  readonly memory: RequestMemory
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly unpriced: UnpricedTools

@@ -18,7 +18,6 @@ import type { CallServices } from './call-services.ts'
 import { headerText } from './header-text.ts'
 import type { ChannelRequest, Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passage.ts'
-import type { Drains } from './drains.ts'
 import type { OutputBudget } from './estimate.ts'
 import { credibleBasis } from './credible-basis.ts'
 import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
@@ -42,7 +41,7 @@ export interface Target {
 export class Call implements MediaRequester {
   readonly hold: OpenHold
   readonly attempts: AttemptLog
-  readonly #services: CallServices
+  readonly services: CallServices
   readonly #incoming: IncomingCall
   #admitted: AdmittedRequest
   #firstByteMs: number | null = null
@@ -51,7 +50,7 @@ export class Call implements MediaRequester {
   #prompt = new SentPrompt(undefined)
 
   constructor(services: CallServices, incoming: IncomingCall, admitted: AdmittedRequest, hold: OpenHold) {
-    this.#services = services
+    this.services = services
     this.#incoming = incoming
     this.#admitted = admitted
     this.hold = hold
@@ -104,6 +103,10 @@ export class Call implements MediaRequester {
     return this.hold.account.token.id
   }
 
+  takeMemory(bytes: number): void {
+    this.#admitted.takeMemory(bytes)
+  }
+
   get response(): Response {
     return this.#incoming.response
   }
@@ -113,11 +116,7 @@ export class Call implements MediaRequester {
   }
 
   get count(): LocalCount {
-    return this.#services.count
-  }
-
-  get drains(): Drains {
-    return this.#services.drains
+    return this.services.count
   }
 
   /** Prices that the call was admitted at. */
@@ -204,7 +203,7 @@ export class Call implements MediaRequester {
   noteCut(channel: string, cause: string, upstreamMessage?: string): void {
     this.#cut = { cause, upstreamMessage }
     this.record.failure = cause
-    this.#services.metrics.upstreamErrors.add(1, channel, cause)
+    this.services.metrics.upstreamErrors.add(1, channel, cause)
   }
 
   /**
@@ -227,7 +226,7 @@ export class Call implements MediaRequester {
 
   /** Tells the operator of tools without a price that the request offered; returns whether there are any. */
   noteUnlisted(target: Target): boolean {
-    return noteUnlisted(this, target, this.#services.unpriced)
+    return noteUnlisted(this, target, this.services.unpriced)
   }
 
   /** Ends a call that delivered nothing. A failure is ignored: there is nothing to lose. */
@@ -256,7 +255,7 @@ export class Call implements MediaRequester {
   ): Promise<Usage> {
     const { facts } = this.hold
     const { settings, asked, model, group } = this.#admitted
-    const { limits, metrics } = this.#services
+    const { limits, metrics } = this.services
     const { tools, ...charged } = priced
     const { usage, quota, reason } = charged
     const tookMs = this.#tookMs

@@ -238,15 +238,8 @@ export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return noUsableResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
 }
 
-/**
- * The failure of a stream with an event that is too large, or that no memory is left for; the latter is no
- * fault of the channel.
- */
-export function unreadableStream(error: unknown): Failure {
-  const refusal = error instanceof GatewayError && error.code === 'overloaded' ? error : undefined
-  if (!refusal) return noUsableResponse('an event was too large')
-  return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: 'no room for an event' }
-}
+/** The failure of a stream that has an event which is too large to be read. */
+export const UNREADABLE_STREAM = noUsableResponse('an event was too large')
 
 /** The failure of an upstream that need not have this endpoint: its 404 tells nothing of channel or model. */
 export function endpointMissing(failure: Failure): Failure {

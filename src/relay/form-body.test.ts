@@ -49,7 +49,7 @@ test('law: a form with replaced contents is what splicing it would give, in memo
         Buffer.from(other),
         body.subarray(c),
       ])
-      const file = spool.newFile(1)
+      const file = spool.newFile({ client: 1, key: 1 })
       await file.append(body)
       for (const stored of [body, file]) {
         const form = new EditedForm(stored, replacements)
@@ -65,7 +65,7 @@ test('law: a form with replaced contents is what splicing it would give, in memo
 
 test('a file on disk has no name, and gives its space back once', async () => {
   const spool = newSpool()
-  const file = spool.newFile(1)
+  const file = spool.newFile({ client: 1, key: 1 })
   await file.append(Buffer.from('hello '))
   await file.append(Buffer.from('there'))
   expect(readdirSync(folder)).toEqual([])
@@ -81,7 +81,7 @@ test('a file on disk has no name, and gives its space back once', async () => {
 test('a client that fills the disk is refused, while another still gets its share', async () => {
   // Sixteen bodies of 256 MiB: 4 GiB of disk, of which nothing is written here.
   const spool = newSpool(256 * MIB)
-  const files = [spool.newFile('one'), spool.newFile('two')]
+  const files = ['one', 'two'].map((client) => spool.newFile({ client, key: '' }))
   await files[1]?.append(Buffer.from('x'))
   const large = { length: 3 * 1024 * MIB } as Buffer
   expect(() => files[0]?.append(large).catch(() => {})).not.toThrow()

@@ -14,6 +14,8 @@ const MAX_PART_OF_KEY = 1 / 2
 const MAX_WAITING = 10_000
 /** Bytes that all URLs of one request may bring: as many as a request itself may have. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
+/** Memory for each byte of a file: its base64, and the request that has it. */
+const BYTES_PER_BYTE = 2 * (4 / 3)
 /** Media types that say nothing of the bytes. */
 const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
@@ -21,6 +23,8 @@ const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-strea
 export interface MediaRequester {
   /** The id of the token. */
   readonly client: Client
+  /** Takes memory until the call ends; throws `overloaded` where none is left for the client. */
+  takeMemory(bytes: number): void
   /** Calls the listener once when the client has left, at once if it has; the result unsubscribes. */
   onGone(listener: () => void): () => void
 }
@@ -55,7 +59,7 @@ export class Media {
     requester: MediaRequester,
   ): Promise<Conversation> {
     if (!conversation.turns.some(({ parts }) => parts.some(hasMedia))) return conversation
-    const batch = new MediaBatch(requester.client)
+    const batch = new MediaBatch(requester)
     const inlined = async (part: Part): Promise<Part> => {
       if (part.kind === 'media')
         return mustFetch(part) ? this.#withFetched(part, batch) : this.#withType(part)
@@ -101,7 +105,11 @@ export class Media {
       const { maxBytes, timeoutMs } = this.#options()
       const signal = batch.start(timeoutMs)
       const limit = Math.min(maxBytes, batch.bytesLeft)
-      const { bytes, mediaType: served } = await fetchMedia(url, await this.#currentAgent(), limit, signal)
+      const { bytes, mediaType: served } = await fetchMedia(url, await this.#currentAgent(), {
+        maxBytes: limit,
+        signal,
+        take: (bytes) => batch.take(bytes),
+      })
       batch.add(bytes.length)
       const stated = isSpecific(served) ? served : mediaType
       return { kind: 'inline', mediaType: await mediaTypeOf(stated, bytes), data: bytes.toString('base64') }
@@ -142,20 +150,20 @@ type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
 
 /** Fetches of one request. */
 class MediaBatch {
-  readonly #client: Client
+  readonly #requester: MediaRequester
   readonly #fetches = new Map<string, Promise<Inline>>()
   readonly #entries = new Set<SlotEntry>()
   readonly #aborted = new AbortController()
   #signal: AbortSignal | undefined
   #bytes = 0
 
-  constructor(client: Client) {
-    this.#client = client
+  constructor(requester: MediaRequester) {
+    this.#requester = requester
   }
 
   /** Takes a slot for a fetch, or waits for one; none after an abort. */
   enter(slots: SharedSlots): SlotEntry {
-    const entry = slots.enter(this.#client)
+    const entry = slots.enter(this.#requester.client)
     if (this.isAborted) entry.leave()
     else this.#entries.add(entry)
     return entry
@@ -189,6 +197,13 @@ class MediaBatch {
     this.#aborted.abort()
     // Fetches that hold a slot end by the signal.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
+  }
+
+  /** Takes the memory for bytes that have come. */
+  take(bytes: number): void {
+    // The call may be over.
+    if (this.isAborted) throw new MediaUnavailable('another URL of this request failed')
+    this.#requester.takeMemory(Math.ceil(bytes * BYTES_PER_BYTE))
   }
 
   /** Bytes that may still come. */

@@ -34,8 +34,7 @@ export async function openRequest(
   { options }: Settings,
 ): Promise<OpenedRequest> {
   const { headers } = incoming.request
-  // Each key has its share of the memory for bodies.
-  const bounds = { client: token.id, limit: options.bodyLimit }
+  const bounds = { owner: { client: user.id, key: token.id }, limit: options.bodyLimit }
   if (form && (!json || isForm(headers['content-type']))) {
     const body = await bodies.readForm(incoming, bounds)
     const { allocation, hold, release } = body

@@ -3,9 +3,9 @@ import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
  * Bits of the reasons not to read: the hold is not durable, tokens are counted, the client reads slowly,
- * other calls have their turn.
+ * memory is short, other calls have their turn.
  */
-const BITS = { hold: 1, count: 2, client: 4, turn: 8 }
+const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16 }
 
 /** Reason not to read an upstream for the moment. */
 type PauseReason = keyof typeof BITS

@@ -163,6 +163,7 @@ export class Relay {
       dialect: this.#dialects.responses,
       request,
       body: Buffer.alloc(0),
+      takeMemory: () => {},
       settings,
       asked: model,
       model,

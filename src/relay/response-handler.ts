@@ -1,5 +1,8 @@
 import type { Call, Target } from './call.ts'
+import { GatewayError } from '../errors.ts'
+import { AnswerMemory } from '../limits/answer-memory.ts'
 import type { Failure } from './failure.ts'
+import type { ChargeBasis } from './priced-usage.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /** How an attempt ended: the call is settled, or nothing was delivered and it may go elsewhere. */
@@ -11,6 +14,17 @@ export type AttemptEnd = Failure | 'settled'
  */
 type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
 
+/** The client's share of the memory is used up, and was for as long as the answer may take. */
+const NO_MEMORY: Failure = {
+  next: 'nowhere',
+  blames: 'none',
+  cooldownMs: undefined,
+  refusal: new GatewayError('overloaded', 'too many large answers are held for this client; try again', {
+    retryAfter: 1,
+  }),
+  cause: 'no memory',
+}
+
 /** Takes in an upstream's response for a client. Ends its attempt exactly once. */
 export abstract class ResponseHandler {
   /** Resolves once, with how the attempt ended; rejects where the call could not be settled. */
@@ -18,6 +32,8 @@ export abstract class ResponseHandler {
   protected readonly call: Call
   protected readonly target: Target
   protected readonly upstream: UpstreamFlow
+  /** Memory for what is held of the answer, until the client has it. */
+  protected readonly memory: AnswerMemory
   protected contentType = ''
   protected state: ResponseState = 'waiting'
   readonly #resolve: (end: AttemptEnd) => void
@@ -28,6 +44,8 @@ export abstract class ResponseHandler {
     this.call = call
     this.target = target
     this.upstream = upstream
+    const { token, user } = call.hold.account
+    this.memory = new AnswerMemory(call.services.memory, { client: user.id, key: token.id })
     const { promise, resolve, reject } = Promise.withResolvers<AttemptEnd>()
     this.end = promise
     this.#resolve = resolve
@@ -64,7 +82,7 @@ export abstract class ResponseHandler {
   /** The client left; `isReached`: the upstream may be at work for it. */
   onClientLeft(isReached: boolean): void {
     if (this.state === 'over' || this.state === 'draining') return
-    if (isReached && this.target.channel.onClientGone === 'drain' && this.call.drains.begin()) {
+    if (isReached && this.target.channel.onClientGone === 'drain' && this.call.services.drains.begin()) {
       this.state = 'draining'
       this.onDraining()
       return
@@ -95,7 +113,7 @@ export abstract class ResponseHandler {
 
   /** Ends the work on this response, and gives back what it shares with other calls. */
   protected close(): void {
-    if (this.state === 'draining') this.call.drains.end()
+    if (this.state === 'draining') this.call.services.drains.end()
     this.state = 'over'
   }
 
@@ -105,6 +123,15 @@ export abstract class ResponseHandler {
     this.#resolve(failure)
   }
 
+  /**
+   * Ends the attempt of an answer for which memory was not free in time. It is charged, and no other upstream
+   * is asked: this one is paid for it.
+   */
+  protected refused(basis: ChargeBasis): void {
+    const charging = this.call.settle(this.target, basis, false)
+    charging.then(() => this.undelivered(NO_MEMORY), this.#reject)
+  }
+
   /** Ends the attempt when `work`, which settles the call, is done. */
   protected settled(work: Promise<unknown>): void {
     work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
@@ -112,5 +139,10 @@ export abstract class ResponseHandler {
 
   #finish(): void {
     this.#finishedAt = performance.now()
+    const { response } = this.call
+    if (!this.memory.isUsed) return
+    const isBeingSent = response.headersSent && !response.isFinished && !response.isAborted
+    if (isBeingSent) response.onClosed(() => this.memory.resize(0))
+    else this.memory.resize(0)
   }
 }

@@ -23,7 +23,7 @@ function begin(slow: SlowBodies, client: Client, bytes: number): PendingBody {
     { method: 'POST', url: '/', version: '1.1', headers: {}, hosts: 1, keepAlive: true },
     { bytesRead: 0, remoteAddress: '', updateReading() {} },
   )
-  const allocation = new MemoryAllocation(client)
+  const allocation = new MemoryAllocation({ client, key: '' })
   const body: PendingBody = new PendingBody(request, allocation, (error) => {
     refused.set(body, error)
     unwatch()

@@ -87,14 +87,15 @@ export class SlowBodies {
    * `requester` has stalled more.
    */
   refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: RequestMemory): boolean {
-    const { client } = requester.allocation
+    const { client } = requester.allocation.owner
     const own = memory.heldBy(client)
     let worst: PendingBody | undefined
     let max = Math.max(STALL_RATIO, requester.stallRatio)
     for (const body of this.#pending) {
       const { stallRatio, allocation } = body
       if (stallRatio <= max) continue
-      if (allocation.client !== client && memory.heldBy(allocation.client) < own) continue
+      const other = allocation.owner.client
+      if (other !== client && memory.heldBy(other) < own) continue
       worst = body
       max = stallRatio
     }

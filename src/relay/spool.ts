@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GatewayError } from '../errors.ts'
-import { type Client, SharedPool } from '../limits/shared-pool.ts'
+import { type Owner, TwoLevelPool } from '../limits/two-level-pool.ts'
 
 const MIB = 1024 * 1024
 /** Bytes of disk for bodies, at least. */
@@ -15,13 +15,13 @@ const MAX_PART_OF_CLIENT = 7 / 8
 /** Disk for large request bodies, shared among clients as the memory is. */
 export class Spool {
   readonly #folder: string
-  readonly #space: SharedPool
+  readonly #space: TwoLevelPool
 
   /** `folder`: not one in memory, as `/tmp` may be. `bodyLimit`: bytes of the largest body. */
   constructor(folder: string, bodyLimit: () => number, nowMs: () => number) {
     this.#folder = folder
     const max = (): number => Math.max(MIN_DISK_BYTES, MIN_BODIES * bodyLimit())
-    this.#space = new SharedPool({ max, aloneShare: MAX_PART_OF_CLIENT, nowMs })
+    this.#space = new TwoLevelPool({ max, aloneShare: MAX_PART_OF_CLIENT, nowMs })
   }
 
   /** Bytes of disk that all bodies hold. */
@@ -30,15 +30,15 @@ export class Spool {
   }
 
   /** A new file, for the bytes of one client's body. */
-  newFile(client: Client): SpoolFile {
-    return new SpoolFile(client, this.#space, openNameless(this.#folder))
+  newFile(owner: Owner): SpoolFile {
+    return new SpoolFile(owner, this.#space, openNameless(this.#folder))
   }
 }
 
 /** Bytes on disk that no other process can read, and that are gone when this process is, however it ends. */
 export class SpoolFile {
-  readonly #client: Client
-  readonly #space: SharedPool
+  readonly #owner: Owner
+  readonly #space: TwoLevelPool
   readonly #opening: Promise<FileHandle>
   /** The writes so far; they are made one after another. */
   #written: Promise<unknown>
@@ -46,8 +46,8 @@ export class SpoolFile {
   #isClosed = false
 
   /** Called by `Spool.newFile` alone. */
-  constructor(client: Client, space: SharedPool, opening: Promise<FileHandle>) {
-    this.#client = client
+  constructor(owner: Owner, space: TwoLevelPool, opening: Promise<FileHandle>) {
+    this.#owner = owner
     this.#space = space
     this.#opening = opening
     this.#written = opening
@@ -64,7 +64,7 @@ export class SpoolFile {
    * more disk; rejects with it where the disk takes no more.
    */
   append(bytes: Buffer): Promise<void> {
-    if (bytes.length > 0 && !this.#space.take(this.#client, bytes.length)) throw noSpace()
+    if (bytes.length > 0 && !this.#space.take(this.#owner, bytes.length)) throw noSpace()
     const position = this.#length
     this.#length += bytes.length
     const writing = this.#written.then(() => this.#write(bytes, position))
@@ -88,7 +88,7 @@ export class SpoolFile {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    if (this.#length > 0) this.#space.give(this.#client, this.#length)
+    if (this.#length > 0) this.#space.give(this.#owner, this.#length)
     this.#opening.then((handle) => handle.close()).catch(() => {})
   }
 

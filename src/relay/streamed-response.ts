@@ -11,7 +11,7 @@ import {
   type Failure,
   noUsableResponse,
   streamErrorText,
-  unreadableStream,
+  UNREADABLE_STREAM,
   UNWRITTEN,
 } from './failure.ts'
 import { KeepAlive } from './keep-alive.ts'
@@ -57,7 +57,7 @@ export class StreamedResponse extends ResponseHandler {
     const { prepared } = target
     this.#pauses = new ReadPauses(upstream)
     this.#prompt = prepared.beginsWithPrompt ? new PromptCount(call) : undefined
-    this.#tap = prepared.tap(() => this.#prompt?.tokens ?? 0)
+    this.#tap = prepared.tap(() => this.#prompt?.tokens ?? 0, this.memory)
     this.#watch = new OutputWatch(call, target, this.#tap)
     this.#gate = new DeliveryGate(call.hold)
   }
@@ -66,8 +66,9 @@ export class StreamedResponse extends ResponseHandler {
     if (this.state === 'over') return
     this.call.noteFirstByte()
     this.#unread.push(chunk)
-    if (this.#prompt?.isPending) this.#awaitPrompt(this.#prompt)
-    else this.#takeUnread()
+    if (!this.#prompt?.isPending) return this.#takeUnread()
+    // The first event tells the tokens of the prompt, which are being counted.
+    if (!this.#pauses.has('count')) this.#readAfter('count', this.#prompt.ready())
   }
 
   onEnd(): void {
@@ -84,9 +85,10 @@ export class StreamedResponse extends ResponseHandler {
   #fail(failure: Failure): void {
     if (this.state === 'over') return
     if (this.#mayGoElsewhere) {
+      const { isShort } = this.memory
       this.close()
       this.#outgoing.drop()
-      return this.undelivered(failure)
+      return isShort ? this.refused(streamBasis(this.#tap, 'cut', false)) : this.undelivered(failure)
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
@@ -131,7 +133,7 @@ export class StreamedResponse extends ResponseHandler {
 
   // One read may bring more than the hold pays for: only affordable bytes are sent on before a count.
   #takeUnread(): void {
-    while (this.state !== 'over' && !this.#pauses.has('count')) {
+    while (this.state !== 'over' && !this.#pauses.has('count') && !this.#pauses.has('memory')) {
       const chunk = this.#unread.shift()
       if (!chunk) break
       if (chunk === END) {
@@ -150,9 +152,9 @@ export class StreamedResponse extends ResponseHandler {
     let step: TapStep
     try {
       step = this.#tap.push(chunk)
-    } catch (error) {
+    } catch {
       this.upstream.cancel()
-      return this.#fail(unreadableStream(error))
+      return this.#fail(UNREADABLE_STREAM)
     }
     const { error } = this.#tap
     if (error && !error.afterContent && this.#mayGoElsewhere) {
@@ -161,6 +163,7 @@ export class StreamedResponse extends ResponseHandler {
     }
     if (step.forward) this.#forward(step.forward)
     if (step.terminal) this.#complete()
+    else if (this.memory.isShort) this.#readAfter('memory', this.memory.whenEnough())
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
@@ -168,8 +171,8 @@ export class StreamedResponse extends ResponseHandler {
     let isComplete: boolean
     try {
       isComplete = this.#tap.end().complete
-    } catch (error) {
-      return this.#fail(unreadableStream(error))
+    } catch {
+      return this.#fail(UNREADABLE_STREAM)
     }
     const { channel } = this.target
     const { error } = this.#tap
@@ -232,27 +235,25 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  // The first event tells the tokens of the prompt, which are being counted.
-  #awaitPrompt(prompt: PromptCount): void {
-    if (this.#pauses.has('count')) return
-    this.#pauses.begin('count')
-    this.#after(prompt.ready(), () => this.#continueAfterCount())
-  }
-
   // The hold seems used up: reading stops until an exact count is made.
   #checkHold(): void {
     if (this.#pauses.has('count') || this.state === 'over') return
     this.#pauses.begin('count')
     this.#after(this.#watch.isUsedUp(), (isUsedUp) => {
-      if (!isUsedUp || this.state === 'over') return this.#continueAfterCount()
+      if (!isUsedUp || this.state === 'over') return this.#continueAfter('count')
       this.#pauses.remove('count')
       this.upstream.cancel()
       this.#breakOff(holdUsedUpFrame(this.call, this.#tap))
     })
   }
 
-  #continueAfterCount(): void {
-    this.#pauses.remove('count')
+  #readAfter(reason: 'count' | 'memory', waited: Promise<unknown>): void {
+    this.#pauses.begin(reason)
+    this.#after(waited, () => this.#continueAfter(reason))
+  }
+
+  #continueAfter(reason: 'count' | 'memory'): void {
+    this.#pauses.remove(reason)
     this.#takeUnread()
     this.#pauses.apply()
   }

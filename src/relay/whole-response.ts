@@ -2,7 +2,7 @@ import { NO_USAGE } from '../domain/usage.ts'
 import { ChunkList } from '../protocols/sse/chunk-list.ts'
 import type { ReplyFacts } from '../protocols/reply-facts.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import type { ChargeBasis } from './priced-usage.ts'
+import type { ChargeBasis, Ending } from './priced-usage.ts'
 import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
 import type { PreparedReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -15,13 +15,18 @@ export class WholeResponse extends ResponseHandler {
   readonly #bytes = new ChunkList()
   /** Bytes of earlier responses to parts of the request. */
   #earlierBytes = 0
+  /** Whether the upstream is not read for want of memory. */
+  #isWaiting = false
   #read = (bytes: Buffer): PreparedReply => this.target.prepared.reply(bytes)
 
   onData(chunk: Buffer): void {
     if (this.state === 'over') return
     this.call.noteFirstByte()
     this.#bytes.add(chunk)
-    if (this.#earlierBytes + this.#bytes.length <= MAX_BYTES) return
+    const length = this.#earlierBytes + this.#bytes.length
+    this.memory.resize(length)
+    if (this.memory.isShort) this.#awaitMemory()
+    if (length <= MAX_BYTES) return
     this.upstream.cancel()
     this.onFailure(noUsableResponse('answer too large'))
   }
@@ -54,7 +59,10 @@ export class WholeResponse extends ResponseHandler {
   onFailure(failure: Failure): void {
     if (this.state === 'over') return
     if (this.state === 'draining') this.settleWithoutClient()
-    else {
+    else if (this.memory.isShort) {
+      this.close()
+      this.refused(chargeBasis('cut', undefined))
+    } else {
       this.close()
       this.undelivered(failure)
     }
@@ -63,6 +71,16 @@ export class WholeResponse extends ResponseHandler {
   protected settleWithoutClient(facts?: ReplyFacts): void {
     this.close()
     this.settled(this.call.settle(this.target, chargeBasis('client_gone', facts), false))
+  }
+
+  #awaitMemory(): void {
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    this.upstream.pause()
+    void this.memory.whenEnough().then(() => {
+      this.#isWaiting = false
+      if (this.state !== 'over') this.upstream.resume()
+    })
   }
 
   // `docs/ledger.md: Durability before delivery`: the response is sent once its charge is durable.
@@ -90,15 +108,12 @@ export class WholeResponse extends ResponseHandler {
   }
 }
 
-function chargeBasis(ending: 'complete' | 'client_gone', facts: ReplyFacts | undefined): ChargeBasis {
+function chargeBasis(ending: Ending, facts: ReplyFacts | undefined): ChargeBasis {
   return {
     ending,
     isComplete: facts !== undefined,
     reported: facts?.usage,
     tools: facts?.tools ?? [],
-    get arrived() {
-      return facts?.arrived?.()
-    },
     hasText: () => facts !== undefined && facts.text() !== '',
     text: () => facts?.text() ?? '',
   }

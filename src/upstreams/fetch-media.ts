@@ -1,5 +1,6 @@
 import type { Agent } from 'undici'
 import { request } from 'undici'
+import { GatewayError } from '../errors.ts'
 import { ForbiddenAddress } from './guarded-agent.ts'
 import { MediaUnavailable } from './media-unavailable.ts'
 
@@ -13,16 +14,19 @@ export interface FetchedMedia {
 const MAX_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** Fetches the media at a client's URL over `agent`, until `signal` aborts. Throws `MediaUnavailable`. */
-export async function fetchMedia(
-  url: string,
-  agent: Agent,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<FetchedMedia> {
+/** Bounds of a fetch. */
+interface FetchBounds {
+  readonly maxBytes: number
+  readonly signal: AbortSignal
+  /** Takes memory for bytes that have come; throws the error for the client. */
+  readonly take: (bytes: number) => void
+}
+
+/** Fetches the media at a client's URL over `agent`. Throws `MediaUnavailable`, and what `take` throws. */
+export async function fetchMedia(url: string, agent: Agent, bounds: FetchBounds): Promise<FetchedMedia> {
   let target = checkedUrl(url)
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-    const response = await get(target, agent, signal)
+    const response = await get(target, agent, bounds.signal)
     const { statusCode, headers, body } = response
     // Destroying the body below emits an error that needs no handling.
     body.on('error', () => {})
@@ -32,7 +36,7 @@ export async function fetchMedia(
         continue
       }
       if (statusCode !== 200) throw new MediaUnavailable(`its server responded ${statusCode}`)
-      return { bytes: await collected(body, headers, maxBytes), mediaType: typeOf(headers) }
+      return { bytes: await collected(body, headers, bounds), mediaType: typeOf(headers) }
     } finally {
       // A body that is not read to its end would hold its connection.
       body.destroy()
@@ -63,7 +67,7 @@ async function get(url: URL, agent: Agent, signal: AbortSignal): ReturnType<type
 async function collected(
   body: AsyncIterable<Buffer>,
   headers: Record<string, string | string[] | undefined>,
-  maxBytes: number,
+  { maxBytes, take }: FetchBounds,
 ): Promise<Buffer> {
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
   const chunks: Buffer[] = []
@@ -72,10 +76,11 @@ async function collected(
     for await (const chunk of body) {
       length += chunk.length
       if (length > maxBytes) throw tooLarge(maxBytes)
+      take(chunk.length)
       chunks.push(chunk)
     }
   } catch (error) {
-    throw error instanceof MediaUnavailable ? error : unreachable(error)
+    throw error instanceof MediaUnavailable || error instanceof GatewayError ? error : unreachable(error)
   }
   return Buffer.concat(chunks, length)
 }

@@ -55,7 +55,7 @@ const READER = { settings: { options: { keepSignaturesMs: 0 } } } as unknown as 
 const NO_SIGNATURES = undefined as unknown as SignatureStore
 
 /** A client that stays connected. */
-const ASKER: MediaRequester = { client: 1, onGone: () => () => {} }
+const ASKER: MediaRequester = { client: 1, takeMemory: () => {}, onGone: () => () => {} }
 
 /**
  * Converts a request of the dialect `from` for a channel of the other dialect, by the gateway's own path,

@@ -1,19 +1,28 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { completionText, usageText } from '../equipment/behaviour.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
+import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const MIB = 1024 * 1024
 
 let fixture: Fixture
 let files: Server
+const unfinished = new Set<ServerResponse>()
+const endAll = (): void => {
+  for (const reply of unfinished) reply.end()
+}
 beforeAll(async () => {
-  files = createServer((_, reply) => {
-    reply.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.alloc(17 * MIB))
+  files = createServer(({ url }, reply) => {
+    reply.writeHead(200, { 'content-type': 'image/png' })
+    if (url !== '/slow') return void reply.end(Buffer.alloc(17 * MIB))
+    // Ends when the gateway has given one of them up.
+    unfinished.add(reply.on('close', endAll))
+    reply.write(Buffer.alloc(17 * MIB))
   })
   files.listen(0, '127.0.0.1')
   await once(files, 'listening')
@@ -56,4 +65,19 @@ test('files that one call has fetched are 32 MiB together', async () => {
   expect(answer.status).toBe(400)
   expect(answer.text).toContain('larger than')
   expect(fixture.upstream.received('messages')).toEqual([])
+})
+
+test('files that are fetched take their memory from the share of their user', async () => {
+  const { port } = files.address() as AddressInfo
+  fixture.upstream.script('messages', wholeMessage([{ text: 'A picture.' }]))
+  const naming = (name: string): object => {
+    const content = [{ type: 'image_url', image_url: { url: `http://127.0.0.1:${port}/${name}` } }]
+    return { model: 'messages', messages: [{ role: 'user', content }] }
+  }
+  // With base64 and the request, each takes 45 of 168 MiB until its call ends.
+  const answers = await Promise.all(Array.from({ length: 8 }, () => fixture.chat('ann', naming('slow'))))
+  const statuses = Map.groupBy(answers, ({ status }) => status)
+  expect(new Set(statuses.keys())).toEqual(new Set([200, 503]))
+  for (const { text } of statuses.get(503) ?? []) expect(text).toContain('"code":"overloaded"')
+  expect((await fixture.chat('ann', naming('fast'))).status).toBe(200)
 })

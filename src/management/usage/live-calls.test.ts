@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { requestMemory } from '../../../test/request-memory.ts'
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { SettledCall } from '../../store/ledger-writes.ts'
 import { LiveCalls, type OtherProcesses } from './live-calls.ts'
@@ -32,9 +33,11 @@ function started() {
     asked.push(tokenIds.length)
     return Promise.resolve(tokenIds.map((tokenId) => ({ tokenId, tokenName: 'one', username: 'ann' })))
   }
+  const memory = requestMemory()
   const live = new LiveCalls({
     ledger,
     store: { read: read as never },
+    memory,
     maxReaders: () => 3,
     nowMs: () => Date.now(),
     others,
@@ -42,6 +45,7 @@ function started() {
   let number = 0
   return {
     live,
+    memory,
     ledger,
     follow,
     sent,
@@ -98,4 +102,22 @@ test('other processes are told what is read here, and are sent of their wishes w
   await Promise.all(texts.map((text) => text.next()))
   turn('["all",{}]', { calls: [{ id: 'elsewhere', text: '{}' }], missed: 0 })
   for (const text of texts) expect((await text.next()).value).toContain('id: elsewhere\n')
+})
+
+test('events that wait or are kept are in the memory of the user who reads them, as long as they are there', async () => {
+  const { open, memory, settle } = started()
+  const reader = open(1)
+  expect(memory.held).toBe(0)
+  await settle(3)
+  const held = memory.heldBy(1)
+  const text = reader.text()
+  await text.next()
+  const bytes = String((await text.next()).value).length
+  // Once to be written, and once for a reader that comes back.
+  expect(held).toBe(2 * bytes)
+  reader.leave()
+  expect(memory.heldBy(1)).toBe(bytes)
+  await settle(0)
+  await vi.advanceTimersByTimeAsync(LINGER_MS)
+  expect(memory.held).toBe(0)
 })

@@ -1,6 +1,8 @@
 import type { UsageFilter } from '../../domain/usage-entry.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import { HeldBytes } from '../../limits/held-bytes.ts'
+import type { RequestMemory } from '../../limits/request-memory.ts'
 import type { SettledCall } from '../../store/ledger-writes.ts'
 import type { Store } from '../../store/store.ts'
 import { LiveReader } from './live-reader.ts'
@@ -33,6 +35,7 @@ export interface OtherProcesses {
 interface LiveCallsParts {
   readonly ledger: Pick<Ledger, 'onSettled'>
   readonly store: Pick<Store, 'read'>
+  readonly memory: RequestMemory
   /** Most readers together. */
   readonly maxReaders: () => number
   /** A clock that never goes back, in milliseconds. */
@@ -92,12 +95,13 @@ export class LiveCalls {
     if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
     const max = this.#parts.maxReaders()
     if (this.#readers.size >= max) throw tooMany(`${max} live streams of this gateway are open`)
-    const kept = filter ? this.#viewOf({ scope, filter }, max) : undefined
+    const memory = (): HeldBytes => new HeldBytes(this.#parts.memory, { client: userId, key: '' })
+    const kept = filter ? this.#viewOf({ scope, filter }, max, memory) : undefined
     const reader: LiveReader = new LiveReader(() => {
       this.#readers.delete(reader)
       kept?.view.readers.delete(reader)
       if (kept) kept.leftMs = this.#parts.nowMs()
-    })
+    }, memory())
     kept?.view.add(reader, lastId)
     this.#readers.set(reader, userId)
     return reader
@@ -106,23 +110,28 @@ export class LiveCalls {
   /** Ends all readers: the gateway stops. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
-    this.#views.clear()
+    for (const name of this.#views.keys()) this.#drop(name)
     this.#followed = new Map()
     this.#follow()
   }
 
-  #viewOf(wish: LiveWish, max: number): KeptView {
+  #viewOf(wish: LiveWish, max: number, memory: () => HeldBytes): KeptView {
     const name = nameOf(wish)
     const found = this.#views.get(name)
     if (found) return found
     // Clients that open and leave with ever new filters leave no more than so many views.
     const unread = [...this.#views].find(([, { view }]) => view.readers.size === 0)
-    if (this.#views.size >= max && unread) this.#views.delete(unread[0])
-    const made: KeptView = { wish, view: new LiveView(), leftMs: 0 }
+    if (this.#views.size >= max && unread) this.#drop(unread[0])
+    const made: KeptView = { wish, view: new LiveView(memory()), leftMs: 0 }
     this.#views.set(name, made)
     this.#tellOthers()
     this.#follow()
     return made
+  }
+
+  #drop(name: string): void {
+    this.#views.get(name)?.view.close()
+    this.#views.delete(name)
   }
 
   #tellOthers(): void {
@@ -176,7 +185,7 @@ export class LiveCalls {
   #dropUnread(nowMs: number): void {
     const { size } = this.#views
     for (const [name, { view, leftMs }] of this.#views)
-      if (view.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#views.delete(name)
+      if (view.readers.size === 0 && nowMs - leftMs >= LINGER_MS) this.#drop(name)
     if (this.#views.size === size) return
     this.#tellOthers()
     this.#follow()

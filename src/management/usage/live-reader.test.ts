@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { heldBytes, requestMemory, usedUp } from '../../../test/request-memory.ts'
 import { LiveReader } from './live-reader.ts'
 
-function reading() {
+function reading(memory = heldBytes()) {
   let left = 0
-  const reader = new LiveReader(() => (left += 1))
+  const reader = new LiveReader(() => (left += 1), memory)
   const text = reader.text()
   let number = 0
   return {
@@ -40,7 +41,7 @@ describe('a reader of live calls', () => {
 
   test('is written to when its turn comes, once for all that has gathered by then', async () => {
     const turns: (() => void)[] = []
-    const reader = new LiveReader(() => {}, { wait: (goOn) => void turns.push(goOn) })
+    const reader = new LiveReader(() => {}, heldBytes(), { wait: (goOn) => void turns.push(goOn) })
     const text = reader.text()
     await text.next()
     const read: (string | void)[] = []
@@ -87,6 +88,21 @@ describe('a reader of live calls', () => {
     reader.miss(2)
     take(1)
     expect(await read()).toEqual(['gap ', 'call 1'])
+  })
+
+  test('misses calls while its user has no memory left, and gives back what it had', async () => {
+    const memory = requestMemory()
+    const { reader, take, read } = reading(heldBytes(memory))
+    await read()
+    take(1)
+    const giveBack = usedUp(memory)
+    take(20)
+    giveBack()
+    take(1)
+    expect(await read()).toEqual(['call 1', 'gap 20', 'call 22'])
+    take(1)
+    reader.leave()
+    expect(memory.held).toBe(0)
   })
 
   test('leaves once, and is sent nothing afterwards', async () => {

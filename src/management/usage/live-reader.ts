@@ -1,3 +1,4 @@
+import type { HeldBytes } from '../../limits/held-bytes.ts'
 import { LOOP_TURNS, type SharedTurns } from '../../limits/shared-turns.ts'
 import { gapText, sumOf } from './gap.ts'
 
@@ -18,17 +19,20 @@ export interface LivePiece {
  */
 export class LiveReader {
   readonly #left: () => void
+  readonly #memory: HeldBytes
   readonly #turns: Pick<SharedTurns, 'wait'>
   #waiting: string[] = []
   #waitingEvents = 0
+  #waitingBytes = 0
   #wake: (() => void) | undefined
   #hasEnded = false
   /** Calls since the last gap that it was not sent; null if their number is unknown. */
   #missed: number | null = 0
 
-  /** `left` is called once, at the end. */
-  constructor(left: () => void, turns: Pick<SharedTurns, 'wait'> = LOOP_TURNS) {
+  /** `left` is called once, at the end. `memory` is for the events that wait, or are being written. */
+  constructor(left: () => void, memory: HeldBytes, turns: Pick<SharedTurns, 'wait'> = LOOP_TURNS) {
     this.#left = left
+    this.#memory = memory
     this.#turns = turns
   }
 
@@ -39,7 +43,9 @@ export class LiveReader {
 
   /** Sends events, or counts their calls as missed. */
   take({ text, events, missed }: LivePiece): void {
-    if (this.#waitingEvents >= MAX_WAITING) return this.miss(missed)
+    if (this.#hasEnded) return
+    if (this.#waitingEvents >= MAX_WAITING || !this.#memory.take(text.length)) return this.miss(missed)
+    this.#waitingBytes += text.length
     // Events stay in the order of the calls: what was missed is told before the next call.
     this.#tellGap()
     this.#push(text, events)
@@ -72,6 +78,7 @@ export class LiveReader {
   leave(): void {
     if (this.#hasEnded) return
     this.#waiting = []
+    this.#memory.release()
     this.#finish()
   }
 
@@ -83,14 +90,18 @@ export class LiveReader {
       for (;;) {
         if (this.#waiting.length > 0) {
           const text = this.#waiting.join('')
+          const bytes = this.#waitingBytes
           this.#waiting = []
           this.#waitingEvents = 0
+          this.#waitingBytes = 0
           yield text
+          this.#memory.give(bytes)
         } else if (this.#hasEnded) return
         else await new Promise<void>((resolve) => (this.#wake = resolve))
       }
     } finally {
       this.leave()
+      this.#memory.release()
     }
   }
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { heldBytes, requestMemory, usedUp } from '../../../test/request-memory.ts'
 import { LiveReader } from './live-reader.ts'
 import { LiveView } from './live-view.ts'
 
 function opened(view: LiveView, lastId?: string) {
-  const reader = new LiveReader(() => {})
+  const reader = new LiveReader(() => {}, heldBytes())
   view.add(reader, lastId)
   const text = reader.text()
   /** The events that wait, as `call ID` and `gap NUMBER`. */
@@ -27,7 +28,7 @@ const calls = (from: number, to: number): string[] =>
 
 describe('a view of live calls', () => {
   test('shows all its readers 20 calls in a second, and how many they missed before the next one', async () => {
-    const view = new LiveView()
+    const view = new LiveView(heldBytes())
     const readers = [opened(view), opened(view)]
     for (const read of readers) expect(await read()).toEqual([])
     view.show(turn(1, 15), 5000)
@@ -39,7 +40,7 @@ describe('a view of live calls', () => {
   })
 
   test('tells of a gap as soon as calls would be shown again, though none comes', async () => {
-    const view = new LiveView()
+    const view = new LiveView(heldBytes())
     const read = opened(view)
     await read()
     view.show(turn(1, 21), 5000)
@@ -49,7 +50,7 @@ describe('a view of live calls', () => {
   })
 
   test('tells a new reader nothing of calls before it', async () => {
-    const view = new LiveView()
+    const view = new LiveView(heldBytes())
     const before = opened(view)
     await before()
     view.show(turn(1, 20, 5), 5000)
@@ -62,7 +63,7 @@ describe('a view of live calls', () => {
   })
 
   test('tells one that comes back what it has missed, up to 20 events at once', async () => {
-    const view = new LiveView()
+    const view = new LiveView(heldBytes())
     view.show(turn(1, 3, 7), 5000)
     view.show(turn(4, 22), 6000)
     view.show(turn(23, 25), 7000)
@@ -74,13 +75,30 @@ describe('a view of live calls', () => {
   })
 
   test('does not know what one missed whose last call it does not keep', async () => {
-    const view = new LiveView()
+    const view = new LiveView(heldBytes())
     for (let second = 0; second <= 10; second += 1)
       view.show(turn(second * 20 + 1, second * 20 + 20), second * 1000)
     for (const [lastId, events] of [
       ['20', ['gap ']],
       ['elsewhere', ['gap ']],
       ['219', ['call 220']],
+    ] as const) {
+      const read = opened(view, lastId)
+      await read()
+      view.show(NOTHING, 60_000)
+      expect(await read()).toEqual(events)
+    }
+  })
+
+  test('keeps only its newest events where its user has no memory left for more', async () => {
+    const memory = requestMemory()
+    const view = new LiveView(heldBytes(memory))
+    view.show(turn(1, 3), 5000)
+    usedUp(memory)
+    view.show(turn(4, 5), 6000)
+    for (const [lastId, events] of [
+      ['2', ['gap ']],
+      ['4', ['call 5']],
     ] as const) {
       const read = opened(view, lastId)
       await read()

@@ -1,3 +1,4 @@
+import type { HeldBytes } from '../../limits/held-bytes.ts'
 import { gapText, sumOf } from './gap.ts'
 import type { LivePiece, LiveReader } from './live-reader.ts'
 import type { LiveTurn } from './live-source.ts'
@@ -17,11 +18,23 @@ interface Event {
 /** Shows readers with the same wish their calls: each event is written once for all of them. */
 export class LiveView {
   readonly readers = new Set<LiveReader>()
+  readonly #memory: HeldBytes
   readonly #budget = new PerSecond()
   /** Oldest first. */
   #kept: Event[] = []
   /** Calls since the last gap that were not shown; null if their number is unknown. */
   #missed: number | null = 0
+
+  /** `memory` is for the events that are kept. */
+  constructor(memory: HeldBytes) {
+    this.#memory = memory
+  }
+
+  /** Forgets the kept events: no reader comes back. */
+  close(): void {
+    this.#kept = []
+    this.#memory.release()
+  }
 
   /** Adds a reader, and tells it what was shown since the call that it had last, as far as that is known. */
   add(reader: LiveReader, lastId: string | undefined): void {
@@ -56,9 +69,19 @@ export class LiveView {
 
   #send(events: readonly Event[]): void {
     if (events.length === 0) return
-    this.#kept = [...this.#kept, ...events].slice(-MAX_KEPT)
+    for (const event of events) this.#keep(event)
     const piece = pieceOf(events)
     for (const reader of this.readers) reader.take(piece)
+  }
+
+  // The oldest go first, so that those which are kept have no gap among them.
+  #keep(event: Event): void {
+    while (this.#kept.length >= MAX_KEPT || !this.#memory.take(event.text.length)) {
+      const oldest = this.#kept.shift()
+      if (!oldest) return
+      this.#memory.give(oldest.text.length)
+    }
+    this.#kept.push(event)
   }
 
   #catchUp(reader: LiveReader, lastId: string): void {

@@ -15,6 +15,6 @@ export const chatCodec: Codec = {
   answerTool: () => undefined,
   decodeReply,
   encodeReply,
-  streamDecoder: (budget) => new ChatStreamDecoder(budget),
+  streamDecoder: (memory) => new ChatStreamDecoder(memory),
   streamEncoder: (minted, options) => new ChatStreamEncoder(minted, options),
 }

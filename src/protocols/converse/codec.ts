@@ -11,5 +11,5 @@ export const converseCodec: UpstreamCodec = {
   encodeRequest,
   answerTool,
   decodeReply,
-  streamDecoder: (budget) => new ConverseStreamDecoder(budget),
+  streamDecoder: (memory) => new ConverseStreamDecoder(memory),
 }

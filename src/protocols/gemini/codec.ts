@@ -15,6 +15,6 @@ export const geminiCodec: Codec = {
   answerTool: () => undefined,
   decodeReply,
   encodeReply,
-  streamDecoder: (budget) => new GeminiStreamDecoder(budget),
+  streamDecoder: (memory) => new GeminiStreamDecoder(memory),
   streamEncoder: (identity, options) => new GeminiStreamEncoder(identity, options),
 }

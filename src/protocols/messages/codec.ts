@@ -16,6 +16,6 @@ export const messagesCodec: Codec = {
   answerTool,
   decodeReply,
   encodeReply,
-  streamDecoder: (budget) => new MessagesStreamDecoder(budget),
+  streamDecoder: (memory) => new MessagesStreamDecoder(memory),
   streamEncoder: (minted) => new MessagesStreamEncoder(minted),
 }

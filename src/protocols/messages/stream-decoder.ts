@@ -1,6 +1,6 @@
 import type { CopiedPart } from '../copied-text.ts'
 import type { FramePiece } from '../sse/frame-template.ts'
-import type { EventBudget } from '../sse/event-budget.ts'
+import type { EventMemory } from '../sse/event-memory.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { SharedTemplates } from '../sse/shared-templates.ts'
 import { scanObject } from '../json/json-scan.ts'
@@ -60,9 +60,9 @@ export class MessagesStreamDecoder extends FrameReader {
   #stop: Stop | undefined
   #isComplete = false
 
-  /** Incomplete events take from `budget`. */
-  constructor(budget?: EventBudget) {
-    super(budget, SHARED)
+  /** `memory` is that of incomplete events. */
+  constructor(memory?: EventMemory) {
+    super(memory, SHARED)
   }
 
   get tools(): ToolTally {

@@ -15,6 +15,6 @@ export const responsesCodec: Codec = {
   answerTool: () => undefined,
   decodeReply,
   encodeReply,
-  streamDecoder: (budget) => new ResponsesStreamDecoder(budget),
+  streamDecoder: (memory) => new ResponsesStreamDecoder(memory),
   streamEncoder: (identity, options) => new ResponsesStreamEncoder(identity, options),
 }

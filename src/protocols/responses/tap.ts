@@ -2,7 +2,7 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import type { Verdict } from '../sse/frame-loop.ts'
 import type { FramePiece, FrameTemplate } from '../sse/frame-template.ts'
-import { EventBudget, MAX_EVENT_BYTES } from '../sse/event-budget.ts'
+import { type EventMemory, MAX_EVENT_BYTES } from '../sse/event-memory.ts'
 import { FrameSplitter, isErrorEvent } from '../sse/frame-splitter.ts'
 import { StreamTap } from '../sse/stream-tap.ts'
 import { ToolTally } from '../tool-tally.ts'
@@ -51,9 +51,9 @@ export class ResponsesTap extends StreamTap {
   /** The uses of the items so far; the last event may leave them out. */
   override readonly tools = new ToolTally()
 
-  /** `budget` is for the event in which the response begins, which is held until its id is known. */
-  constructor(budget = new EventBudget()) {
-    super(new FrameSplitter(MAX_EVENT_BYTES, budget))
+  /** `memory` is that of the event in which the response begins, which is held until its id is known. */
+  constructor(memory?: EventMemory) {
+    super(new FrameSplitter(MAX_EVENT_BYTES, memory))
   }
 
   get sawFinish(): boolean {

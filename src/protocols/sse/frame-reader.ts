@@ -1,5 +1,5 @@
 import type { StreamDecoder } from '../codec.ts'
-import { EventBudget, MAX_EVENT_BYTES } from './event-budget.ts'
+import { type EventMemory, MAX_EVENT_BYTES } from './event-memory.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'
 import { type CopiedPart, CopiedText, textOf } from '../copied-text.ts'
 import type { FrameTemplate, TextMatch } from './frame-template.ts'
@@ -20,9 +20,9 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Error that stopped reading; thrown after the events before it were returned. */
   #failure: unknown
 
-  /** Incomplete events take from `budget`; `shared`: templates of streams of the same class. */
-  constructor(budget = new EventBudget(), shared?: SharedTemplates) {
-    super(new FrameSplitter(MAX_EVENT_BYTES, budget), shared)
+  /** `memory` is that of incomplete events; `shared`: templates of streams of the same class. */
+  constructor(memory?: EventMemory, shared?: SharedTemplates) {
+    super(new FrameSplitter(MAX_EVENT_BYTES, memory), shared)
   }
 
   abstract get usage(): ReportedUsage | undefined

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import type { EventBudget } from './event-budget.ts'
+import type { EventMemory } from './event-memory.ts'
 import { ChunkList } from './chunk-list.ts'
 
 /** Size of the shortest frame with data: the field's name and two line ends. */
@@ -18,11 +18,11 @@ const MAX_COPY_BYTES = 4_096
  * Splitter of server-sent events at blank lines (LF, CR LF or CR, mixed), wherever chunks are cut. Linear in
  * the bytes, however small the chunks; held bytes are copied, so that a chunk's memory can be reused. A frame
  * that ends in CR is complete once the next byte shows whether an LF belongs to it. Throws `upstream_error`
- * for a frame above the cap, and `overloaded` without budget for held bytes.
+ * for a frame above the cap. `memory` is told of the bytes that are held.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
-  readonly #budget: EventBudget | undefined
+  readonly #memory: EventMemory | undefined
   /** Bytes of an incomplete frame. */
   readonly #held = new ChunkList()
   #bytes: Buffer = EMPTY
@@ -33,9 +33,9 @@ export class FrameSplitter {
   #cr = 0
   #blank = 0
 
-  constructor(maxEventBytes = Number.POSITIVE_INFINITY, budget?: EventBudget) {
+  constructor(maxEventBytes = Number.POSITIVE_INFINITY, memory?: EventMemory) {
     this.#maxEventBytes = maxEventBytes
-    this.#budget = budget
+    this.#memory = memory
   }
 
   /** Number of held bytes of an incomplete frame. */
@@ -56,7 +56,7 @@ export class FrameSplitter {
 
   /** Returns the held bytes, and releases them. */
   takeHeld(): Buffer {
-    this.#budget?.release(this.#held.length)
+    this.#memory?.resize(0)
     return this.#held.take()
   }
 
@@ -113,7 +113,7 @@ export class FrameSplitter {
 
   #hold(piece: Buffer): void {
     if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()
-    this.#budget?.grow(this.#held.length, this.#held.length + piece.length)
+    this.#memory?.resize(this.#held.length + piece.length)
     this.#held.add(Buffer.from(piece))
   }
 

@@ -24,7 +24,7 @@ import { replyText } from '../../protocols/reply-text.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import { withoutGatedFields } from '../../protocols/shared-fields.ts'
 import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
-import { EventBudget } from '../../protocols/sse/event-budget.ts'
+import type { EventMemory } from '../../protocols/sse/event-memory.ts'
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../state/signature-store.ts'
 import type { ConvertedDialect } from './converted-dialect.ts'
@@ -81,7 +81,6 @@ export interface RequestFor {
 export class Conversions {
   readonly #media: Media
   readonly #signatures: SignatureStore
-  readonly #eventBudget = new EventBudget()
 
   constructor(media: Media, signatures: SignatureStore) {
     this.#media = media
@@ -159,9 +158,9 @@ export class Conversions {
       upstreamModel: upstream.name,
       dropped: [...dropped],
       beginsWithPrompt: client.beginsWithPrompt,
-      tap: (promptTokens) =>
+      tap: (promptTokens, memory) =>
         new ConvertingTap(
-          streamDecoder(codec, this.#eventBudget, answerTool),
+          streamDecoder(codec, memory, answerTool),
           streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
@@ -207,10 +206,10 @@ function fit(
 
 function streamDecoder(
   upstream: UpstreamCodec,
-  budget: EventBudget,
+  memory: EventMemory,
   answerTool: string | undefined,
 ): StreamDecoder {
-  const decoder = upstream.streamDecoder(budget)
+  const decoder = upstream.streamDecoder(memory)
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
@@ -249,14 +248,12 @@ function convertedReply(
   }
   const signed = withCutStop(decoded)
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
-  const { arrived } = reply
   const facts: ReplyFacts = {
     valid: true,
     error: false,
     usage: reply.usage,
     ...(reply.tools && { tools: reply.tools }),
     text: () => replyText(reply),
-    ...(arrived && { arrived: () => arrived }),
   }
   return {
     facts,

@@ -15,6 +15,7 @@ import type { PromptLevels } from '../../protocols/prompt-levels.ts'
 import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
+import type { EventMemory } from '../../protocols/sse/event-memory.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Headers } from '../../server/header-names.ts'
@@ -135,8 +136,11 @@ export interface Prepared {
   readonly beginsWithPrompt?: boolean
   /** The body of an upstream's error for the client's eyes: with the ids that the client knows. */
   errorBody?(body: Buffer): Buffer
-  /** The tap of the response's stream. `promptTokens` is called where the first event needs them. */
-  tap(promptTokens: () => number): Tap
+  /**
+   * The tap of the response's stream. `promptTokens` is called where the first event needs them; `memory` is
+   * that of events which must be complete.
+   */
+  tap(promptTokens: () => number, memory: EventMemory): Tap
   /** Reads a response that is no stream. */
   reply(bytes: Buffer): PreparedReply
 }

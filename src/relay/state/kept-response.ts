@@ -28,7 +28,7 @@ export function keptRequest(request: ChannelRequest, keeping: Keeping): ChannelR
       const input = inputItems(keeping.scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
       return {
         ...prepared,
-        tap: (promptTokens) => new KeepingTap(prepared.tap(promptTokens), input, keeping),
+        tap: (...given) => new KeepingTap(prepared.tap(...given), input, keeping),
         reply: (bytes) => keptReply(prepared.reply(bytes), input, keeping),
       }
     },

@@ -40,7 +40,7 @@ export function replayRequest(replay: Replay): RelayedRequest {
       upstreamModel: replay.model,
       dropped: [],
       errorBody: (bytes) => replay.ids.inProse(bytes),
-      tap: () => new ReplayTap(new ResponsesTap(), replay),
+      tap: (_, memory) => new ReplayTap(new ResponsesTap(memory), replay),
       reply: unstreamed,
     }),
   }

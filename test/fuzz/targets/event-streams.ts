@@ -1,5 +1,4 @@
 import { GatewayError } from '../../../src/errors.ts'
-import { EventBudget } from '../../../src/protocols/sse/event-budget.ts'
 import { LargeEvent } from '../../../src/protocols/sse/large-event.ts'
 import { FrameSplitter } from '../../../src/protocols/sse/frame-splitter.ts'
 import { ourEvents, theirEvents, unmarked } from '../../corpus/event-streams.ts'
@@ -19,9 +18,8 @@ function readSmallEvents(chunks: readonly Buffer[]): {
   readonly frames: string[]
   readonly isTooLarge: boolean
 } {
-  const budget = new EventBudget()
-  const { available } = budget
-  const splitter = new FrameSplitter(SMALL_EVENT_BYTES, budget)
+  let held = 0
+  const splitter = new FrameSplitter(SMALL_EVENT_BYTES, { resize: (bytes) => (held = bytes) })
   const frames: string[] = []
   let isTooLarge = false
   try {
@@ -37,6 +35,7 @@ function readSmallEvents(chunks: readonly Buffer[]): {
         splitter.markRead(at)
       }
       invariant(splitter.heldBytes <= SMALL_EVENT_BYTES, 'no more is held than an event may have')
+      invariant(splitter.heldBytes === held, 'the memory is told of all that is held')
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
@@ -44,7 +43,7 @@ function readSmallEvents(chunks: readonly Buffer[]): {
     isTooLarge = true
   }
   splitter.takeHeld()
-  invariant(budget.available === available, 'all that was held is given back')
+  invariant(held === 0, 'all that was held is given back')
   return { frames, isTooLarge }
 }
 

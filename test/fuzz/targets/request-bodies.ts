@@ -101,7 +101,7 @@ async function read(
     destroy(): void {},
   }
   const response = new Response(sink, head)
-  const reading = bodies.read({ request, response }, { client: 1, limit }).then(
+  const reading = bodies.read({ request, response }, { owner: { client: 1, key: 1 }, limit }).then(
     (body) => {
       invariant(memory.held === body.bytes.length, 'the memory held is the size of the body')
       invariant(body.bytes.length <= limit, 'a body is no larger than it may be')

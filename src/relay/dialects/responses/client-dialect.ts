@@ -9,7 +9,6 @@ import {
   ResponsesTap,
   usageOfResponse,
 } from '../../../protocols/responses/index.ts'
-import { EventBudget } from '../../../protocols/sse/event-budget.ts'
 import { channelsToContinue } from '../../state/continued.ts'
 import { type Keeping, keptRequest } from '../../state/kept-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
@@ -29,7 +28,6 @@ const KEPT = new Map([['store', 'true']])
 /** Responses: bytes to channels that speak them, converted to others. */
 export function responsesDialect(conversions: Conversions, parts: NativeParts): Dialect {
   const { responses } = parts
-  const firstEvents = new EventBudget()
   return {
     name: 'responses',
     endpoint: 'responses',
@@ -79,7 +77,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
           prompt: convertedResponses.prompt,
           dropped: [...dropped, ...gated.dropped],
           errorBody: (bytes) => response.ids.inProse(bytes),
-          tap: () => new NativeTap(new ResponsesTap(firstEvents), response),
+          tap: (_, memory) => new NativeTap(new ResponsesTap(memory), response),
           reply: (bytes) => response.reply(bytes, usageOfResponse(bytes)),
         }
       },

@@ -1,0 +1,81 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { requestMemory, usedUp } from '../../test/request-memory.ts'
+import { AnswerMemory } from './answer-memory.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+/** Bytes of an answer that are not counted. */
+const FREE = 64 * KIB
+
+function answers(count: number) {
+  const memory = requestMemory()
+  const owner = { client: 1, key: 1 }
+  return {
+    memory,
+    all: Array.from({ length: count }, () => new AnswerMemory(memory, owner)) as [AnswerMemory],
+  }
+}
+
+async function isSettled(waiting: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  void waiting.then(() => (settled = true))
+  await nextTurn()
+  return settled
+}
+
+describe("the memory of an upstream's answer", () => {
+  test('is that of its user, for what it has above 64 KiB', () => {
+    const { memory, all } = answers(1)
+    const [answer] = all
+    answer.resize(FREE)
+    expect(memory.held).toBe(0)
+    answer.resize(FREE + MIB)
+    expect([memory.heldBy(1), answer.isShort]).toEqual([MIB, false])
+    answer.resize(FREE + 10)
+    expect(memory.heldBy(1)).toBe(10)
+    answer.resize(0)
+    expect(memory.held).toBe(0)
+  })
+
+  test('may go beyond its share for one answer at a time, so that none waits for another for ever', async () => {
+    const { memory, all } = answers(3)
+    const giveBack = usedUp(memory)
+    for (const answer of all) answer.resize(FREE + MIB)
+    expect(all.map(({ isShort }) => isShort)).toEqual([true, true, true])
+    const waits = all.map((answer) => answer.whenEnough())
+    const settled = (): Promise<boolean[]> => Promise.all(waits.map(isSettled))
+    expect(await settled()).toEqual([true, false, false])
+    all[0].resize(FREE + 2 * MIB)
+    await all[0].whenEnough()
+    expect(all[0].isShort).toBe(false)
+    all[0].resize(0)
+    expect(await settled()).toEqual([true, true, false])
+    giveBack()
+    expect(await settled()).toEqual([true, true, true])
+    for (const answer of all) answer.resize(0)
+    expect(memory.held).toBe(0)
+  })
+
+  test('is not waited for any more, nor taken, when nothing is held', async () => {
+    const { memory, all } = answers(2)
+    const giveBack = usedUp(memory)
+    for (const answer of all) answer.resize(FREE + MIB)
+    const waits = all.map((answer) => answer.whenEnough())
+    for (const answer of all) answer.resize(0)
+    await Promise.all(waits)
+    giveBack()
+    expect(memory.held).toBe(0)
+  })
+
+  test('is given back where less is held than was waited for', async () => {
+    const { memory, all } = answers(2)
+    const giveBack = usedUp(memory)
+    for (const answer of all) answer.resize(FREE + MIB)
+    const waits = all.map((answer) => answer.whenEnough())
+    all.at(-1)?.resize(FREE + 10)
+    giveBack()
+    await Promise.all(waits)
+    expect(memory.held).toBe(MIB + 10)
+  })
+})

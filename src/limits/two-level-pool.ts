@@ -1,0 +1,65 @@
+import { type Client, type PoolSize, SharedPool } from './shared-pool.ts'
+
+/** Owner of a held amount: a user, or an address block without one, and the key that it comes by. */
+export interface Owner {
+  readonly client: Client
+  /** Id of the key; '' without one, as in sessions. */
+  readonly key: Client
+}
+
+/** Interval at which the keys of clients that hold nothing are forgotten. */
+const SWEEP_MS = 60_000
+
+/**
+ * Pool that clients share, and in which the keys of each client share its part by the same rule; a key may
+ * have all of it while no other has asked recently.
+ */
+export class TwoLevelPool {
+  readonly #size: PoolSize
+  readonly #clients: SharedPool
+  readonly #keysOf = new Map<Client, SharedPool>()
+  #sweptMs: number
+
+  constructor(size: PoolSize) {
+    this.#size = size
+    this.#clients = new SharedPool(size)
+    this.#sweptMs = size.nowMs()
+  }
+
+  /** Sum of all held amounts. */
+  get held(): number {
+    return this.#clients.held
+  }
+
+  /** Amount that a client holds, by all its keys. */
+  heldBy(client: Client): number {
+    return this.#clients.heldBy(client)
+  }
+
+  /** Takes an amount above 0; false, with nothing taken, if it exceeds the share of the client or its key. */
+  take({ client, key }: Owner, amount: number): boolean {
+    const keys = this.#keysOf.get(client) ?? this.#keysOfNew(client)
+    if (!keys.take(key, amount)) return false
+    if (this.#clients.take(client, amount)) return true
+    keys.give(key, amount)
+    return false
+  }
+
+  /** Returns a taken amount, or a part of it. */
+  give({ client, key }: Owner, amount: number): void {
+    this.#keysOf.get(client)?.give(key, amount)
+    this.#clients.give(client, amount)
+  }
+
+  #keysOfNew(client: Client): SharedPool {
+    const nowMs = this.#size.nowMs()
+    if (nowMs - this.#sweptMs >= SWEEP_MS) {
+      this.#sweptMs = nowMs
+      for (const [one, keys] of this.#keysOf) if (keys.isIdle) this.#keysOf.delete(one)
+    }
+    const max = (): number => this.#clients.maxOf(client)
+    const keys = new SharedPool({ max, aloneShare: 1, nowMs: this.#size.nowMs })
+    this.#keysOf.set(client, keys)
+    return keys
+  }
+}

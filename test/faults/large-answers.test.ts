@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { completionText, usageText } from '../equipment/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { databaseOf, type UsageRow } from '../equipment/database.ts'
+import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
+
+const MIB = 1024 * 1024
+/** Whole answers of one user at once, which are more than its share of the memory, and one beyond. */
+const CALLS = 12
+const ANSWER_BYTES = 24 * MIB
+/** A user that is alone may have 7 of 8 parts of 192 MiB; one answer may go beyond. */
+const MOST_HELD = Math.floor((168 * MIB) / ANSWER_BYTES) + 1
+const EVENT_BYTES = 5 * MIB
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0 },
+    rate_limits: {},
+    models: priced(['m', 'hasty', 'messages']),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('hasty', upstream.baseUrl('hasty'), { timeouts: { total: '2s' } }),
+      channel('messages', upstream.baseUrl('messages'), { protocol: 'messages' }),
+    ],
+    users: [ROOT, user(2, 'ann', [token('ann'), token('ann2')]), user(3, 'bob', [token('bob')])],
+  }))
+  const body = completionText('x'.repeat(ANSWER_BYTES), usageText(10, 5))
+  for (const name of ['m', 'hasty']) fixture.upstream.script(name, { kind: 'whole', body })
+  const frames = messageFrames([{ text: 'Look.' }])
+  const delta = { type: 'text_delta', text: 'x'.repeat(EVENT_BYTES) }
+  frames.splice(3, 0, eventFrame('content_block_delta', { index: 0, delta }))
+  fixture.upstream.script('messages', { kind: 'stream', frames, ending: 'no done' })
+})
+afterAll(() => fixture?.close())
+
+/** Makes a call, of whose answer nothing is read after its head. */
+async function unread(key: string, body: object): Promise<IncomingMessage> {
+  const sent = request(`${fixture.gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer sk-${key}`, 'content-type': 'application/json' },
+  })
+  sent.end(JSON.stringify(body))
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  return answer
+}
+
+async function bytesOf(answer: IncomingMessage): Promise<number> {
+  let bytes = 0
+  for await (const chunk of answer) bytes += (chunk as Buffer).length
+  return bytes
+}
+
+const rows = (model: string): readonly UsageRow[] =>
+  databaseOf(fixture.gateway.dataDir)
+    .usage()
+    .filter(({ model: name }) => name === model)
+
+test('answers that their client does not read are held within its share, and each is charged and sent in the end', async () => {
+  const keys = Array.from({ length: CALLS }, (_, n) => (n % 2 === 0 ? 'ann' : 'ann2'))
+  const held: IncomingMessage[] = []
+  const calls = keys.map((key) =>
+    unread(key, ask('m')).then((answer) => {
+      held.push(answer)
+      return answer
+    }),
+  )
+  await expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(0)
+  await sleep(1_000)
+  expect(held.length).toBeLessThanOrEqual(MOST_HELD)
+
+  // Another user is served meanwhile.
+  fixture.upstream.script('m', { kind: 'whole' })
+  expect((await fixture.chat('bob', ask('m'))).status).toBe(200)
+
+  // An event that must be complete waits for memory, too.
+  let isStreamed = false
+  const streaming = unread('ann', ask('messages', { stream: true }))
+    .then(bytesOf)
+    .finally(() => (isStreamed = true))
+  // An answer that may take two seconds in all is refused; its upstream is paid for it.
+  const hasty = await fixture.chat('ann', ask('hasty'))
+  expect([hasty.status, JSON.parse(hasty.text).error.code]).toEqual([503, 'overloaded'])
+  expect(rows('hasty')).toMatchObject([{ reason: 'cut', output_tokens: 0 }])
+  expect(rows('hasty')[0]?.input_tokens).toBeGreaterThan(0)
+  expect(isStreamed).toBe(false)
+
+  const sizes = await Promise.all(calls.map(async (sent) => bytesOf(await sent)))
+  expect(Math.min(...sizes)).toBeGreaterThan(ANSWER_BYTES)
+  expect(await streaming).toBeGreaterThan(EVENT_BYTES)
+  const charged = rows('m').map(({ reason, input_tokens, output_tokens }) =>
+    [reason, input_tokens, output_tokens].join(' '),
+  )
+  expect(charged.filter((one) => one === 'complete 10 5')).toHaveLength(CALLS + 1)
+}, 60_000)

@@ -1,0 +1,27 @@
+import { HeldBytes } from '../src/limits/held-bytes.ts'
+import { RequestMemory } from '../src/limits/request-memory.ts'
+
+const MIB = 1024 * 1024
+
+/** Memory for requests of a gateway on which nobody else calls. */
+export function requestMemory(): RequestMemory {
+  return new RequestMemory(
+    () => 32 * MIB,
+    () => 0,
+  )
+}
+
+/** Amount of it that one client holds. */
+export function heldBytes(memory = requestMemory(), client = 1): HeldBytes {
+  return new HeldBytes(memory, { client, key: '' })
+}
+
+/** Takes all that a client may have, to the byte; the result gives it back. */
+export function usedUp(memory: RequestMemory, client = 1): () => void {
+  const held: HeldBytes[] = []
+  for (const bytes of [MIB, 256 * 1024, 4_096, 64, 1])
+    for (let one = heldBytes(memory, client); one.take(bytes); one = heldBytes(memory, client)) held.push(one)
+  return () => {
+    for (const one of held) one.release()
+  }
+}
