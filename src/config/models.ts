@@ -23,14 +23,15 @@ export const models: Field<ReadonlyMap<string, ModelEntry>> = dictionary(
     rate_limit: rateLimit,
     sampling: flag.optional(),
     thinking: oneOf(['adaptive', 'budget', 'none']).optional(),
+    takes_thoughts: flag.optional(),
     fallback: list(name('the name of a model'), 'a list of models'),
     balance: oneOf(['weight', 'least_busy', 'latency']).default('weight'),
   }).transform(
-    ({ vendor, price, rate_limit, sampling, thinking, fallback, balance }): ModelEntry => ({
+    ({ vendor, price, rate_limit, sampling, thinking, takes_thoughts, fallback, balance }): ModelEntry => ({
       vendor,
       price,
       rateLimit: rate_limit,
-      capabilities: { sampling, thinking },
+      capabilities: { sampling, thinking, takesThoughts: takes_thoughts },
       fallback,
       balance,
     }),

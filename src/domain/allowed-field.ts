@@ -21,8 +21,19 @@ const REROUTING_FIELDS = [
   'extra_body',
 ] as const
 
-/** Fields that a channel may allow: `cache_control` is for requests converted for a chat upstream. */
-export const ALLOWABLE_FIELDS = [...GATED_FIELDS, 'cache_control', ...REROUTING_FIELDS] as const
+/** Fields that only some chat upstreams take: without leave, a conversion leaves them out for the others. */
+const CONVERTED_FIELDS = [
+  'cache_control',
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'store',
+  'user',
+  'verbosity',
+] as const
+
+/** Fields that a channel may allow. */
+export const ALLOWABLE_FIELDS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FIELDS] as const
 
 /** Field that is removed unless a channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]

@@ -79,3 +79,8 @@ export interface Channel {
     readonly totalMs: number
   }
 }
+
+/** Whether an address is OpenRouter's, which takes the fields of all its providers. */
+export function isRouter(baseUrl: string): boolean {
+  return /(?:^|\.)openrouter\.ai$/.test(new URL(baseUrl).hostname)
+}

@@ -95,6 +95,8 @@ export interface StatedCapabilities {
   /** Whether the model accepts `temperature`, `top_p` and `top_k`. */
   readonly sampling?: boolean | undefined
   readonly thinking?: ThinkingForm | undefined
+  /** Whether messages of the history may have `reasoning_content` in chat. */
+  readonly takesThoughts?: boolean | undefined
 }
 
 /** Choice among a model's channels of equal priority. `docs/configuration.md: Balance`. */

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import { type Channel, isRouter } from '../domain/channel.ts'
 import type { Dropped } from './codec.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { withMembers } from './json/with-members.ts'
@@ -12,9 +12,6 @@ const RESTRICTING: ReadonlySet<string> = new Set([
   'quantizations',
   'max_price',
 ])
-
-/** Hosts that know `provider`. */
-const ROUTER_HOST = /(?:^|\.)openrouter\.ai$/
 
 /** OpenRouter's `provider` of a request, as JSON texts. */
 export interface ClientProvider {
@@ -46,7 +43,7 @@ export function providerFor(
 ): string | undefined {
   if (!given) return undefined
   const isAllowed = allow.has('provider')
-  if (!isAllowed && !ROUTER_HOST.test(new URL(baseUrl).hostname)) return undefined
+  if (!isAllowed && !isRouter(baseUrl)) return undefined
   const sent = isAllowed ? given.whole : given.restricting
   if (sent === given.whole) dropped.delete('provider')
   return sent

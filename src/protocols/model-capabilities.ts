@@ -32,6 +32,10 @@ export interface Capabilities {
    * thinks refuses the history otherwise.
    */
   readonly requiresThoughts: boolean
+  /** Whether chat messages of the history may have `reasoning_content`: other servers refuse the field. */
+  readonly takesThoughts: boolean
+  /** Whether the model is OpenAI's, whose servers know all of its fields. */
+  readonly isOpenAi: boolean
   /** Chat's field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
   readonly gemini: GeminiCapabilities
@@ -64,7 +68,7 @@ interface Name {
 }
 
 /** Capabilities whose rows are here. */
-type TableCapabilities = Omit<Capabilities, 'converse' | 'isKnown'>
+type TableCapabilities = Omit<Capabilities, 'converse' | 'isKnown' | 'takesThoughts' | 'isOpenAi'>
 
 type Row = readonly [covers: (name: Name) => boolean, says: Partial<TableCapabilities>]
 
@@ -199,9 +203,19 @@ export function capabilitiesOf(
 ): Capabilities {
   const own = rowOf(upstreamName)
   const named = own ?? (askedName === upstreamName ? undefined : rowOf(askedName))
+  const telling = own ? upstreamName : `${upstreamName} ${askedName}`
   const converse = converseCapabilitiesOf(upstreamName, own ? upstreamName : askedName)
   const isKnown = named !== undefined || stated.thinking !== undefined || /claude/i.test(upstreamName)
-  const known = { ...UNKNOWN, ...named, converse, isKnown }
+  const takesThoughts = stated.takesThoughts ?? THINKS_ALOUD.test(telling)
+  const known = {
+    ...UNKNOWN,
+    ...named,
+    ...(!takesThoughts && { requiresThoughts: false }),
+    converse,
+    isKnown,
+    takesThoughts,
+    isOpenAi: isOpenAiModel(telling),
+  }
   const sampling = stated.sampling === undefined ? known.sampling : stated.sampling ? 'all' : 'none'
   const takesPenalties = stated.sampling ?? known.takesPenalties
   if (stated.thinking === undefined) return { ...known, sampling, takesPenalties }
@@ -218,8 +232,11 @@ export function capabilitiesOf(
   }
 }
 
-/** Whether a name is that of one of OpenAI's models, whose servers know all of its fields. */
-export function isOpenAiModel(name: string): boolean {
+/** Names of models that take their thoughts back in chat. */
+const THINKS_ALOUD = /(?:^|[^a-z])(?:deepseek|qwen|qwq|kimi|glm|minimax)/i
+
+/** Whether a name is that of one of OpenAI's models. */
+function isOpenAiModel(name: string): boolean {
   return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
 }
 

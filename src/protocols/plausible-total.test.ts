@@ -33,7 +33,7 @@ function checkTotal(
 ): void {
   const { prompt, output, total } = stated
   const kept = withCredibleTotal(reported, maximum)
-  if (!kept) throw new Error('all of it was discarded')
+  if (!kept) return expect(prompt + output).toBe(0)
   const charged = promptTokens(kept) + kept.output
   const least = prompt + output
   const hasTotal = typeof total === 'number' && Number.isInteger(total) && total <= 1_000_000_000

@@ -80,6 +80,31 @@ export function dropSharedFields(
   if (isStandardTier) dropped.add('service_tier')
 }
 
+/**
+ * The conversation with the shared fields that its upstream takes; `docs/api.md: Chat completions`, shared
+ * fields.
+ */
+export function withTakenFields(
+  conversation: Conversation,
+  takes: (field: SharedField) => boolean,
+  dropped: Dropped,
+): Conversation {
+  const { shared, endUser, isStandardTier, ...others } = conversation
+  const isUserTaken = endUser?.field !== 'metadata' || takes('safety_identifier')
+  const isTierTaken = !isStandardTier || takes('service_tier')
+  const left = [...(shared?.keys() ?? [])].filter((name) => !takes(name))
+  if (isUserTaken && isTierTaken && left.length === 0) return conversation
+  for (const name of left) dropped.add(name)
+  if (!isUserTaken) dropped.add('metadata')
+  if (!isTierTaken) dropped.add('service_tier')
+  return {
+    ...others,
+    ...(shared && { shared: new Map([...shared].filter(([name]) => takes(name))) }),
+    ...(endUser && isUserTaken && { endUser }),
+    ...(isStandardTier && isTierTaken && { isStandardTier }),
+  }
+}
+
 /** Shared fields that a channel must allow by name. */
 const GATED = ['service_tier', 'safety_identifier'] as const
 

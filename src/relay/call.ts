@@ -13,14 +13,14 @@ import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
 import { particularsText } from '../domain/call-detail.ts'
-import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
+import { priceResponse } from './price-response.ts'
+import type { ChargeBasis, Ending, PricedUsage } from './priced-usage.ts'
 import type { CallServices } from './call-services.ts'
 import { headerText } from './header-text.ts'
 import type { ChannelRequest, Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passage.ts'
 import type { OutputBudget } from './estimate.ts'
-import { credibleBasis } from './credible-basis.ts'
-import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
+import { noteUnlisted, pricesOf } from './target-tools.ts'
 import type { CallRecord, IncomingCall } from './incoming-call.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
@@ -217,8 +217,7 @@ export class Call implements MediaRequester {
     delivered: boolean,
     lasting?: Lasting,
   ): Promise<Usage> {
-    const priced =
-      basis && target ? priceUsage(pricingAt(this, target), credibleBasis(this, target, basis)) : NOTHING
+    const priced = priceResponse(this, target, basis)
     return priced instanceof Promise
       ? priced.then((later) => this.#book(target, later, delivered, lasting))
       : this.#book(target, priced, delivered, lasting)

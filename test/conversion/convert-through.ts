@@ -15,6 +15,9 @@ import type { ScannedObject } from '../../src/protocols/json/scanned-object.ts'
 import { converseCodec } from '../../src/protocols/converse/index.ts'
 import { geminiCodec, readGeminiRequest } from '../../src/protocols/gemini/index.ts'
 import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
+import { withTakenFields } from '../../src/protocols/shared-fields.ts'
+import { takesSharedField } from '../../src/relay/dialects/chat/taken-fields.ts'
+import { channelOf } from '../channel.ts'
 import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
 import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
@@ -84,8 +87,13 @@ export function requestAs(
     const dropped = new Set<string>()
     const decoded = ALL_CODECS[from].decodeRequest(scan, dropped)
     const upstream = upstreamOf(model ?? decoded.model)
+    const { capabilities } = upstream
+    const taken =
+      to === 'chat'
+        ? withTakenFields(decoded, (field) => takesSharedField(field, channelOf({}), capabilities), dropped)
+        : decoded
     const conversation = withAcceptedSampling(
-      inlined(decoded, UPSTREAM_CODECS[to]),
+      inlined(taken, UPSTREAM_CODECS[to]),
       upstream.capabilities,
       dropped,
     )

@@ -3,13 +3,13 @@ import { generateText, isStepCount, streamText, tool } from 'ai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    models: priced(['gpt-5']),
+    models: { 'gpt-5': { vendor: 'acme', price: PLAIN_PRICE, takes_thoughts: true } },
     channels: [channel('gpt-5', upstream.baseUrl('gpt-5'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))

@@ -18,6 +18,7 @@ export type DroppedName =
   /** Names of fields of a messages request. */
   | 'cache_control'
   | 'content'
+  | 'reasoning_content'
   | 'signature'
   | 'title'
   | 'is_error'

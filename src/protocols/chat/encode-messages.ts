@@ -10,6 +10,9 @@ import { type ChatPart, contentOf, encodePart } from './encode-part.ts'
 /** Message in chat's form. */
 type ChatMessage = Readonly<Record<string, unknown>>
 
+/** Rules of a model for the thoughts of its history. */
+type ThoughtRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts'>
+
 /** Parts of a turn by their place in chat. */
 interface SortedTurn {
   readonly thinking: string[]
@@ -26,10 +29,10 @@ interface SortedTurn {
  */
 export function encodeMessages(
   { system, turns }: Conversation,
-  { requiresThoughts }: Pick<Capabilities, 'requiresThoughts'>,
+  capabilities: ThoughtRules,
   dropped: Dropped,
 ): ChatMessage[] {
-  const messages = turns.flatMap((turn) => encodeTurn(turn, requiresThoughts, dropped))
+  const messages = turns.flatMap((turn) => encodeTurn(turn, capabilities, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
     throw new GatewayError('invalid_request', `'messages' contains nothing that can be sent to this model.`)
@@ -41,10 +44,16 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
 }
 
 /** Encodes a turn; results of tools become messages of their own, before the rest of the turn. */
-function encodeTurn(turn: Turn, requiresThoughts: boolean, dropped: Dropped): ChatMessage[] {
+function encodeTurn(
+  turn: Turn,
+  { takesThoughts, requiresThoughts }: ThoughtRules,
+  dropped: Dropped,
+): ChatMessage[] {
   const sorted: SortedTurn = { thinking: [], content: [], calls: [], results: [], media: [] }
   for (const part of turn.parts) sort(part, sorted, dropped)
-  const { thinking, calls, results, media } = sorted
+  const { calls, results, media } = sorted
+  if (sorted.thinking.length > 0 && !takesThoughts) drop(dropped, 'reasoning_content')
+  const thinking = takesThoughts ? sorted.thinking : []
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
     // An empty turn stays: without it, the last turn would be another one, or missing.

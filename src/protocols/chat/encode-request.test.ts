@@ -17,7 +17,8 @@ function encode(
   return { request: JSON.parse(bytes.toString()), dropped: [...dropped] }
 }
 
-const messages = (...turns: Turn[]): unknown => encode({ turns }).request['messages']
+/** Messages for a model that takes thoughts. */
+const messages = (...turns: Turn[]): unknown => encode({ turns }, 'glm-up').request['messages']
 const text = (words: string) => ({ kind: 'text', text: words }) as const
 const user = (...parts: Part[]): Turn => ({ role: 'user', parts })
 const assistant = (...parts: Part[]): Turn => ({ role: 'assistant', parts })
@@ -341,6 +342,7 @@ describe('fields', () => {
     expect(encode({ turns, topK: 5, toolChoice: { kind: 'any' } }).dropped.toSorted()).toEqual([
       'cache_control',
       'is_error',
+      'reasoning_content',
       'signature',
       'title',
       'tool_choice',
@@ -418,7 +420,7 @@ describe('there and back', () => {
     }),
   )
   const conversation: fc.Arbitrary<Conversation> = fc.record({
-    model: fc.constant('up'),
+    model: fc.constant('glm-up'),
     stream: fc.boolean(),
     system: fc.array(textPart, { maxLength: 3 }),
     turns: fc.array(fc.tuple(userTurn, assistantTurn), { maxLength: 3 }).map((pairs) => pairs.flat()),
@@ -461,7 +463,7 @@ describe('there and back', () => {
     fc.assert(
       fc.property(conversation, (said) => {
         const dropped = new Set<string>()
-        const bytes = encodeRequest(said, upstreamOf('up'), dropped)
+        const bytes = encodeRequest(said, upstreamOf('glm-up'), dropped)
         expect(decodeRequest(scanObject(bytes), dropped)).toEqual({ ...said, includeUsage: said.stream })
         expect([...dropped]).toEqual([])
       }),

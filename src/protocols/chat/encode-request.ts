@@ -2,8 +2,7 @@ import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
-import { isOpenAiModel } from '../model-capabilities.ts'
-import { dropSharedFields, sharedMembers } from '../shared-fields.ts'
+import { sharedMembers } from '../shared-fields.ts'
 import { drop } from './dropped-fields.ts'
 import { encodeMessages } from './encode-messages.ts'
 import { encodeOutputFormat } from './output-format.ts'
@@ -29,8 +28,6 @@ export function encodeRequest(
   if (stop.length > MAX_STOPS)
     throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) drop(dropped, 'top_k')
-  const isOpenAi = isOpenAiModel(name)
-  if (!isOpenAi) dropSharedFields(conversation, dropped)
   const search = webSearch?.isOptional && !canSearch(name) ? undefined : webSearch
   if (webSearch && !search) drop(dropped, 'tools.web_search')
   const request = objectOf([
@@ -55,8 +52,7 @@ export function encodeRequest(
       logprobs: logprobs && true,
       top_logprobs: logprobs?.top,
     }),
-    // Servers of other models refuse what they do not know.
-    ...(isOpenAi ? sharedMembers(conversation) : []),
+    ...sharedMembers(conversation),
   ])
   return Buffer.from(request)
 }

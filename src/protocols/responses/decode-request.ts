@@ -18,16 +18,14 @@ import { ToolNames } from './tool-names.ts'
 /** Fields that continue what an upstream stored, which no other upstream has. */
 const STATEFUL = ['conversation', 'prompt'] as const
 
-/**
- * Shared fields that this codec keeps. `store` is not among them: an upstream of another dialect stores
- * nothing.
- */
+/** Shared fields that are members of the top here. */
 const SHARED: readonly SharedField[] = [
   'metadata',
   'prompt_cache_key',
   'prompt_cache_retention',
   'safety_identifier',
   'service_tier',
+  'store',
   'user',
 ]
 

@@ -22,7 +22,7 @@ import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import type { Reply } from '../../protocols/reply.ts'
 import { replyText } from '../../protocols/reply-text.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
-import { withoutGatedFields } from '../../protocols/shared-fields.ts'
+import { withoutGatedFields, withTakenFields } from '../../protocols/shared-fields.ts'
 import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
 import type { EventMemory } from '../../protocols/sse/event-memory.ts'
 import type { Media, MediaRequester } from '../media.ts'
@@ -198,7 +198,11 @@ function fit(
   const capabilities = capabilitiesOf(name, asked, model.capabilities)
   const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
   const allowed = withoutGatedFields(thinking, channel, dropped)
-  const accepted = withAcceptedSampling(allowed, capabilities, dropped)
+  const { takesSharedField } = upstream
+  const taken = takesSharedField
+    ? withTakenFields(allowed, (field) => takesSharedField(field, channel, capabilities), dropped)
+    : allowed
+  const accepted = withAcceptedSampling(taken, capabilities, dropped)
   const conversation = upstream.takesCacheMarks(channel) ? accepted : withoutCacheMarks(accepted, dropped)
   const provider = providerFor(given, channel, dropped)
   return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }

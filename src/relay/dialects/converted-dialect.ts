@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/channel.ts'
 import type { OfferedTool } from '../../domain/tool-use.ts'
 import type { Codec, UpstreamCodec } from '../../protocols/codec.ts'
-import type { Conversation } from '../../protocols/conversation.ts'
+import type { Conversation, SharedField } from '../../protocols/conversation.ts'
 import type { PromptLevels } from '../../protocols/prompt-levels.ts'
 import type { Capabilities } from '../../protocols/model-capabilities.ts'
 
@@ -18,6 +18,10 @@ export interface UpstreamDialect {
   readonly hasThinkingField: boolean
   /** Whether a channel's upstream takes `cache_control`. */
   takesCacheMarks(channel: Channel): boolean
+  /**
+   * Whether a channel's upstream takes a field that chat and responses share; absent where its codec knows.
+   */
+  takesSharedField?(field: SharedField, channel: Channel, capabilities: Capabilities): boolean
   /** The web search that an upstream is offered for a conversation; undefined where it is left out. */
   search(conversation: Conversation, model: string): OfferedTool | undefined
   /** The maximum of output tokens that an upstream will be told; undefined where it is told none. */

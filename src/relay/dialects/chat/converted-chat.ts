@@ -1,6 +1,6 @@
 import { canSearch, CHAT_PROMPT, chatCodec } from '../../../protocols/chat/index.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
-import { takesCacheMarks } from './cache-mark-channels.ts'
+import { takesCacheMarks, takesSharedField } from './taken-fields.ts'
 
 /** Chat completions, to and from other dialects. */
 export const convertedChat: ConvertedDialect = {
@@ -12,6 +12,7 @@ export const convertedChat: ConvertedDialect = {
   endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks,
+  takesSharedField,
   search: ({ webSearch }, model) =>
     webSearch && !(webSearch.isOptional && !canSearch(model)) ? { type: 'web_search_options' } : undefined,
   outputMaximum: ({ maxTokens }) => maxTokens,
