@@ -17,7 +17,6 @@ import { geminiCodec, readGeminiRequest } from '../../src/protocols/gemini/index
 import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
 import { withTakenFields } from '../../src/protocols/shared-fields.ts'
 import { takesSharedField } from '../../src/relay/dialects/chat/taken-fields.ts'
-import { channelOf } from '../channel.ts'
 import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
 import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
