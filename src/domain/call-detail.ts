@@ -1,6 +1,6 @@
 import { decimalText } from './decimal.ts'
 import type { ImageForm } from './image-price.ts'
-import type { PricedTool, ToolCostKind } from './tool-use.ts'
+import type { PricedTool } from './tool-use.ts'
 import type { Usage } from './usage.ts'
 
 /** One request of a call to an upstream. */
@@ -25,8 +25,12 @@ export interface Particulars {
   /** Size and quality of its images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
-  /** Uses of the provider's tools; prices are USD as texts. */
-  readonly tools?: readonly { readonly kind: ToolCostKind; readonly count: number; readonly price: string }[]
+  /** Uses of the provider's tools, and media that are priced beside tokens; prices are USD as texts. */
+  readonly tools?: readonly {
+    readonly kind: PricedTool['kind']
+    readonly count: number
+    readonly price: string
+  }[]
   /** Milliseconds from the start of the call to its first attempt. */
   readonly queued_ms?: number
   /** Milliseconds that the last attempt waited for a new connection. */

@@ -1,7 +1,7 @@
 import { type Decimal, multiply, sumOf } from './decimal.ts'
 import { type ImageForm, imageRate } from './image-price.ts'
 import type { Rate, TokenRates } from './price.ts'
-import { pricedBy, type PricedTool } from './tool-use.ts'
+import { measuredMedia, pricedBy, type PricedTool } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /** The most that a call is expected to use; all 0 where absent. */
@@ -21,7 +21,7 @@ export interface UsageBounds {
  * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
  * not free and anything was used. Seconds, characters, images and search units count where no tokens do:
  * either none are reported, or they have no price. `form`: size and quality of the images; `tools`: uses of
- * the provider's.
+ * the provider's, and media that are priced beside tokens.
  */
 export function charge(
   rate: Rate,
@@ -31,7 +31,7 @@ export function charge(
 ): number {
   const prompt = promptTokens(usage)
   const byTokens = tokenSum(ratesFor(rate, prompt), usage)
-  const sum = (byTokens === 0n ? measuredSum(rate, usage, form) : byTokens) + rate.request
+  const sum = (byTokens === 0n ? measuredSum(rate, usage, form, tools) : byTokens) + rate.request
   const used = prompt + usage.output + usage.seconds + usage.characters + usage.images + usage.searchUnits
   const minCharge = !rate.free && used > 0 ? 1 : 0
   return Math.max(withTools(rate, sum, tools), minCharge)
@@ -54,11 +54,9 @@ function tokenSum(tokens: TokenRates, usage: Usage): bigint {
   )
 }
 
-function measuredSum(
-  rate: Rate,
-  { seconds, characters, images, searchUnits }: Usage,
-  form: ImageForm,
-): bigint {
+function measuredSum(rate: Rate, usage: Usage, form: ImageForm, tools: readonly PricedTool[]): bigint {
+  const { characters, searchUnits } = usage
+  const { seconds, images } = measuredMedia(usage, tools)
   return (
     times(seconds, rate.second) +
     times(searchUnits, rate.searchUnit) +

@@ -93,6 +93,8 @@ const tools: fc.Arbitrary<PricedTool[]> = fc.array(
       'web_search' as const,
       'code_interpreter' as const,
       'image_generation_output' as const,
+      'second' as const,
+      'image' as const,
     ),
     count: fc.integer({ min: 1, max: 3_000 }),
     price: decimal,

@@ -1,7 +1,7 @@
 import { type Decimal, divide, multiply, sumOf } from './decimal.ts'
 import { type ImageForm, imagePrice } from './image-price.ts'
 import type { Price, TokenPrices } from './price.ts'
-import { pricedBy, type PricedTool, type ToolCostKind } from './tool-use.ts'
+import { measuredMedia, pricedBy, type PricedTool, type ToolCostKind } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /** Kinds of things that a call is charged for. */
@@ -65,10 +65,11 @@ export function costOf(
   const byTokens = tokenLines(tier?.tokens ?? price.tokens, usage, (kind, count, each) =>
     line(kind, count, each, PER_MILLION),
   )
+  const { seconds, images } = measuredMedia(usage, tools)
   const measured = [
-    line('second', usage.seconds, price.second),
+    line('second', seconds, price.second),
     line('character', usage.characters, price.characters, PER_MILLION),
-    line('image', usage.images, imagePrice(price.image, form)),
+    line('image', images, imagePrice(price.image, form)),
     line('search_unit', usage.searchUnits, price.searchUnit),
   ]
   const lines = [

@@ -1,4 +1,5 @@
 import type { Decimal } from './decimal.ts'
+import type { Usage } from './usage.ts'
 
 /** Kinds of tools that providers run during a call, as `price.tools` in gateway.yaml names them. */
 export const TOOL_KINDS = [
@@ -65,22 +66,34 @@ export type ToolCostKind =
   | 'image_generation_image_input'
   | 'image_generation_output'
 
-/** Uses of a tool with the price of each in USD; of tokens, the price of a million. */
+/** Media of a stream without usage that have a price of their own, beside the tokens of its text. */
+export type MediaCostKind = 'second' | 'image'
+
+/** Uses of a tool, or media, with the price of each in USD; of tokens, the price of a million. */
 export interface PricedTool {
-  readonly kind: ToolCostKind
+  readonly kind: ToolCostKind | MediaCostKind
   readonly count: number
   readonly price: Decimal
 }
 
-const PER_TOKEN: ReadonlySet<ToolCostKind> = new Set([
+const PER_TOKEN: ReadonlySet<PricedTool['kind']> = new Set([
   'image_generation_input',
   'image_generation_image_input',
   'image_generation_output',
 ])
 
 /** Number of things that the price of a kind is for. */
-export function pricedBy(kind: ToolCostKind): Decimal {
+export function pricedBy(kind: PricedTool['kind']): Decimal {
   return PER_TOKEN.has(kind) ? { digits: 1n, scale: 6 } : { digits: 1n, scale: 0 }
+}
+
+/** Seconds and images of a usage that are not priced by themselves. */
+export function measuredMedia(
+  { seconds, images }: Pick<Usage, 'seconds' | 'images'>,
+  priced: readonly PricedTool[],
+): Pick<Usage, 'seconds' | 'images'> {
+  const hasPriced = (kind: MediaCostKind): boolean => priced.some((one) => one.kind === kind)
+  return { seconds: hasPriced('second') ? 0 : seconds, images: hasPriced('image') ? 0 : images }
 }
 
 /** Uses without those of other lists that are lower: the larger number of each kind and form counts. */

@@ -5,6 +5,8 @@ import type { Reply, ReplyEvent, ReplyPart, StartedPart } from './reply.ts'
 interface GrowingPart {
   readonly started: StartedPart
   text: string
+  /** The text without links to media; undefined without any. */
+  withoutMedia: string | undefined
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
   readonly citations: Citation[]
   readonly logprobs: unknown[]
@@ -24,6 +26,7 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
         parts.set(event.index, {
           started: event.part,
           text: '',
+          withoutMedia: undefined,
           proof: undefined,
           citations: [],
           logprobs: [],
@@ -34,6 +37,9 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
       case 'tool-input': {
         const part = parts.get(event.index)
         if (!part) break
+        const isMedia = event.kind === 'text' && event.isMedia
+        if (isMedia) part.withoutMedia ??= part.text
+        else if (part.withoutMedia !== undefined) part.withoutMedia += event.text
         part.text += event.text
         if (event.kind === 'text' && event.logprobs) part.logprobs.push(...event.logprobs)
         break
@@ -65,12 +71,13 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
   }
 }
 
-function partOf({ started, text, proof, citations, logprobs }: GrowingPart): ReplyPart {
+function partOf({ started, text, withoutMedia, proof, citations, logprobs }: GrowingPart): ReplyPart {
   switch (started.kind) {
     case 'text':
       return {
         kind: 'text',
         text,
+        ...(withoutMedia !== undefined && { withoutMedia }),
         ...(citations.length > 0 && { citations }),
         ...(logprobs.length > 0 && { logprobs }),
         ...(started.refusal && { refusal: true }),

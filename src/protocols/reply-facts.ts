@@ -1,5 +1,7 @@
 import type { ToolUse } from '../domain/tool-use.ts'
+import type { ArrivedMedia } from './arrived-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
+
 /** Facts about a whole reply. */
 export interface ReplyFacts {
   /** Whether it is a valid reply of its dialect, and no error. */
@@ -11,6 +13,8 @@ export interface ReplyFacts {
   readonly error: boolean
   /** Generated text, for counting. */
   text(): string
+  /** Sound and pictures of it, for counting; absent where its dialect has none. */
+  arrived?(): ArrivedMedia
 }
 
 /** Whether an `error` member reports an error; some providers send null in each reply. */

@@ -6,6 +6,7 @@ export function replyText({ parts }: Reply): string {
     .map((part) => {
       switch (part.kind) {
         case 'text':
+          return part.withoutMedia ?? part.text
         case 'thinking':
           return part.text
         case 'tool-call':

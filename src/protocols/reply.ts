@@ -1,4 +1,5 @@
 import type { ToolUse } from '../domain/tool-use.ts'
+import type { ArrivedMedia } from './arrived-media.ts'
 import type { Citation } from './citation.ts'
 import type { ConversionProtocol, Proof } from './conversation.ts'
 import type { SearchPart } from './provider-search.ts'
@@ -15,6 +16,8 @@ export interface Reply {
   readonly usage: ReportedUsage | undefined
   /** Uses of the provider's tools that it shows; absent without any. */
   readonly tools?: readonly ToolUse[]
+  /** Sound and pictures in it; absent without any. */
+  readonly arrived?: ArrivedMedia
 }
 
 /** Part of a reply. */
@@ -35,6 +38,8 @@ export type ReplyPart =
 export interface ReplyText {
   readonly kind: 'text'
   readonly text: string
+  /** The text without links that have the data of media in them; absent without any. */
+  readonly withoutMedia?: string
   readonly citations?: readonly Citation[]
   readonly logprobs?: Logprobs
   /** Words in which the model declined, of a dialect that sets them apart from other text. */

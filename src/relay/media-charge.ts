@@ -1,17 +1,23 @@
-import { charge } from '../domain/charge.ts'
-import { imageRate } from '../domain/image-price.ts'
-import type { Rate } from '../domain/price.ts'
-import { NO_USAGE, type Usage } from '../domain/usage.ts'
-import type { ArrivedMedia } from '../protocols/arrived-media.ts'
+import { isMore } from '../domain/decimal.ts'
+import { imagePrice } from '../domain/image-price.ts'
+import type { Price } from '../domain/price.ts'
+import type { PricedTool } from '../domain/tool-use.ts'
+import type { Usage } from '../domain/usage.ts'
+import type { ArrivedMedia, ArrivedPicture } from '../protocols/arrived-media.ts'
 
 /** Tokens of a second of sound where seconds have no price. */
 const TOKENS_PER_SECOND = 20
+const ZERO = { digits: 0n, scale: 0 }
+const NOTHING: readonly PricedTool[] = []
 
-/** Usage of a stream with its media. */
+/** Prices of media. */
+export type MediaPrices = Pick<Price, 'second' | 'image'>
+
+/** Usage of a response with its media. */
 interface UsageWithMedia {
   readonly usage: Usage
-  /** Quota units of media that have a price of their own; the usage has no tokens for them. */
-  readonly mediaQuota: number
+  /** Media that have a price of their own; the usage has no tokens for them. */
+  readonly media: readonly PricedTool[]
   /** Output tokens if all media were tokens. */
   readonly allTokens: number
 }
@@ -20,21 +26,21 @@ interface UsageWithMedia {
  * Adds the media that arrived to a counted usage: sound by its duration and pictures by their size where they
  * have a price, as tokens where they have none.
  */
-export function withMedia(rate: Rate, usage: Usage, arrived: ArrivedMedia | undefined): UsageWithMedia {
+export function withMedia(
+  { second, image }: MediaPrices,
+  usage: Usage,
+  arrived: ArrivedMedia | undefined,
+): UsageWithMedia {
   if (!arrived || (arrived.seconds === 0 && arrived.pictures.length === 0))
-    return { usage, mediaQuota: 0, allTokens: usage.output }
+    return { usage, media: NOTHING, allTokens: usage.output }
   const { pictures } = arrived
   const seconds = Math.ceil(arrived.seconds)
   const soundTokens = Math.ceil(arrived.seconds * TOKENS_PER_SECOND)
   const pictureTokens = pictures.reduce((sum, { tokens }) => sum + tokens, 0)
-  const audioOutput = rate.second > 0n ? 0 : soundTokens
-  const imageOutput = rate.image.dearest > 0n ? 0 : pictureTokens
-  // The price of a call is in the charge of the tokens.
-  const priced = { ...rate, request: 0n, free: true }
-  const ofSound = rate.second > 0n ? charge(priced, { ...NO_USAGE, seconds }) : 0
-  const ofPictures = pictures
-    .filter(({ size }) => imageRate(rate.image, { size }) > 0n)
-    .reduce((sum, { size }) => sum + charge(priced, { ...NO_USAGE, images: 1 }, { size }), 0)
+  const hasSecondPrice = isMore(second, ZERO)
+  const hasImagePrice = Object.values(image).some((price) => isMore(price, ZERO))
+  const audioOutput = hasSecondPrice ? 0 : soundTokens
+  const imageOutput = hasImagePrice ? 0 : pictureTokens
   return {
     usage: {
       ...usage,
@@ -44,7 +50,20 @@ export function withMedia(rate: Rate, usage: Usage, arrived: ArrivedMedia | unde
       seconds,
       images: pictures.length,
     },
-    mediaQuota: ofSound + ofPictures,
+    media: [
+      ...(hasSecondPrice && seconds > 0 ? [{ kind: 'second', count: seconds, price: second } as const] : []),
+      ...(hasImagePrice ? pricedPictures(pictures, image) : []),
+    ],
     allTokens: usage.output + soundTokens + pictureTokens,
   }
+}
+
+/** Pictures by their sizes. */
+function pricedPictures(pictures: readonly ArrivedPicture[], prices: Price['image']): PricedTool[] {
+  const bySize = Map.groupBy(pictures, ({ size }) => size)
+  return [...bySize].map(([size, { length: count }]) => ({
+    kind: 'image',
+    count,
+    price: imagePrice(prices, { size }),
+  }))
 }

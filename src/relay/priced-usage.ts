@@ -8,7 +8,7 @@ import type { ArrivedMedia } from '../protocols/arrived-media.ts'
 import { usesBeside, usesOf } from '../protocols/tool-tally.ts'
 import type { RelayedRequest, Tap } from './dialects/dialect.ts'
 import type { LocalCount } from './local-count.ts'
-import { withMedia } from './media-charge.ts'
+import { type MediaPrices, withMedia } from './media-charge.ts'
 
 /** Counts the tokens of the prompt. */
 type CountPrompt = () => Promise<number>
@@ -16,9 +16,13 @@ type CountPrompt = () => Promise<number>
 /** End of a response that has content. */
 export type Ending = 'complete' | 'cut' | 'client_gone'
 
+/** Prices a usage, with media that have a price of their own. */
+type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
+
 /** Terms of a charge. */
 export interface Terms {
   readonly rate: Rate
+  readonly media: MediaPrices
   readonly countPrompt: CountPrompt
   readonly count: LocalCount
   readonly unitsOf: RelayedRequest['searchUnits']
@@ -34,8 +38,8 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage as the upstream reported it, if it did. */
   readonly reported: ReportedUsage | undefined
-  /** Sound, pictures and hidden reasoning of a stream. */
-  readonly arrived?: ArrivedMedia
+  /** Sound, pictures and hidden reasoning of a response. */
+  readonly arrived?: ArrivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
   readonly tools: readonly ToolUse[]
   /** Any text was generated. Called only where the reported output is zero, or only calls have a price. */
@@ -73,6 +77,8 @@ export interface PricedUsage {
   readonly reason: SettlementReason
 }
 
+const NO_TOOLS: readonly PricedTool[] = []
+
 /** The charge of a call that delivered nothing. */
 export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reason: 'failed' }
 
@@ -85,7 +91,7 @@ export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reas
  * tools by what was reported, else by what was shown. Returns no promise where nothing has to be counted.
  */
 export function priceUsage(
-  { rate, shown, priceTools, countPrompt, count, unitsOf }: Terms,
+  { rate, media, shown, priceTools, countPrompt, count, unitsOf }: Terms,
   basis: ChargeBasis,
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis
@@ -94,14 +100,15 @@ export function priceUsage(
     return priceByUnits(rate, countPrompt, basis, unitsOf)
   const isUsable = isComplete && reported && isCredible(reported, basis)
   const usage = isUsable ? reported : usageWithoutCount(rate, basis)
-  const priced = (counted: Usage, reason: SettlementReason): PricedUsage => {
+  const priced: PriceCounted = (counted, reason, media) => {
     const { searches, uses } = usedTools(basis, shown(basis.tools))
-    const tools = searches === 0 && uses.length === 0 ? [] : priceTools(searches, uses)
+    const used = searches === 0 && uses.length === 0 ? NO_TOOLS : priceTools(searches, uses)
+    const tools = media && media.length > 0 ? [...used, ...media] : used
     const usage = counted.webSearches === searches ? counted : { ...counted, webSearches: searches }
     return { usage, tools, quota: charge(rate, usage, {}, tools), reason }
   }
   if (usage) return priced(usage, ending === 'cut' ? 'complete' : ending)
-  return priceByCount(rate, priced, countPrompt, basis, count)
+  return priceByCount(media, priced, countPrompt, basis, count)
 }
 
 /** The usage where only calls have a price and nothing was generated: a count would change nothing. */
@@ -126,8 +133,8 @@ function priceByUnits(
 }
 
 async function priceByCount(
-  rate: Rate,
-  priced: (usage: Usage, reason: SettlementReason) => PricedUsage,
+  prices: MediaPrices,
+  priced: PriceCounted,
   countPrompt: CountPrompt,
   basis: ChargeBasis,
   count: LocalCount,
@@ -138,15 +145,12 @@ async function priceByCount(
   const prompt = isPromptReported ? countsOf(reported) : { ...NO_USAGE, input: await countPrompt() }
   const reportedOutput = isPromptReported || !isComplete ? (reported?.output ?? 0) : 0
   const output = text + (arrived?.hiddenTokens ?? 0)
-  const counted = withMedia(rate, { ...prompt, output }, arrived)
+  const counted = withMedia(prices, { ...prompt, output }, arrived)
   const isReportedMore = reportedOutput >= counted.allTokens
-  const { usage, mediaQuota } = isReportedMore
-    ? { usage: { ...prompt, output: reportedOutput }, mediaQuota: 0 }
+  const { usage, media } = isReportedMore
+    ? { usage: { ...prompt, output: reportedOutput }, media: NO_TOOLS }
     : counted
-  const plain = priced({ ...usage, seconds: 0, images: 0 }, ending === 'complete' ? 'estimated' : ending)
-  // Media without tokens are in their own sum.
-  const { seconds, images } = usage
-  return { ...plain, usage: { ...plain.usage, seconds, images }, quota: plain.quota + mediaQuota }
+  return priced(usage, ending === 'complete' ? 'estimated' : ending, media)
 }
 
 /** Tools that a complete response reported; else the larger number of these and of those that it showed. */

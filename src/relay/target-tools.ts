@@ -1,4 +1,5 @@
 import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import { FREE_PRICE } from '../domain/price.ts'
 import { pricedTools, type ToolTerms } from '../domain/tool-price.ts'
 import type { OfferedTool, PricedTool, ToolUse } from '../domain/tool-use.ts'
 import type { Call, Target } from './call.ts'
@@ -17,6 +18,7 @@ export function termsAt({ settings, rate }: Call, { channel, prepared }: Target)
 export function pricingAt(call: Call, target: Target): Terms {
   return {
     rate: call.rate,
+    media: call.settings.models.get(call.model).price ?? FREE_PRICE,
     countPrompt: () => call.countChargedPrompt(),
     count: call.count,
     unitsOf: call.request.searchUnits,

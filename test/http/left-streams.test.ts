@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { manage } from '../equipment/account.ts'
 import { contentFrame, roleFrame } from '../equipment/behaviour.ts'
 import { CERTAINLY_GONE_MS } from '../equipment/client.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
@@ -7,12 +8,15 @@ import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { geminiFrames } from '../equipment/gemini-behaviour.ts'
 import { messageFrames } from '../equipment/messages-behaviour.ts'
+import { picture } from '../equipment/picture.ts'
 import { frames as responseFrames } from '../equipment/responses-behaviour.ts'
 
 /** Two thousand tokens in any tokenizer, and twelve thousand characters. */
 const WORDS = 'apple '.repeat(2_000)
 const IN_BASE64 = Buffer.from(WORDS).toString('base64')
 const SCHEMA = { type: 'object', properties: { city: { type: 'string', description: WORDS } } }
+
+const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 
 /** The same for tokens; 1,000 units for a second, 20,000 for a picture of one size, 50,000 for others. */
 const MEDIA_PRICE = { ...PLAIN_PRICE, second: 0.002, image: { '1024x1024': 0.04, default: 0.1 } }
@@ -31,7 +35,11 @@ beforeAll(async () => {
     channels: DIALECTS.map((name) =>
       channel(name, upstream.baseUrl(name), { protocol: name, models: [name, `${name}-media`] }),
     ),
-    users: [ROOT, user(2, 'ann', [token('ann')])],
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')]),
+      user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
+    ],
   }))
 })
 afterAll(() => fixture?.close())
@@ -320,13 +328,6 @@ describe('a stream that its client left is charged the whole prompt, wherever it
   })
 })
 
-/** A picture of that size, as far as its head, with as many bytes behind it. */
-function picture(width: number, height: number, bytes = 3_000): string {
-  const head = Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\0\x08\x06\0\0\0', 'latin1')
-  head.writeUInt32BE(width, 16)
-  head.writeUInt32BE(height, 20)
-  return Buffer.concat([head, Buffer.alloc(bytes, 0x5a)]).toString('base64')
-}
 const seconds = (count: number): string => Buffer.alloc(48_000 * count).toString('base64')
 const chatFrame = (delta: object): string =>
   `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta }] })}\n\n`
@@ -396,6 +397,22 @@ describe('a stream that its client left is charged what had arrived and is no te
     })
     expect(beside).toBe(0)
     expect(quota).toBe(input_tokens + 4 * output_tokens + 3 * 1_000 + 20_000 + 50_000)
+  })
+
+  test('with lines of its cost that add up to the charge', async () => {
+    const more = [spoken(3), drawn(1_024, 1_024), drawn(512, 512), drawn(1_024, 1_024)]
+    const { id, quota, input_tokens } = await arrived('chat', {}, 'chat', { more, model: 'chat-media' })
+    const { data } = await manage<{
+      cost: { kind: string; count: number; price_usd: string; quota: string }[]
+    }>(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)
+    expect(data.cost).toEqual([
+      { kind: 'input', count: input_tokens, price_usd: '2', quota: String(input_tokens) },
+      { kind: 'output', count: 2, price_usd: '8', quota: '8' },
+      { kind: 'second', count: 3, price_usd: '0.002', quota: '3000' },
+      { kind: 'image', count: 2, price_usd: '0.04', quota: '40000' },
+      { kind: 'image', count: 1, price_usd: '0.1', quota: '50000' },
+    ])
+    expect(data.cost.reduce((sum, line) => sum + Number(line.quota), 0)).toBe(quota)
   })
 
   const HIDDEN = 'A'.repeat(1_600)

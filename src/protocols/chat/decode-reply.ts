@@ -1,9 +1,11 @@
 import { GatewayError } from '../../errors.ts'
+import { ArrivedMedia } from '../arrived-media.ts'
 import { foldReply } from '../fold-reply.ts'
 import { asRecord } from '../json/record.ts'
 import type { Logprobs, Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Fields } from '../field.ts'
+import { noteArrived } from './arrived.ts'
 import { CITED_SEARCH, citesPage } from './cited-pages.ts'
 import { parseAnswer } from './object-arguments.ts'
 import { ReplyParts } from './reply-parts.ts'
@@ -26,7 +28,13 @@ export function decodeReply(bytes: Buffer): Reply {
   const usage = usageOf(reply)
   const start: ReplyEvent = { kind: 'start', id, model: textOr(reply['model']), usage: undefined }
   const whole = foldReply([start, ...events, { kind: 'end', stop, usage }]) as Reply
-  return citesPage(choice['message']) ? { ...whole, tools: [CITED_SEARCH] } : whole
+  const arrived = new ArrivedMedia()
+  noteArrived(asRecord(choice['message']), arrived)
+  return {
+    ...whole,
+    ...(citesPage(choice['message']) && { tools: [CITED_SEARCH] }),
+    ...(!arrived.isEmpty && { arrived }),
+  }
 }
 
 /** Finds the choice that counts: number 0, or one without a number. */

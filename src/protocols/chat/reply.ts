@@ -1,3 +1,5 @@
+import { ArrivedMedia } from '../arrived-media.ts'
+import { noteArrived } from './arrived.ts'
 import { generatedText, textMessage } from './generated-text.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
@@ -18,6 +20,7 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
     ...(citesPageIn(choices) && { tools: [CITED_SEARCH] }),
     error,
     text: () => textOf(choices),
+    arrived: () => arrivedIn(choices),
   }
 }
 
@@ -29,6 +32,13 @@ function textOf(choices: unknown): string {
       return generatedText(choice?.['message'] ?? textMessage(choice))
     })
     .join('\n')
+}
+
+function arrivedIn(choices: unknown): ArrivedMedia {
+  const arrived = new ArrivedMedia()
+  if (Array.isArray(choices))
+    for (const choice of choices) noteArrived(asRecord(asRecord(choice)?.['message']), arrived)
+  return arrived
 }
 
 function citesPageIn(choices: unknown): boolean {

@@ -1,9 +1,11 @@
 import { GatewayError } from '../../errors.ts'
+import { ArrivedMedia } from '../arrived-media.ts'
 import { foldReply } from '../fold-reply.ts'
 import type { Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import { parseRecord } from '../json/record.ts'
 import { answerTexts, argumentsIn, blockReason, firstCandidate, identityOf, partsOf } from './answer.ts'
+import { noteArrived } from './arrived.ts'
 import { citationsIn } from './grounding.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
@@ -17,6 +19,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const events: ReplyEvent[] = []
   const parts = new ReplyParts((event) => events.push(event))
   const usage = new StreamUsage()
+  const arrived = new ArrivedMedia()
   let identity: ReturnType<typeof identityOf> | undefined
   let reason: string | undefined
   for (const text of answerTexts(bytes.toString())) {
@@ -28,6 +31,7 @@ export function decodeReply(bytes: Buffer): Reply {
     if (!first && blockReason(answer) !== undefined) reason ??= 'SAFETY'
     if (!first) continue
     const found = partsOf(first.candidate)
+    noteArrived(found, arrived)
     parts.read(found, argumentsIn(text, first.at, found), citationsIn(first.candidate))
     reason = finishReasonOf(first.candidate['finishReason']) ?? reason ?? 'STOP'
   }
@@ -38,7 +42,11 @@ export function decodeReply(bytes: Buffer): Reply {
     ...events,
     { kind: 'end', stop: stopOf(reason, parts), usage: usage.usage },
   ]) as Reply
-  return usage.tools.uses.length > 0 ? { ...reply, tools: usage.tools.uses } : reply
+  return {
+    ...reply,
+    ...(usage.tools.uses.length > 0 && { tools: usage.tools.uses }),
+    ...(!arrived.isEmpty && { arrived }),
+  }
 }
 
 function refuse(): never {

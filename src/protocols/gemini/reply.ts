@@ -1,6 +1,8 @@
+import { ArrivedMedia } from '../arrived-media.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { answerTexts, blockReason, partsOf } from './answer.ts'
+import { noteArrived } from './arrived.ts'
 import { generatedText } from './generated-text.ts'
 import { StreamUsage } from './usage.ts'
 
@@ -19,5 +21,10 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
     tools: usage.tools.uses,
     error,
     text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
+    arrived() {
+      const arrived = new ArrivedMedia()
+      for (const candidate of candidates) noteArrived(partsOf(candidate), arrived)
+      return arrived
+    },
   }
 }

@@ -252,12 +252,14 @@ function convertedReply(
   }
   const signed = withCutStop(decoded)
   const reply = client.endsWithAnswer ? withoutTextSignatures(signed) : signed
+  const { arrived } = reply
   const facts: ReplyFacts = {
     valid: true,
     error: false,
     usage: reply.usage,
     ...(reply.tools && { tools: reply.tools }),
     text: () => replyText(reply),
+    ...(arrived && { arrived: () => arrived }),
   }
   return {
     facts,
