@@ -19,7 +19,12 @@ const LATER_TABLES = {
 } as const
 
 /** Takes a schema back to the version before names were compared by a column. */
-export async function withoutComparableNames({ sql }: TestDatabase): Promise<void> {
+export async function withoutComparableNames(
+  { name }: Pick<Engine, 'name'>,
+  { sql }: TestDatabase,
+): Promise<void> {
+  await sql(`DROP TRIGGER IF EXISTS alert_quota_low${name === 'SQLite' ? '' : ' ON users'}`)
+  await sql('DROP TABLE low_quotas_told')
   await sql('DROP INDEX users_by_comparable_name')
   await sql('ALTER TABLE users DROP COLUMN comparable_name')
   await sql('ALTER TABLE usage_log DROP COLUMN note')
@@ -35,7 +40,7 @@ export async function withoutSeries({ name }: Engine, database: TestDatabase): P
   for (const column of ['failed', 'search_units']) await sql(`ALTER TABLE usage_days DROP COLUMN ${column}`)
   for (const column of ['attempts', 'particulars', 'search_units', 'price_incomplete'])
     await sql(`ALTER TABLE usage_log DROP COLUMN ${column}`)
-  await withoutComparableNames(database)
+  await withoutComparableNames({ name }, database)
   for (const table of ['stored_responses', 'kept_signatures']) await sql(`DROP INDEX ${table}_by_age`)
   await sql('ALTER TABLE stored_responses DROP COLUMN kept_bytes')
   await sql('ALTER TABLE kept_signatures DROP COLUMN kept_ms')

@@ -25,6 +25,7 @@ const TABLES = [
   'identities',
   'kept_signatures',
   'kept_sums',
+  'low_quotas_told',
   'price_sets',
   'reasoning_origins',
   'response_parts',

@@ -4,6 +4,7 @@ export interface AlertTables {
   readonly alert_thresholds: AlertThresholdsTable
   readonly alert_conditions: AlertConditionsTable
   readonly alert_sender: AlertSenderTable
+  readonly low_quotas_told: LowQuotasToldTable
 }
 
 /** Events that receivers are yet to be told. A transaction that finds one adds a row without a target. */
@@ -41,4 +42,9 @@ interface AlertSenderTable {
   id: number
   node: string
   until_ms: number
+}
+
+/** Users of whose low quota there was an alert, and whose quota was not above the threshold since. */
+interface LowQuotasToldTable {
+  user_id: number
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { withoutSeries } from '../../../test/former-schema.ts'
+import { withoutComparableNames, withoutSeries } from '../../../test/former-schema.ts'
 import { ENGINES } from '../../../test/store-engines.ts'
 import { newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from '../sqlite/connection.ts'
@@ -93,6 +93,23 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
       { id: 3, username: 'eve', first_username: null },
       { id: 4, username: 'ann', first_username: null },
     ])
+  })
+
+  test('takes users whose quota is low by then for told of, and those of no others', async () => {
+    const database = await engine.database()
+    const store = await database.open()
+    for (const [username, quota] of Object.entries({ low: 400, high: 600 }))
+      await store.write('createUser', newUser({ username, quota }))
+    await store.write('subscribeAlerts', {
+      tags: ['one'],
+      thresholds: [{ type: 'quota.low', threshold: 500 }],
+    })
+    await store.close()
+    await withoutComparableNames(engine, database)
+    await (await database.open()).close()
+    await database.sql('UPDATE users SET quota = quota - 200')
+    const told = await database.sql('SELECT data FROM alert_outbox')
+    expect(told.map(({ data }) => JSON.parse(String(data)))).toMatchObject([{ username: 'high', quota: 400 }])
   })
 })
 

@@ -29,6 +29,7 @@ import { keptSums } from './0031-kept-sums.ts'
 import { lockedAccounts } from './0033-locked-accounts.ts'
 import { signedMessages } from './0034-signed-messages.ts'
 import { comparableNames } from './0035-comparable-names.ts'
+import { lowQuotasTold } from './0038-low-quotas-told.ts'
 import { pricesOfBackgroundCalls } from './0039-prices-of-background-calls.ts'
 import { callNotes } from './0041-call-notes.ts'
 import type { ColumnTypes } from './column-types.ts'
@@ -64,6 +65,7 @@ function steps(types: ColumnTypes): Readonly<Record<(typeof STEP_NAMES)[number],
     '0033-locked-accounts': lockedAccounts(types),
     '0034-signed-messages': signedMessages(types),
     '0035-comparable-names': comparableNames(types),
+    '0038-low-quotas-told': lowQuotasTold(types),
     '0039-prices-of-background-calls': pricesOfBackgroundCalls(types),
     '0041-call-notes': callNotes(types),
   }

@@ -28,6 +28,7 @@ export const STEP_NAMES = [
   '0033-locked-accounts',
   '0034-signed-messages',
   '0035-comparable-names',
+  '0038-low-quotas-told',
   '0039-prices-of-background-calls',
   '0041-call-notes',
 ] as const

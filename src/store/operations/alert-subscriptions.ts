@@ -36,6 +36,8 @@ export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscri
         .values([...thresholds])
         .execute()
   }
+  // Without receivers nobody notices quotas that are high again.
+  if (thresholds.every(({ type }) => type !== 'quota.low')) await db.deleteFrom('low_quotas_told').execute()
   // Events that are not spread yet are for the receivers that there are then.
   const present = tags.length > 0 ? ['', ...tags] : []
   const removal = db.deleteFrom('alert_outbox')

@@ -266,7 +266,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     const former = await database.open()
     for (const username of ['one', 'two', 'three']) await former.write('createUser', named(username))
     await former.close()
-    await withoutComparableNames(database)
+    await withoutComparableNames(engine, database)
     for (const [before, after] of [
       ['one', 'eve'],
       ['two', 'ｅve'],
