@@ -12,6 +12,7 @@ import {
   type Endpoint,
   isCall,
   type KeyEndpoint,
+  type Readiness,
   type RawEndpoint,
   type ClientExchange,
 } from './api/endpoint.ts'
@@ -31,8 +32,10 @@ import type { RefusalCounts } from './limits/refusal-counts.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import { UpstreamRefusal } from './relay/failure.ts'
 import type { Relay } from './relay/relay.ts'
+import { storeRefusal } from './relay/store-refusal.ts'
 import type { RequestListener } from './server/http-server.ts'
 import type { Response } from './server/response.ts'
+import { StoreUnavailable } from './store/store-unavailable.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import { refuseLoop } from './upstreams/loop-detection.ts'
 
@@ -62,8 +65,9 @@ export interface AppParts {
   readonly isOpen: () => boolean
   /** Whether connections are kept. */
   readonly isStaying: () => boolean
-  /** Whether the database can be written. */
-  readonly isReady: () => Promise<boolean>
+  readonly readiness: () => Promise<Readiness>
+  /** Called with an error of the database that a request met. */
+  readonly onStoreFailure: (error: StoreUnavailable) => void
   readonly log: Logger
   /** Present where the environment names an exporter. */
   readonly tracing: Tracing | undefined
@@ -189,11 +193,11 @@ export class App {
     exchange: ClientExchange,
     { endpoint, params }: FoundEndpoint<RawEndpoint>,
   ): Promise<void> {
-    const { isReady, metrics, metricsToken } = this.#parts
+    const { readiness, metrics, metricsToken } = this.#parts
     switch (endpoint.access) {
       case 'anyone':
         await this.#parts.globalLimit.take(exchange.request, exchange.response, endpoint.path)
-        return endpoint.handle(exchange, isReady)
+        return endpoint.handle(exchange, readiness)
       case 'operator':
         requireOperator(exchange.request, metricsToken(), this.#parts.host)
         return endpoint.handle(exchange, metrics)
@@ -226,7 +230,9 @@ export class App {
     return this.#parts.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
   }
 
-  #refuse({ id, response, record }: ClientExchange, { area, endpoint }: Route, error: unknown): void {
+  #refuse({ id, response, record }: ClientExchange, { area, endpoint }: Route, cause: unknown): void {
+    if (cause instanceof StoreUnavailable) this.#parts.onStoreFailure(cause)
+    const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
     const code = error instanceof GatewayError ? error.code : undefined
     // A settled call is in the log, whatever its client is told.
     if (code !== undefined && endpoint && isCall(endpoint) && record.reason === undefined)

@@ -59,6 +59,7 @@ export const ERRORS = {
   model_not_found: { status: 503, type: 'gateway_error', recurs: true },
   identity_provider_unavailable: { status: 503, type: 'api_error', recurs: false },
   overloaded: { status: 503, type: 'gateway_error', recurs: false },
+  storage_unavailable: { status: 503, type: 'gateway_error', recurs: false },
 } as const satisfies Record<string, ErrorKind>
 
 /** Name of an error of the gateway. */

@@ -93,13 +93,11 @@ function answer(link: Link, database: OwnedDatabase, name: string, announce: (te
 
 async function workerOf(link: Link, path: string, index: number, planned: number): Promise<LedgerNode> {
   const announcer = new OwnerAnnouncer(link)
-  const silent = (): void => {}
   const opened = await openWorkerLedger({
     path,
     secrets: SECRETS,
     name: `worker-${index}`,
     workers: { link, announcer, index, planned, count: () => planned },
-    log: { info: silent, warn: silent },
   })
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= opened.close().then(() => link.close()))

@@ -3,10 +3,8 @@ import type { AlertTarget } from '../domain/alert.ts'
 import type { AlertWork, DueAlert } from '../store/operations/alert-outbox.ts'
 import type { Rows } from '../store/store.ts'
 import { nextAttemptMs } from './retry-delay.ts'
-import { ATTEMPT_MS, alertAgent, sendAlert } from './send-alert.ts'
+import { ATTEMPT_MS, ATTEMPTS_AT_A_TIME, alertAgent, sendAlert } from './send-alert.ts'
 
-/** Attempts at one receiver that are under way at a time, and rows that one claim takes. */
-const BATCH = 16
 /** Events that one write spreads over the receivers: calls are not delayed. */
 const SPREAD = 50
 /** Time after which another node may send instead of one that is gone. */
@@ -45,7 +43,7 @@ interface SenderParts {
  */
 export class AlertSender {
   readonly #parts: SenderParts
-  readonly #agent: Agent = alertAgent(BATCH)
+  readonly #agent: Agent = alertAgent(ATTEMPTS_AT_A_TIME)
   readonly #stopping = new AbortController()
   /** Lanes at work, by tag. */
   readonly #lanes = new Map<string, Promise<void>>()
@@ -103,7 +101,7 @@ export class AlertSender {
           nowMs,
           lostMs: nowMs + LOST_MS,
           tag,
-          limit: BATCH,
+          limit: ATTEMPTS_AT_A_TIME,
         }),
       )
       if (alerts.length === 0) return

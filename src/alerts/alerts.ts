@@ -7,6 +7,7 @@ import type { AlertSubscriptions } from '../store/operations/alert-subscriptions
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
 import { ConditionWatch, type ConditionSources } from './condition-watch.ts'
+import { StorageAlerts } from './storage-alerts.ts'
 
 /** Interval at which the outbox is read. */
 const TICK_MS = 1_000
@@ -19,6 +20,10 @@ interface AlertParts extends ConditionSources {
   readonly settings: () => Settings
   /** Identifies this node; a node that has the database to itself keeps its name over restarts. */
   readonly node: string
+  /** Name of this node, for people. */
+  readonly nodeName: string
+  /** Error of a storage that cannot be written, where this process tells of it. */
+  readonly storageFailure: () => Error | undefined
   /** Tags the URL of a receiver. */
   readonly tag: (url: string) => string
   readonly count: (result: 'delivered' | 'failed' | 'given_up', count: number) => void
@@ -32,6 +37,7 @@ interface AlertParts extends ConditionSources {
 export class Alerts {
   readonly #parts: AlertParts
   readonly #watch: ConditionWatch
+  readonly #storage: StorageAlerts
   readonly #timer: NodeJS.Timeout
   /** Subscriptions that the database knows; undefined before they were compared. */
   #subscribed: string | undefined
@@ -44,7 +50,15 @@ export class Alerts {
   private constructor(parts: AlertParts) {
     this.#parts = parts
     this.#watch = new ConditionWatch(parts)
-    this.#timer = setInterval(() => void this.#tickOnce(), TICK_MS).unref()
+    this.#storage = new StorageAlerts({
+      nodeName: parts.nodeName,
+      failure: parts.storageFailure,
+      onOutcome: (target, outcome) => this.#note(target, outcome),
+    })
+    this.#timer = setInterval(() => {
+      this.#storage.tick(this.#targets)
+      void this.#tickOnce()
+    }, TICK_MS).unref()
   }
 
   /** Starts; resolves when the database finds events of calls from now on. */
@@ -58,7 +72,7 @@ export class Alerts {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    await this.#sender?.close()
+    await Promise.all([this.#sender?.close(), this.#storage.close()])
     await this.#ticking
   }
 
@@ -66,10 +80,14 @@ export class Alerts {
     return (this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined)))
   }
 
+  get #targets(): TaggedTarget[] {
+    const { settings, tag } = this.#parts
+    return settings().alerts.map((target) => ({ ...target, tag: tag(target.url) }))
+  }
+
   async #tick(): Promise<void> {
     try {
-      const { settings, tag } = this.#parts
-      const targets = settings().alerts.map((target) => ({ ...target, tag: tag(target.url) }))
+      const targets = this.#targets
       await this.#subscribe(targets)
       if (targets.length > 0) await this.#work(targets)
       this.#hasFailed = false
@@ -170,6 +188,8 @@ function thresholdOf(type: AlertType, options: Settings['options']): number | un
     case 'channel.back':
     case 'gateway.overloaded':
     case 'price.incomplete':
+    case 'storage.failed':
+    case 'storage.back':
       return undefined
   }
 }

@@ -5,6 +5,8 @@ import { version } from '../domain/version.ts'
 import type { DueAlert } from '../store/operations/alert-outbox.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
+/** Attempts at one receiver that are under way at a time. */
+export const ATTEMPTS_AT_A_TIME = 16
 /** Longest time of an attempt; Standard Webhooks advises 15 to 30 seconds. */
 export const ATTEMPT_MS = 15_000
 const CONNECT_MS = 5_000

@@ -77,11 +77,14 @@ export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   handle(exchange: ClientExchange, caller: Caller, relay: Relay, params: PathParams): Promise<void>
 }
 
+/** Whether calls are accepted, or why not: the gateway starts or stops, or calls cannot be charged. */
+export type Readiness = 'ready' | 'starting' | 'stopping' | 'storage'
+
 /** Open to clients without credentials. */
 export interface OpenEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
   readonly access: 'anyone'
-  handle(exchange: ClientExchange, isReady: () => Promise<boolean>): void | Promise<void>
+  handle(exchange: ClientExchange, readiness: () => Promise<Readiness>): void | Promise<void>
 }
 
 /** For monitoring: clients on this machine, or bearers of `options.metrics_token` where one is set. */

@@ -5,7 +5,6 @@ import { messagesErrorBody } from '../protocols/messages/index.ts'
 import type { ErrorParts } from '../protocols/upstream-error.ts'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
 
 /** The parts of the API, each with one shape of errors; `docs/api.md: Envelopes`. */
@@ -146,6 +145,7 @@ function json(value: unknown): Buffer {
 const CODES_IN_MESSAGES = new Map([
   ['request_too_large', 'read_request_body_failed'],
   ['overloaded', 'overloaded'],
+  ['storage_unavailable', 'storage_unavailable'],
   ['insufficient_quota', 'insufficient_quota'],
   ['budget_exceeded', 'budget_exceeded'],
   ['model_price_error', 'model_price_error'],
@@ -188,7 +188,7 @@ function errorFacts(error: unknown): ErrorFacts {
       present: undefined,
     }
   }
-  const known = error instanceof GatewayError ? error : unexpectedError(error)
+  const known = error instanceof GatewayError ? error : new GatewayError('internal_error', 'internal error')
   const { code, message, kind, retryAfter } = known
   return {
     status: kind.status,
@@ -204,12 +204,4 @@ function errorFacts(error: unknown): ErrorFacts {
     details: known.details,
     present: known.present,
   }
-}
-
-function unexpectedError(error: unknown): GatewayError {
-  return error instanceof StoreUnavailable
-    ? new GatewayError('overloaded', 'the gateway cannot reach its database at the moment; try again', {
-        retryAfter: 5,
-      })
-    : new GatewayError('internal_error', 'internal error')
 }

@@ -61,10 +61,7 @@ export async function openSharedLedger({
     bank: postgresBank(connection, file.node),
     file,
     openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
-    onReachabilityChange: (failure) => {
-      if (failure) log.warn(`calls continue on leased quota: ${failure.message}`)
-      else log.info('the database can be reached again')
-    },
+    onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
     onUnknownTokens: (calls) => {
       const tokens = [...new Set(calls.map(({ tokenId }) => tokenId))].join(', ')
       log.warn(`${calls.length} calls could not be charged: the database does not know the tokens ${tokens}`)

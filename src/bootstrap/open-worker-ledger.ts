@@ -16,7 +16,7 @@ import type { BankRequest } from '../store/sqlite/owned-database.ts'
 import type { Store } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { handleAnnouncement } from './account-announcements.ts'
-import type { OpenedLedger, StartupLog } from './opened-ledger.ts'
+import type { OpenedLedger } from './opened-ledger.ts'
 import { pruneOwn } from './prune-own.ts'
 
 /** Input of `openWorkerLedger`. */
@@ -27,7 +27,6 @@ interface WorkerLedgerOptions {
   /** Name of the worker: the owner of its holds, and a borrower of the bank. */
   readonly name: string
   readonly workers: Workers & { readonly announcer: OwnerAnnouncer }
-  readonly log: StartupLog
 }
 
 /**
@@ -37,7 +36,7 @@ interface WorkerLedgerOptions {
 export async function openWorkerLedger(
   options: WorkerLedgerOptions,
 ): Promise<OpenedLedger & { readonly bankClient: BankClient }> {
-  const { path, secrets, name, workers, log } = options
+  const { path, secrets, name, workers } = options
   const { link, announcer } = workers
   const port = new BatchPort((operations) => link.request('batch', operations))
   void link.closed.then(() => port.end(new Error('the owner of the database is gone')))
@@ -47,10 +46,7 @@ export async function openWorkerLedger(
     bank: bankOver(link),
     file: settled,
     openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
-    onReachabilityChange(failure) {
-      if (failure) log.warn(`calls continue on leased quota: ${failure.message}`)
-      else log.info('the database can be reached again')
-    },
+    onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
     onUnknownTokens: () => {},
   })
   const accounts = new LeasedAccounts(rows, bankClient, (account) =>

@@ -7,6 +7,8 @@ export const ALERT_TYPES = [
   'channel.back',
   'gateway.overloaded',
   'price.incomplete',
+  'storage.failed',
+  'storage.back',
 ] as const
 
 /** Type of an alert. */
@@ -60,6 +62,13 @@ interface PriceAlert {
   readonly tool: string
 }
 
+/** Data of a storage that cannot be written. */
+interface StorageFailure {
+  /** Name of the node. */
+  readonly node: string
+  readonly reason: string
+}
+
 interface AlertData {
   readonly 'budget.80': BudgetAlert
   readonly 'budget.100': BudgetAlert
@@ -68,6 +77,8 @@ interface AlertData {
   readonly 'channel.back': ChannelAlert
   readonly 'gateway.overloaded': OverloadAlert
   readonly 'price.incomplete': PriceAlert
+  readonly 'storage.failed': StorageFailure
+  readonly 'storage.back': Pick<StorageFailure, 'node'>
 }
 
 /** Event that receivers are told: facts for the operator, never content of calls, never keys. */

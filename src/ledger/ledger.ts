@@ -1,82 +1,69 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { budgetList, budgetsIn } from '../domain/budget.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import type { SettledCall } from '../store/ledger-writes.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
-import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import type { AccountSource } from './account-source.ts'
 import type { Account } from './balance.ts'
+import { ExceededBudgets } from './exceeded-budgets.ts'
 import { findParkedPayer } from './find-payer.ts'
 import { OpenHold } from './open-hold.ts'
+import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { PriceSets } from './price-sets.ts'
-import { addHold, affordable, charge, countWrite, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
+import { addHold, affordable, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
 import { refusalOf, Unaffordable } from './unaffordable.ts'
 import { WaitingHolds } from './waiting-holds.ts'
-
-/** Delay before a settlement that the store refused, as on a full disk, is repeated. */
-const SETTLE_RETRY_MS = 200
 
 /** Admits, grows and settles the holds of this node. `docs/ledger.md` describes how. */
 export class Ledger {
   readonly accounts: AccountSource
   readonly priceSets: PriceSets
+  /** Writes of this ledger, and their outcomes. */
+  readonly writes: LedgerWriter
+  readonly exceededBudgets: ExceededBudgets
   /** Holds that are not settled. */
   readonly openHolds = new DenseSet<OpenHold>()
   /** Holds of calls that go on at their upstreams, whatever becomes of this process. */
   readonly parkedHolds = new DenseSet<OpenHold>()
-  /** Told of each call once its charge is durable; undefined while nobody asks. */
-  onSettled: ((call: SettledCall) => void) | undefined
   readonly #store: Store
   readonly #owner: string
   readonly #waiting = new WaitingHolds()
   /** Holds for whose growth quota is being borrowed. */
   readonly #borrowing = new WeakSet<OpenHold>()
-  #settling = 0
-  #lastWriteSucceeded = true
-  #isRetryStopped = false
 
   /** `owner` names this run of the process; a start recovers the holds of all others. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
     this.#store = store
     this.priceSets = new PriceSets(store)
     this.#owner = owner
+    this.writes = new LedgerWriter(store, this.#waiting)
+    this.exceededBudgets = new ExceededBudgets(store)
     this.accounts = accounts
   }
 
   /** Number of calls whose charge is not durable yet: open holds, and settlements being written. */
   get unresolved(): number {
-    return this.openHolds.size + this.#settling
+    return this.openHolds.size + this.writes.unresolved
   }
 
-  /** Checks whether the store takes writes, by one that changes nothing and so needs no room on the disk. */
-  async probe(): Promise<boolean> {
-    try {
-      await this.#store.write('markProgress', { id: '', userId: 0, amount: 0 })
-      return true
-    } catch {
-      this.#lastWriteSucceeded = false
-      return false
-    }
-  }
-
-  /**
-   * Whether the last write succeeded. While it did not, a hold has to be durable before its upstream is
-   * called: no upstream should work for what a full disk cannot charge.
-   */
+  /** Whether the last write succeeded; see `LedgerWriter`. */
   get isWritable(): boolean {
-    return this.#lastWriteSucceeded
+    return this.writes.isWritable
+  }
+
+  /** Checks whether calls can be charged; see `LedgerWriter`. */
+  probe(): Promise<boolean> {
+    return this.writes.probe()
   }
 
   /** Stops repeating settlements that cannot be written: the next start settles them as a crash. */
   stopRetrying(): void {
-    this.#isRetryStopped = true
+    this.writes.stopRetrying()
   }
 
   /** Settles the holds that earlier runs left open, each at its last known cost. */
@@ -99,12 +86,12 @@ export class Ledger {
     return hold
   }
 
-  /** Called by `OpenHold.whenDurable`, once. */
-  write(hold: OpenHold): Promise<boolean> {
+  /** Called by `OpenHold.whenDurable`, once. Resolves to the error, or to undefined where it is durable. */
+  write(hold: OpenHold): Promise<Error | undefined> {
     const { facts, account, amount, budgets } = hold
     this.#waiting.delete(hold)
     this.#waiting.writeDue()
-    return this.#write(
+    return this.writes.write(
       hold,
       this.#store.write('hold', {
         ...facts,
@@ -146,7 +133,7 @@ export class Ledger {
     // An unwritten hold is written with all of its amount.
     if (hold.isUnwritten) return true
     const userId = account.user.id
-    void this.#write(hold, this.#store.write('growHold', { id: facts.id, userId, by }))
+    void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, userId, by }))
     return true
   }
 
@@ -168,7 +155,7 @@ export class Ledger {
     const { facts, account } = hold
     const userId = account.user.id
     void hold.whenDurable()
-    void this.#write(hold, this.#store.write('markProgress', { id: facts.id, userId, amount }))
+    void this.writes.write(hold, this.#store.write('markProgress', { id: facts.id, userId, amount }))
   }
 
   /** Called by `OpenHold.park`. */
@@ -178,7 +165,7 @@ export class Ledger {
     this.parkedHolds.add(hold)
     void hold.whenDurable()
     const written = this.#store.write('parkHold', { id: facts.id, userId: account.user.id })
-    if (await this.#write(hold, written)) return true
+    if (!(await this.writes.write(hold, written))) return true
     if (hold.isSettled) return false
     this.parkedHolds.delete(hold)
     this.openHolds.add(hold)
@@ -217,12 +204,11 @@ export class Ledger {
     return this.#settleUntilWritten(hold, payer, settlement)
   }
 
-  // Repeats the settlement until the store takes it: no charge is dropped.
-  async #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
+  #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
     const { facts, account } = hold
     const { answeredBy, ...outcome } = settlement
     const { model, group } = answeredBy ?? facts
-    const row: SettledCall = {
+    return this.writes.settle(hold, payer, {
       ...outcome,
       id: facts.id,
       tokenId: account.token.id,
@@ -235,53 +221,6 @@ export class Ledger {
       requestedModel: facts.requestedModel,
       durationMs: settlement.endedMs - facts.startedMs,
       budgets: budgetList(namesOf(payer.budgets)),
-    }
-    this.#settling += 1
-    try {
-      while (!(await this.#writeSettlement(payer, row))) {
-        if (hold.hasWriteFailed || hold.isUnwritten) throw this.#revert(payer, settlement)
-        await delay(SETTLE_RETRY_MS)
-      }
-      this.onSettled?.(row)
-    } finally {
-      this.#settling -= 1
-    }
-  }
-
-  // Reverts a charge whose hold is not on the disk either: nothing of that call was delivered.
-  #revert(payer: Payer, { quota }: Settlement): StoreUnavailable {
-    charge(payer, -quota)
-    return new StoreUnavailable('neither the hold of a call nor its charge could be written')
-  }
-
-  async #writeSettlement(payer: Payer, row: SettledCall): Promise<boolean> {
-    countWrite(payer, 1)
-    this.#waiting.writeDue()
-    try {
-      await this.#store.write('settle', row)
-      this.#lastWriteSucceeded = true
-      return true
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable) || this.#isRetryStopped) throw error
-      this.#lastWriteSucceeded = false
-      return false
-    } finally {
-      countWrite(payer, -1)
-    }
-  }
-
-  // Resolves to whether the write succeeded; never rejects.
-  async #write(payer: Payer, written: Promise<void>): Promise<boolean> {
-    countWrite(payer, 1)
-    const isWritten = await this.#recordOutcome(written)
-    countWrite(payer, -1)
-    return isWritten
-  }
-
-  #recordOutcome(written: Promise<void>): Promise<boolean> {
-    return written.then(
-      () => (this.#lastWriteSucceeded = true),
-      () => (this.#lastWriteSucceeded = false),
-    )
+    })
   }
 }

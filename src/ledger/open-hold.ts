@@ -7,7 +7,7 @@ import type { Unaffordable } from './unaffordable.ts'
 
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {
-  write(hold: OpenHold): Promise<boolean>
+  write(hold: OpenHold): Promise<Error | undefined>
   grow(hold: OpenHold, by: number): boolean
   markProgress(hold: OpenHold, amount: number): void
   park(hold: OpenHold): Promise<boolean>
@@ -15,7 +15,7 @@ interface HoldLedger {
 }
 
 const NO_LEDGER: HoldLedger = {
-  write: () => Promise.resolve(true),
+  write: () => Promise.resolve(undefined),
   grow: () => true,
   markProgress: () => {},
   park: () => Promise.resolve(true),
@@ -36,7 +36,7 @@ export class OpenHold implements Hold {
   /** Outcome of the hold's write, once that is queued. */
   #written: Promise<boolean> | undefined
   #isDurable = false
-  #hasWriteFailed = false
+  #writeFailure: Error | undefined
   #settling: Promise<void> | undefined
   #isSettled = false
   #isParked = false
@@ -105,15 +105,19 @@ export class OpenHold implements Hold {
   }
 
   async #write(): Promise<boolean> {
-    const isWritten = await this.#ledger.write(this)
-    this.#isDurable = isWritten
-    this.#hasWriteFailed = !isWritten
-    return isWritten
+    this.#writeFailure = await this.#ledger.write(this)
+    this.#isDurable = !this.#writeFailure
+    return this.#isDurable
   }
 
   /** Whether the write of the hold failed: then nothing may be sent for its call. */
   get hasWriteFailed(): boolean {
-    return this.#hasWriteFailed
+    return this.#writeFailure !== undefined
+  }
+
+  /** Error of the write of the hold; undefined where it did not fail. */
+  get writeFailure(): Error | undefined {
+    return this.#writeFailure
   }
 
   get isSettled(): boolean {

@@ -10,6 +10,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'markProgress',
   'parkHold',
   'parkedHolds',
+  'probe',
   'settle',
   'recover',
 ])

@@ -42,31 +42,40 @@ export class InsufficientQuota extends Unaffordable {
 
 /** Refusal of a call that costs more than is left of a budget in the period in which the call began. */
 export class BudgetExceeded extends Unaffordable {
-  readonly #terms: PeriodBudget
+  /** All budgets of which too little is left; the message names the first. */
+  readonly exceeded: readonly [PeriodBudget, ...PeriodBudget[]]
   readonly #free: number
   readonly #needed: number
   readonly #nowMs: number
 
   /** `nowMs`: the time from which `retry-after` counts. */
-  constructor(terms: PeriodBudget, free: number, needed: number, nowMs: number, shown = NOT_SHOWN) {
+  constructor(
+    exceeded: readonly [PeriodBudget, ...PeriodBudget[]],
+    free: number,
+    needed: number,
+    nowMs: number,
+    shown = NOT_SHOWN,
+  ) {
+    const [terms] = exceeded
     super(
       'budget_exceeded',
       `${nameOf(terms)} is not enough for this request: ${free} of ${terms.amount} remain, ` +
         `${needed} are needed${shown(free, needed)}; it resets at ${resetText(terms)}`,
       { retryAfter: Math.max(1, Math.ceil((terms.resetsMs - nowMs) / 1000)) },
     )
-    this.#terms = terms
+    this.exceeded = exceeded
     this.#free = free
     this.#needed = needed
     this.#nowMs = nowMs
   }
 
   override showing(shown: ShownAmounts): BudgetExceeded {
-    return new BudgetExceeded(this.#terms, this.#free, this.#needed, this.#nowMs, shown)
+    return new BudgetExceeded(this.exceeded, this.#free, this.#needed, this.#nowMs, shown)
   }
 
   override get usedUp(): string {
-    return `${nameOf(this.#terms)} is used up; it resets at ${resetText(this.#terms)}`
+    const [terms] = this.exceeded
+    return `${nameOf(terms)} is used up; it resets at ${resetText(terms)}`
   }
 }
 
@@ -82,12 +91,12 @@ export function refusalOf(
   free = affordable(account),
   freeOf = ({ balance }: ChargedBudget): number => balance.free,
 ): Unaffordable {
-  const short = budgets
+  const [short, ...others] = budgets
     .filter((budget) => freeOf(budget) < amount)
-    .toSorted((a, b) => b.terms.resetsMs - a.terms.resetsMs)[0]
-  return short && free >= amount
-    ? new BudgetExceeded(short.terms, freeOf(short), amount, nowMs)
-    : new InsufficientQuota(free, amount)
+    .toSorted((a, b) => b.terms.resetsMs - a.terms.resetsMs)
+  if (!short || free < amount) return new InsufficientQuota(free, amount)
+  const exceeded = [short.terms, ...others.map(({ terms }) => terms)] as const
+  return new BudgetExceeded(exceeded, freeOf(short), amount, nowMs)
 }
 
 const ADJECTIVES = { day: 'daily', week: 'weekly', month: 'monthly' } as const

@@ -1,6 +1,6 @@
 /** Metrics of which the largest, and of which the smallest value counts; of all others, the sum. */
 const LARGEST = /^sluice_(?:event_loop_delay_\w+_seconds|missing_models|resting_channels)$/
-const SMALLEST = /^sluice_keeping_ok$/
+const SMALLEST = /^sluice_(?:keeping|storage)_ok$/
 
 /**
  * Merges texts of `metricsText` of several processes, in the order of the first that has a series: counters

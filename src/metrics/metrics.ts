@@ -18,6 +18,7 @@ export interface Gauges {
   readonly coolingChannels: () => number
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly pendingWrites: () => number
+  readonly isStorageOk: () => boolean
   readonly droppedLines: () => number
   readonly droppedMessages: () => number
   /** Undefined if no Redis server is configured. */
@@ -128,6 +129,7 @@ export class Metrics {
         gauges.droppedLines,
         'counter',
       ),
+      new Gauge('sluice_storage_ok', 'Whether calls can be charged.', () => (gauges.isStorageOk() ? 1 : 0)),
       new Gauge(
         'sluice_keeping_ok',
         'Whether the file system of DATA_DIR has room for what is kept for users.',

@@ -8,6 +8,8 @@ import type { Overload } from '../limits/overload.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { type Secrets, tagOf } from '../store/secrets.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import { nodeName } from './node-name.ts'
+import { tellsOfStorage } from './storage-watch.ts'
 
 export { UnpricedTools }
 
@@ -23,15 +25,19 @@ interface AlertedParts {
 
 /** Starts to watch for alerts, and to deliver them; before calls are served, so that none is missed. */
 export function openAlerts(
-  { store, others }: Pick<OpenedLedger, 'store' | 'others'>,
+  accounts: OpenedLedger,
   secrets: Secrets,
   { settings, health, overload, metrics, unpriced, log }: AlertedParts,
 ): Promise<Alerts> {
+  const { store, others, node, ledger } = accounts
+  const tells = tellsOfStorage(accounts)
   return Alerts.open({
     rows: store,
     settings,
     // A node that has the database to itself goes on where its last run ended.
     node: others ? randomUUID() : 'alone',
+    nodeName: nodeName(node),
+    storageFailure: () => (tells ? ledger.writes.storage.failure : undefined),
     tag: (url) => tagOf(secrets, 'alert receiver', url),
     resting: () => health.resting(),
     shed: () => overload.shed,

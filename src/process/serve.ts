@@ -1,4 +1,3 @@
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { ApiKeys } from '../auth/api-keys.ts'
@@ -41,12 +40,14 @@ import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { openAlerts, UnpricedTools } from './open-alerts.ts'
+import { nodeName } from './node-name.ts'
 import { openMemory } from './open-memory.ts'
 import { openResponses } from './open-responses.ts'
 import { openUpstreams } from './open-upstreams.ts'
 import { ChannelProbes } from './probe-channels.ts'
+import { readinessOf } from './readiness.ts'
 import { shareMetrics } from './share-metrics.ts'
-import { soon } from './soon.ts'
+import { openStorageWatch } from './storage-watch.ts'
 import { takeOrders } from './take-orders.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
 import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
@@ -115,10 +116,7 @@ export async function serve({
     (key) => hashKey(secrets, key),
     changes && ((change) => changes.notify(change)),
   )
-  if (changes) {
-    const following = followChanges(changes, apiKeys, inForce, warn)
-    opened.defer(() => following.stop())
-  }
+  if (changes) opened.adopt(followChanges(changes, apiKeys, inForce, warn), (following) => following.stop())
 
   let draining = false
   /** The time for requests that were on their way is over: further ones are refused. */
@@ -137,7 +135,8 @@ export async function serve({
     openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
     coolingChannels: () => health.openCircuits(performance.now()),
     missingModels: () => missing.list(performance.now()),
-    pendingWrites: () => store.queued,
+    pendingWrites: () => store.queued + ledger.writes.repeating,
+    isStorageOk: () => ledger.writes.storage.isOk,
     droppedLines: () => lines.dropped,
     droppedMessages: () => messages.dropped,
     isRedisReachable: nodes.isRedisReachable,
@@ -186,7 +185,7 @@ export async function serve({
   const maxCalls = (): number => Math.ceil(inForce.settings.options.maxCalls / (workers?.planned ?? 1))
   const slots = new CallSlots(maxCalls, nowMs)
   const liveCalls = new LiveCalls({
-    ledger,
+    ledger: ledger.writes,
     store,
     memory: shared.memory,
     maxReaders: () => slots.streams,
@@ -206,7 +205,7 @@ export async function serve({
     liveConfig: inForce,
     upstreams,
     channels: { health, keyRings, minutes },
-    node: `${hostname()}-${node.slice(0, 8)}`,
+    node: nodeName(node),
     otherNodes: nodes.reports,
     liveCalls,
     signIns: new SignIns(),
@@ -234,20 +233,17 @@ export async function serve({
     pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),
     (pruning) => pruning.stop(),
   )
+  const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
   const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
   const alerted = { ...callParts, health, overload }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
-  const globalLimit = new GlobalLimit(
-    limits,
-    () => addressOf,
-    () => inForce.settings.rateLimits.global,
-  )
+  const from = { limits, clientAddress: () => addressOf }
+  const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)
   const json = jsonApiWhenNeeded(secrets, {
+    ...from,
     apiKeys,
-    clientAddress: () => addressOf,
-    limits,
     globalLimit,
     ...shared,
     management,
@@ -255,12 +251,11 @@ export async function serve({
 
   const app: App = new App({
     mark: loopMarker(secrets),
+    ...from,
     apiKeys,
-    clientAddress: () => addressOf,
     cors: () => inForce.settings.options.cors,
     metricsToken: () => inForce.settings.options.metricsToken,
     host: environment.host,
-    limits,
     admission: new Admission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
     relay,
@@ -271,7 +266,12 @@ export async function serve({
     refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
     isStaying: () => !draining,
-    isReady: async () => !draining && (await soon(tokenizer.then(accounts.isReady))),
+    readiness: readinessOf(
+      () => draining,
+      tokenizer,
+      () => accounts.isReady(),
+    ),
+    onStoreFailure: (error) => storageWatch.report(error),
     log,
     tracing,
   })

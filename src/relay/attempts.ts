@@ -14,7 +14,7 @@ import { Attempt } from './attempt.ts'
 import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
 import { FailedAttempts } from './failed-attempts.ts'
-import { CLIENT_GONE, endpointMissing, type Failure, STOPPING, unwritable } from './failure.ts'
+import { CLIENT_GONE, endpointMissing, type Failure, STOPPING } from './failure.ts'
 import type { FailureLog } from './failure-log.ts'
 import { isOfUpstream, noteAttempt } from './noted-attempt.ts'
 import { RetryBudget } from './retry-budget.ts'
@@ -163,7 +163,7 @@ export class Attempts {
       let failure = await this.#tryOnce(call, target)
       if (failure?.next === 'same-again') failure = await this.#tryOnce(call, target)
       if (!failure) return true
-      if (call.hold.hasWriteFailed) throw unwritable()
+      if (call.hold.writeFailure) throw call.hold.writeFailure
       if (isOfUpstream(failure)) failed.addOfUpstream({ call, channel, key }, failure)
       else failed.add(failure)
       if (failure.blames === 'key')

@@ -2,6 +2,7 @@ import type { StreamError } from '../protocols/sse/stream-tap.ts'
 import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call, Target } from './call.ts'
 import { streamErrorText } from './failure.ts'
+import { STORAGE_UNAVAILABLE } from './store-refusal.ts'
 import type { Tap } from './dialects/dialect.ts'
 
 /** Error of a stream whose upstream broke off. */
@@ -27,6 +28,13 @@ export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
   const code = refusal?.code ?? 'insufficient_quota'
   const reason = refusal?.usedUp ?? 'the quota held for this response is used up'
   return gatewayErrorFrame(call, tap, { type: 'permission_error', code }, reason)
+}
+
+/** The end of a stream whose charge is written later, because the database refuses writes. */
+export function storageErrorFrame(call: Call, tap: Tap): Buffer {
+  const kind = { type: 'gateway_error', code: 'storage_unavailable' }
+  call.record.failure = kind.code
+  return gatewayErrorFrame(call, tap, kind, STORAGE_UNAVAILABLE)
 }
 
 /** The gateway's own reason for ending a stream. */

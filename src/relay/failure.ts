@@ -13,6 +13,7 @@ import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 import type { Target } from './call.ts'
 import type { Prepared } from './dialects/dialect.ts'
+import { storeRefusal } from './store-refusal.ts'
 
 /**
  * The next attempt after one that delivered nothing; `same-again` after a reused connection turned out
@@ -255,13 +256,13 @@ export const STOPPING: Failure = {
   cause: 'stopping',
 }
 
+/** Cause of failures by `unwritten`. */
+export const UNWRITTEN = 'unwritten'
+
 /** The gateway cannot write what it must know of a call before the client sees any of it. */
-export const UNWRITTEN: Failure = {
-  next: 'nowhere',
-  blames: 'none',
-  cooldownMs: undefined,
-  refusal: unwritable(),
-  cause: 'unwritten',
+export function unwritten(error: Error | undefined): Failure {
+  const refusal = storeRefusal(error)
+  return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: UNWRITTEN }
 }
 
 /** The client left before an attempt began. */
@@ -282,11 +283,4 @@ export function finalError(failures: readonly Failure[]): Error {
   const relevant = others.length > 0 ? others : failures
   const refusal = relevant.findLast((failure) => failure.refusal)?.refusal
   return refusal ?? new GatewayError('upstream_error', 'no upstream could answer this request')
-}
-
-/** The error for calls while the accounts cannot be written. */
-export function unwritable(): GatewayError {
-  return new GatewayError('overloaded', 'the gateway cannot write its accounts at the moment; try again', {
-    retryAfter: 5,
-  })
 }

@@ -6,7 +6,7 @@ import type { AttemptEnd } from './response-handler.ts'
 
 /** Whether an upstream failed, and not its client or the gateway. */
 export function isOfUpstream(failure: Failure): boolean {
-  const isOwn = failure === CLIENT_GONE || failure === STOPPING || failure === UNWRITTEN
+  const isOwn = failure === CLIENT_GONE || failure === STOPPING || failure.cause === UNWRITTEN
   return !isOwn && failure.isExpected !== true
 }
 

@@ -9,7 +9,7 @@ import {
   type Failure,
   noUsableResponse,
   streamErrorText,
-  UNWRITTEN,
+  unwritten,
 } from './failure.ts'
 import type { Ending } from './priced-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
@@ -165,7 +165,7 @@ export class PassedResponse extends ResponseHandler {
           return this.#pauses.apply()
         }
         this.upstream.cancel()
-        this.onFailure(UNWRITTEN)
+        this.onFailure(unwritten(hold.writeFailure))
       })
       .catch((error: unknown) => this.crash(error))
   }
@@ -196,7 +196,8 @@ export class PassedResponse extends ResponseHandler {
   #finish(ending: Ending, isComplete: boolean, last: () => Buffer | undefined): void {
     this.close()
     this.#pauses.discardRest()
-    this.settled(this.#settleAndEnd(ending, isComplete, last))
+    const left = { take: () => Buffer.concat(this.#outgoing.splice(0)) }
+    this.settledOrTold(this.#settleAndEnd(ending, isComplete, last), this.#passage?.tap, left)
   }
 
   async #settleAndEnd(ending: Ending, isComplete: boolean, last: () => Buffer | undefined): Promise<void> {

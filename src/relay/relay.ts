@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.ts'
 import { findPayer } from '../ledger/find-payer.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { OpenHold } from '../ledger/open-hold.ts'
-import { Unaffordable } from '../ledger/unaffordable.ts'
+import { BudgetExceeded, Unaffordable } from '../ledger/unaffordable.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { type AttemptParts, Attempts } from './attempts.ts'
@@ -18,7 +18,7 @@ import { Call } from './call.ts'
 import type { CallServices } from './call-services.ts'
 import type { IncomingCall } from './incoming-call.ts'
 import { UNBOUNDED } from './estimate.ts'
-import { STOPPING, unwritable } from './failure.ts'
+import { STOPPING } from './failure.ts'
 import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
 import { Rates } from './rates.ts'
 import { withAmountText } from './refusal-amounts.ts'
@@ -211,6 +211,7 @@ export class Relay {
       opened = await openRequest(this.#parts, forms, incoming, caller, settings)
       await this.#relay(opened, incoming, caller, settings)
     } catch (error) {
+      if (error instanceof BudgetExceeded) this.#parts.ledger.exceededBudgets.note(error)
       throw error instanceof Unaffordable ? withAmountText(error, settings.options) : error
     } finally {
       opened?.release()
@@ -269,7 +270,8 @@ export class Relay {
       : ledger.admit(account, amount, facts, budgets)
     const call = new Call(this.#parts, incoming, first, hold)
     try {
-      if (!ledger.isWritable && !(await hold.whenDurable())) throw unwritable()
+      if (!ledger.isWritable) await hold.whenDurable()
+      if (hold.writeFailure) throw hold.writeFailure
       await this.#attempts.run(call, options)
     } finally {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)

@@ -1,6 +1,9 @@
-import type { Call, Target } from './call.ts'
 import { GatewayError } from '../errors.ts'
 import { AnswerMemory } from '../limits/answer-memory.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import type { Call, Target } from './call.ts'
+import type { Tap } from './dialects/dialect.ts'
+import { storageErrorFrame } from './error-frames.ts'
 import type { Failure } from './failure.ts'
 import type { ChargeBasis } from './priced-usage.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -135,6 +138,23 @@ export abstract class ResponseHandler {
   /** Ends the attempt when `work`, which settles the call, is done. */
   protected settled(work: Promise<unknown>): void {
     work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
+  }
+
+  /**
+   * Like `settled`. If the charge cannot be written now, a client that has a part of the stream gets the
+   * bytes that are left and an error event; a client that has nothing gets the error as its response.
+   */
+  protected settledOrTold(
+    work: Promise<void>,
+    tap: Tap | undefined,
+    left: { take(): Buffer | undefined },
+  ): void {
+    const tell = (error: unknown): void => {
+      const { response } = this.call
+      if (!(error instanceof StoreUnavailable) || !response.headersSent || !tap) throw error
+      if (!response.isAborted) response.end(storageErrorFrame(this.call, tap), left.take())
+    }
+    this.settled(work.catch(tell))
   }
 
   #finish(): void {

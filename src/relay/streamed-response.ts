@@ -12,7 +12,7 @@ import {
   noUsableResponse,
   streamErrorText,
   UNREADABLE_STREAM,
-  UNWRITTEN,
+  unwritten,
 } from './failure.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
@@ -211,7 +211,7 @@ export class StreamedResponse extends ResponseHandler {
       }
       this.#outgoing.drop()
       this.upstream.cancel()
-      this.#fail(UNWRITTEN)
+      this.#fail(unwritten(this.call.hold.writeFailure))
     })
   }
 
@@ -271,7 +271,7 @@ export class StreamedResponse extends ResponseHandler {
     this.close()
     // The rest of the response is discarded, so that its connection can be used again.
     this.#pauses.discardRest()
-    this.settled(this.#settleAndEnd(ending, lastFrame, isComplete))
+    this.settledOrTold(this.#settleAndEnd(ending, lastFrame, isComplete), this.#tap, this.#outgoing)
   }
 
   // The last frame goes out once the charge is durable, with all that has not gone out before.

@@ -96,7 +96,10 @@ export class WholeResponse extends ResponseHandler {
   async #deliverBegun(reply: PreparedReply, goOn: NonNullable<PreparedReply['goOn']>): Promise<void> {
     const { hold } = this.call
     if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))
-      throw new StoreUnavailable('the hold of a background call could not be written')
+      throw (
+        hold.writeFailure ??
+        new StoreUnavailable('a background call could not be parked', { refusesWrites: true })
+      )
     this.#send(reply.body(NO_USAGE))
   }
 

@@ -97,6 +97,8 @@ export interface LedgerWrites {
    * Closes the hold, charges the call and stores its provenance; repetitions for the same id have no effect.
    */
   settle(call: SettledCall): void
+  /** Writes a hold and removes it: succeeds where a hold could be written. */
+  probe(): void
   /** Parks a hold: its call goes on at the upstream, and recovery leaves it open. */
   parkHold(hold: HoldReference): void
   /** The parked holds. */

@@ -26,7 +26,7 @@ export interface UnsharedCall {
 
 /** Writes to the file of one node of a cluster: its open holds, its outbox and its name. */
 export interface NodeWrites
-  extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'recover'> {
+  extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'probe' | 'recover'> {
   hold(opening: HoldOpening): void
   /** Closes the hold, and puts the call and its provenance into their outboxes. */
   settle(call: SettledCall): void

@@ -5,10 +5,16 @@
 export class StoreUnavailable extends Error {
   /** True = the database has failed for good and refuses all operations until it is opened again. */
   readonly lasting: boolean
+  /** True = the database answers and takes no writes: it has no room, or is read-only. */
+  readonly refusesWrites: boolean
 
-  constructor(message: string, options: { cause?: unknown; lasting?: boolean } = {}) {
+  constructor(
+    message: string,
+    options: { cause?: unknown; lasting?: boolean; refusesWrites?: boolean } = {},
+  ) {
     super(message, options)
     this.name = 'StoreUnavailable'
     this.lasting = options.lasting ?? false
+    this.refusesWrites = options.refusesWrites ?? false
   }
 }

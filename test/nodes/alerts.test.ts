@@ -62,4 +62,28 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
     expect(told.received.every(({ isSigned }) => isSigned)).toBe(true)
     expect(new Set(told.received.map(({ id }) => id)).size).toBe(events.length)
   })
+
+  test('a budget that each node has refused a call for is told of once', async () => {
+    const told = await startAlertReceiver()
+    onTestFinished(() => told.stop())
+    const { chat } = await setNodes(engine, NODES.length, (lanes) => ({
+      ...plainConfiguration(lanes.baseUrl('m')),
+      users: [ROOT, user(2, 'ann', [token('ann')], { quota: FIVE_DOLLARS }), BOB],
+      alerts: [told.declared('budget.80', 'budget.100', 'quota.low')],
+    }))
+    await Promise.all(
+      NODES.map(async (node) => {
+        const refused = await chat(node, 'bob', ask('m', { max_tokens: 5_000 }))
+        expect([refused.status, refused.json().error.code]).toEqual([403, 'budget_exceeded'])
+      }),
+    )
+    await told.atLeast(2)
+    // An event after them shows that there are no others.
+    expect((await chat(0, 'ann', ask('m'))).status).toBe(200)
+    await told.atLeast(3)
+    const types = told.received.map(({ type }) => type)
+    expect(types.toSorted()).toEqual(['budget.100', 'budget.80', 'quota.low'])
+    for (const { type, data } of told.received)
+      if (type !== 'quota.low') expect(data).toMatchObject({ ...BOBS, budget_used: 0 })
+  })
 })

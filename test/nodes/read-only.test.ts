@@ -1,8 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
+import { startAlertReceiver } from '../equipment/alert-receiver.ts'
 import { usageText } from '../equipment/behaviour.ts'
+import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask } from '../equipment/fixture.ts'
+import { metricsOf } from '../operations/metrics-text.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */
@@ -27,36 +30,57 @@ describe.each(SHARED)('a $name that cannot be written', (engine) => {
       () => 'revoke execute on all functions in schema public from sluice_relay',
       () => 'grant execute on all functions in schema public to sluice_relay',
     ],
-  ])('as it %s: 503 with retry-after, and reads go on', async (_, mayManage, spoil, mend) => {
-    const {
-      chat,
-      gateways,
-      database,
-      token: tokenOf,
-      upstream,
-    } = await setNodes(engine, 1, (to) => ({
-      models: priced(['m']),
-      channels: [channel('m', to.baseUrl('m'))],
-      users: [ROOT, user(2, 'ann', [token('warm'), token('cold')])],
-    }))
-    upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    const url = gateways[0]?.url ?? ''
-    const warm = async (): Promise<number> => (await chat(0, 'warm', ask('m', { max_tokens: 100 }))).status
-    expect(await warm()).toBe(200)
-    const name = new URL(database.place).pathname.slice(1)
-    await database.sql(spoil(name))
-    await database.sql(CUT)
-    const cold = await chat(0, 'cold', ask('m', { max_tokens: 100 }))
-    expect([cold.status, cold.json().error]).toMatchObject([503, { code: 'overloaded' }])
-    expect(Number(cold.headers['retry-after'])).toBeGreaterThan(0)
-    const created = { username: 'eve', password: 'long enough' }
-    const written = await manage(url, ADMIN, 'POST /api/user/', created)
-    expect(written.status).toBe(mayManage ? 200 : 503)
-    if (!mayManage) expect(Number(written.headers['retry-after'])).toBeGreaterThan(0)
-    expect(await manage(url, ADMIN, 'GET /api/user/?p=1')).toMatchObject({ success: true })
-    await database.sql(`begin read write; ${mend(name)}; commit`)
-    await database.sql(CUT)
-    await expect.poll(async () => (await chat(0, 'cold', ask('m', { max_tokens: 100 }))).status).toBe(200)
-    await expect.poll(async () => (await tokenOf('token-warm')).used).toBe(COST)
-  })
+  ])(
+    'as it %s: 503 with retry-after, operators are told, and reads go on',
+    async (_, mayManage, spoil, mend) => {
+      const told = await startAlertReceiver()
+      onTestFinished(() => told.stop())
+      const {
+        chat,
+        gateways,
+        database,
+        token: tokenOf,
+        upstream,
+      } = await setNodes(engine, 1, (to) => ({
+        models: priced(['m']),
+        channels: [channel('m', to.baseUrl('m'))],
+        users: [ROOT, user(2, 'ann', [token('warm'), token('cold')])],
+        alerts: [told.declared('storage.failed', 'storage.back')],
+      }))
+      upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+      const url = gateways[0]?.url ?? ''
+      const warm = async (): Promise<number> => (await chat(0, 'warm', ask('m', { max_tokens: 100 }))).status
+      expect(await warm()).toBe(200)
+      const name = new URL(database.place).pathname.slice(1)
+      await database.sql(spoil(name))
+      await database.sql(CUT)
+      const cold = await chat(0, 'cold', ask('m', { max_tokens: 100 }))
+      expect([cold.status, cold.json().error]).toMatchObject([
+        503,
+        { type: 'gateway_error', code: 'storage_unavailable' },
+      ])
+      expect(Number(cold.headers['retry-after'])).toBeGreaterThan(0)
+      const created = { username: 'eve', password: 'long enough' }
+      const written = await manage(url, ADMIN, 'POST /api/user/', created)
+      expect(written.status).toBe(mayManage ? 200 : 503)
+      if (!mayManage) expect(Number(written.headers['retry-after'])).toBeGreaterThan(0)
+      expect(await manage(url, ADMIN, 'GET /api/user/?p=1')).toMatchObject({ success: true })
+      const ready = (): Promise<string> =>
+        call(url, undefined, { method: 'GET', path: '/readyz' }).then(({ text }) => text)
+      await expect.poll(ready).toBe('not ready: storage\n')
+      const isStorageOk = async (): Promise<number> => (await metricsOf(url)).sum('sluice_storage_ok')
+      expect(await isStorageOk()).toBe(0)
+      await told.atLeast(1)
+      expect(told.received[0]).toMatchObject({ type: 'storage.failed', isSigned: true })
+      await database.sql(`begin read write; ${mend(name)}; commit`)
+      await database.sql(CUT)
+      await expect.poll(async () => (await chat(0, 'cold', ask('m', { max_tokens: 100 }))).status).toBe(200)
+      await expect.poll(async () => (await tokenOf('token-warm')).used).toBe(COST)
+      await expect.poll(ready).toBe('ready\n')
+      expect(await isStorageOk()).toBe(1)
+      await told.atLeast(2)
+      expect(told.received.map(({ type }) => type)).toEqual(['storage.failed', 'storage.back'])
+      expect(gateways[0]?.logs().match(/"level":50/g)).toHaveLength(1)
+    },
+  )
 })

@@ -119,6 +119,90 @@ test('receivers are told of a budget that is used up to 80 % and 100 %, once eac
   expect(told.received.every(({ isSigned }) => isSigned)).toBe(true)
 })
 
+test('receivers are told of budgets that a call is refused for, each event once in a period, over a restart as well', async () => {
+  const told = await receiver()
+  const { gateway, upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
+    groups: { default: { budget: 100_000, budget_period: 'week' } },
+    users: [
+      ROOT,
+      user(2, 'ann', [token('ann')], { budget: 10_000, budget_period: 'month' }),
+      user(3, 'bob', [token('bob', { budget: 20_000, budget_period: 'day' })]),
+      user(4, 'eve', [token('eve')]),
+      user(5, 'fay', [token('fay')], { budget: 9_010, budget_period: 'day' }),
+    ],
+  })
+  const facts = (): unknown[] =>
+    told.received
+      .map(({ type, data }) => {
+        const { subject, name, budget_used: used } = data as Record<string, unknown>
+        return [subject, name, type, used].join(' ')
+      })
+      .toSorted()
+  // The hold of such a call is larger than each of these budgets, of which nothing is used so far.
+  const large = ask('m', { max_tokens: 100_000 })
+  const refuse = async (): Promise<void> => {
+    for (const key of ['ann', 'bob', 'eve', 'ann']) {
+      const refused = await chat(key, large)
+      expect([refused.status, refused.json().error.code]).toEqual([403, 'budget_exceeded'])
+    }
+  }
+  await refuse()
+  await told.atLeast(6)
+  const first = [
+    'group default budget.100 0',
+    'group default budget.80 0',
+    'token token-bob budget.100 0',
+    'token token-bob budget.80 0',
+    'user ann budget.100 0',
+    'user ann budget.80 0',
+  ]
+  expect(facts()).toEqual(first)
+
+  await gateway.stop()
+  await gateway.restart()
+  await refuse()
+  upstream.script('m', { kind: 'whole', usage: usageText(8_980, 5) })
+  // Uses up nine tenths of the budgets of ann and fay.
+  for (const key of ['ann', 'fay']) expect((await chat(key, ask('m', { max_tokens: 5 }))).status).toBe(200)
+  await told.atLeast(7)
+  expect((await chat('fay', large)).status).toBe(403)
+  await told.atLeast(8)
+  const later = ['user fay budget.100 9000', 'user fay budget.80 9000']
+  expect(facts()).toEqual([...first, ...later].toSorted())
+})
+
+test('a user whose quota was never above the threshold is told of at the first call, and again only after it was above', async () => {
+  const told = await receiver()
+  const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {
+    users: [ROOT, user(2, 'ann', [token('ann')], { quota: 50_000 }), user(3, 'bob', [token('bob')])],
+  })
+  const set = async (value: number): Promise<void> => {
+    const quota = { id: 2, action: 'add_quota', mode: 'override', value }
+    const admin = {
+      path: '/api/user/manage',
+      headers: { authorization: ROOT.access_token, 'gateway-user': '1' },
+    }
+    expect((await call(gateway.url, quota, admin)).text).toContain('"success":true')
+  }
+  for (let calls = 0; calls < 3; calls += 1) await chat('ann', ask('m'))
+  await told.atLeast(1)
+  await set(FIVE_DOLLARS)
+  await chat('ann', ask('m'))
+  await told.atLeast(2)
+  await chat('ann', ask('m'))
+  await set(60_000)
+  await chat('ann', ask('m'))
+  await set(FIVE_DOLLARS + 40)
+  await chat('ann', ask('m'))
+  await chat('ann', ask('m'))
+  await told.atLeast(3)
+  expect(told.received.map(({ data }) => (data as { quota: number }).quota)).toEqual([
+    49_970,
+    FIVE_DOLLARS - 30,
+    FIVE_DOLLARS - 20,
+  ])
+})
+
 test('a receiver that redirects, fails or is silent is tried again, and delays no other', async () => {
   const [redirecting, hidden, failing, silent, healthy] = [
     await receiver(),

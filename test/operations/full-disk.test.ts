@@ -1,12 +1,68 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, open } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { type AlertReceiver, startAlertReceiver } from '../equipment/alert-receiver.ts'
+import { usageText } from '../equipment/behaviour.ts'
+import { type Body, call, type FullResponse, open } from '../equipment/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, askStream } from '../equipment/fixture.ts'
+import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { SHARED } from '../nodes/fixture.ts'
 import { CAN_MOUNT, mountSmallDisk } from '../small-disk.ts'
-import { eventually, readyProgram } from './program.ts'
+import { metricsOf } from './metrics-text.ts'
+import { eventually, type Program, readyProgram } from './program.ts'
+
+/** Ten prompt and five output tokens. */
+const COST = 30
+const ERROR_LEVEL = 50
+const USER = { role: 'user', content: 'hi' }
+/** Streams to the model `s` in each dialect, and what the error event at their end has. */
+const STREAMS = [
+  {
+    dialect: 'chat',
+    path: '/v1/chat/completions',
+    body: askStream('s'),
+    ending: ['"error":{', '"type":"gateway_error"', '"code":"storage_unavailable"'],
+  },
+  {
+    dialect: 'messages',
+    path: '/v1/messages',
+    body: { model: 's', stream: true, max_tokens: 100, messages: [USER] },
+    ending: ['event: error', '"type":"error"', '"type":"gateway_error"'],
+  },
+  {
+    dialect: 'responses',
+    path: '/v1/responses',
+    body: { model: 's', stream: true, input: 'hi' },
+    ending: ['"code":"storage_unavailable"'],
+  },
+  {
+    dialect: 'gemini',
+    path: '/v1beta/models/s:streamGenerateContent?alt=sse',
+    body: { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+    ending: ['"error":{', '"code":503', '"status":"UNAVAILABLE"'],
+  },
+] as const
+/** Calls of the model `m`, and where each dialect's errors have their type and code. */
+const REFUSALS = [
+  ['/v1/chat/completions', ask('m'), { error: { type: 'gateway_error', code: 'storage_unavailable' } }],
+  [
+    '/v1/messages',
+    { model: 'm', max_tokens: 100, messages: [USER] },
+    { type: 'error', error: { type: 'gateway_error', code: 'storage_unavailable' } },
+  ],
+  [
+    '/v1/responses',
+    { model: 'm', input: 'hi' },
+    { error: { type: 'gateway_error', code: 'storage_unavailable' } },
+  ],
+  [
+    '/v1beta/models/m:generateContent',
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+    { error: { code: 503, status: 'UNAVAILABLE' } },
+  ],
+] as const
 
 let upstream: ScriptedUpstream
 beforeAll(async () => {
@@ -27,44 +83,128 @@ function fill(path: string): void {
   }
 }
 
+const SETTINGS: readonly [string, (place: () => Promise<string>) => Promise<Record<string, string>>][] = [
+  ['a gateway of one process', () => Promise.resolve({})],
+  ['workers', () => Promise.resolve({ WORKERS: '2' })],
+  ...SHARED.map((): (typeof SETTINGS)[number] => [
+    'a node on PostgreSQL',
+    async (place) => ({ DATABASE_URL: await place() }),
+  ]),
+]
+
 describe.runIf(CAN_MOUNT)('a full disk', () => {
-  test('refuses new calls with 503, lets running streams end once there is room, and then serves as before', async () => {
-    const disk = mountSmallDisk(24_000_000)
-    const folder = { path: disk.path, configFile: join(disk.path, 'gateway.yaml'), discard: () => {} }
-    const program = await readyProgram({
-      folder,
-      config: plainConfiguration(upstream.baseUrl('m')),
-    })
-    upstream.script('m', { kind: 'whole' })
-    expect((await call(program.url, ask('m'), { key: 'ann' })).status).toBe(200)
-    const refusing = Promise.withResolvers<void>()
-    upstream.script('m', { kind: 'stream', events: 100, paceMs: 10, endsAfter: refusing.promise })
-    const live = await open(program.url, askStream('m'), { key: 'ann' })
-    await live.until(' word2')
+  test.each(SETTINGS)(
+    'under %s: calls are refused at once, those under way are told, operators too; afterwards each is charged once',
+    async (_, environment) => {
+      const told = await startAlertReceiver()
+      onTestFinished(() => told.stop())
+      const env = await environment(async () => (await SHARED[0]?.database(onTestFinished))?.place ?? '')
+      const { program, disk } = await onSmallDisk(told, env)
+      const chat = (model: string): Promise<FullResponse> => send(program, '/v1/chat/completions', ask(model))
+      upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+      expect((await chat('m')).status).toBe(200)
 
-    const filler = join(disk.path, 'filler')
-    fill(filler)
-    upstream.script('m', { kind: 'whole' })
-    await eventually(
-      async () => (await call(program.url, ask('m'), { key: 'ann' })).status === 503,
-      'refused',
-    )
-    const refused = await call(program.url, ask('m'), { key: 'ann' })
-    expect(refused.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    // The upstream is asked again once there is room.
-    const asked = upstream.received('m').length
-    for (const { status } of await Promise.all(
-      Array.from({ length: 20 }, () => call(program.url, ask('m'), { key: 'ann' })),
-    ))
-      expect(status).toBe(503)
-    expect(upstream.received('m')).toHaveLength(asked)
+      const ending = Promise.withResolvers<void>()
+      const held = { events: 5, usage: usageText(10, 5), usageIn: 'always' } as const
+      upstream.script('s', { kind: 'stream', endsAfter: ending.promise, ...held })
+      upstream.script('w', { kind: 'whole', after: ending.promise, usage: usageText(10, 5) })
+      const whole = chat('w')
+      const live = await Promise.all(
+        STREAMS.map(({ path, body }) => open(program.url, body, { key: 'ann', path })),
+      )
+      await Promise.all(live.map((stream) => stream.until('word4')))
+      // By now the hold of the whole call is on the disk as well.
+      await eventually(async () => (await metric(program, 'sluice_open_holds')) === 5, 'held')
+      await new Promise((resolve) => setTimeout(resolve, 100))
 
-    rmSync(filler)
-    refusing.resolve()
-    const { text } = await live.end()
-    expect(text).toContain(' word99')
-    expect(text).toContain('data: [DONE]')
-    await eventually(async () => (await call(program.url, ask('m'), { key: 'ann' })).status === 200, 'served')
-  })
+      const filler = join(disk, 'filler')
+      fill(filler)
+      ending.resolve()
+      for (const [index, stream] of live.entries()) {
+        const { text } = await stream.end()
+        const last = text.trimEnd().split('\n\n').at(-1)
+        for (const part of STREAMS[index]?.ending ?? []) expect(last, STREAMS[index]?.dialect).toContain(part)
+        expect(text).not.toMatch(/\[DONE\]|message_stop|response\.completed|"finishReason"/)
+      }
+      expectRefused(await whole)
+      const asked = upstream.received('m').length
+      for (const [path, body, error] of REFUSALS) {
+        const refused = await send(program, path, body)
+        expectRefused(refused)
+        expect(refused.json()).toMatchObject(error)
+      }
+      for (const refused of await Promise.all(Array.from({ length: 20 }, () => chat('m'))))
+        expectRefused(refused)
+      // No upstream works for what cannot be charged.
+      expect(upstream.received('m')).toHaveLength(asked)
+      const ready = await readyz(program)
+      expect([ready.status, ready.text]).toEqual([503, 'not ready: storage\n'])
+      expect(await metric(program, 'sluice_storage_ok')).toBe(0)
+      expect(await metric(program, 'sluice_ledger_lag')).toBeGreaterThanOrEqual(5)
+      await told.atLeast(1)
+      expect(told.received[0]).toMatchObject({
+        type: 'storage.failed',
+        isSigned: true,
+        data: { reason: expect.stringContaining('no room') as unknown },
+      })
+
+      rmSync(filler)
+      await eventually(async () => (await readyz(program)).status === 200, 'ready again')
+      await eventually(async () => (await chat('m')).status === 200, 'served')
+      await told.atLeast(2)
+      expect(told.received.map(({ type }) => type)).toEqual(['storage.failed', 'storage.back'])
+      expect(await metric(program, 'sluice_storage_ok')).toBe(1)
+      // Calls that the upstream billed: those under way, and those that were answered.
+      const answered = upstream.received('m').length + STREAMS.length + 1
+      await eventually(async () => (await spent(program)).used_quota === answered * COST, 'all are charged')
+      expect(await metric(program, 'sluice_open_holds')).toBe(0)
+      expect(await metric(program, 'sluice_ledger_lag')).toBe(0)
+      const errors = program.log().filter(({ level }) => Number(level) >= ERROR_LEVEL)
+      expect(errors).toHaveLength(1)
+      expect(JSON.stringify(errors)).toContain('no room')
+    },
+  )
 })
+
+/** Starts a gateway whose data is on a small file system. */
+async function onSmallDisk(
+  told: AlertReceiver,
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly program: Program; readonly disk: string }> {
+  const { path: disk } = mountSmallDisk(24_000_000)
+  const names = ['m', 's', 'w']
+  const config: Configuration = {
+    models: priced(names),
+    channels: names.map((name) => channel(name, upstream.baseUrl(name))),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+    alerts: [told.declared('storage.failed', 'storage.back')],
+  }
+  const folder = { path: disk, configFile: join(disk, 'gateway.yaml'), discard: () => {} }
+  return { program: await readyProgram({ folder, config, env }), disk }
+}
+
+function send({ url }: Program, path: string, body: Body): Promise<FullResponse> {
+  return call(url, body, { key: 'ann', path })
+}
+
+function expectRefused({ status, headers }: FullResponse): void {
+  expect(status).toBe(503)
+  expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+}
+
+function readyz({ url }: Program): Promise<FullResponse> {
+  return call(url, undefined, { method: 'GET', path: '/readyz' })
+}
+
+async function metric({ url }: Program, name: string): Promise<number> {
+  return (await metricsOf(url)).sum(name)
+}
+
+async function spent({ url }: Program): Promise<{ used_quota: number }> {
+  const { data } = await manage<{ used_quota: number }>(
+    url,
+    { id: 1, accessToken: ROOT.access_token },
+    'GET /api/user/2',
+  )
+  return data
+}

@@ -13,6 +13,8 @@ export const errors = {
     role_too_low: 'Your role does not allow this.',
     rate_limited: 'Too many requests. Wait a moment, then try again.',
     overloaded: 'The gateway is busy. Try again in a moment.',
+    storage_unavailable:
+      'The gateway cannot write its database, perhaps for a full disk. Nothing has changed.',
     not_found: 'It is no longer there.',
   },
 }

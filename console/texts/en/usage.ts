@@ -56,5 +56,6 @@ export const usage = {
     model_not_found: 'No channel serves the model',
     model_not_allowed: 'The key may not call the model',
     overloaded: 'The gateway had too many calls',
+    storage_unavailable: 'The gateway could not write its database',
   },
 }

@@ -15,6 +15,7 @@ export const errors: Texts['errors'] = {
     role_too_low: '你的角色无权执行此操作。',
     rate_limited: '请求过多，请稍后重试。',
     overloaded: '网关繁忙，请稍后重试。',
+    storage_unavailable: '网关无法写入数据库，磁盘可能已满。未作任何更改。',
     not_found: '它已不存在。',
   },
 }

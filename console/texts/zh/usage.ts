@@ -57,5 +57,6 @@ export const usage: Texts['usage'] = {
     model_not_found: '没有渠道提供该模型',
     model_not_allowed: '密钥不可调用该模型',
     overloaded: '网关调用过多',
+    storage_unavailable: '网关无法写入数据库',
   },
 }

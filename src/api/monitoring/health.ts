@@ -18,8 +18,8 @@ export const healthz: OpenEndpoint = {
 }
 
 /**
- * Readiness: 200 while calls are accepted; 503 before that, while draining, and while the database is
- * unavailable.
+ * Readiness: 200 while calls are accepted; 503 before that, while draining, and while calls cannot be
+ * charged. The text of a 503 says which.
  */
 export const readyz: OpenEndpoint = {
   method: 'GET',
@@ -31,9 +31,10 @@ export const readyz: OpenEndpoint = {
   area: 'relay',
   kind: 'raw',
   access: 'anyone',
-  async handle({ response }, isReady) {
-    if (await isReady()) sendText(response, 200, 'ready')
-    else sendText(response, 503, 'not ready')
+  async handle({ response }, readiness) {
+    const state = await readiness()
+    if (state === 'ready') sendText(response, 200, state)
+    else sendText(response, 503, `not ready: ${state}`)
   },
 }
 

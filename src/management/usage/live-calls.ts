@@ -1,6 +1,6 @@
 import type { UsageFilter } from '../../domain/usage-entry.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Ledger } from '../../ledger/ledger.ts'
+import type { LedgerWriter } from '../../ledger/ledger-writer.ts'
 import { HeldBytes } from '../../limits/held-bytes.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import type { SettledCall } from '../../store/ledger-writes.ts'
@@ -33,7 +33,7 @@ export interface OtherProcesses {
 
 /** Dependencies of `LiveCalls`. */
 interface LiveCallsParts {
-  readonly ledger: Pick<Ledger, 'onSettled'>
+  readonly ledger: Pick<LedgerWriter, 'onSettled'>
   readonly store: Pick<Store, 'read'>
   readonly memory: RequestMemory
   /** Most readers together. */

@@ -52,7 +52,6 @@ export async function runWorker(given: Environment): Promise<number> {
       secrets,
       name,
       workers: { link, announcer: new OwnerAnnouncer(link), count: () => count, index, planned },
-      log: { info: (sentence) => log.info(sentence), warn: (sentence) => log.warn(sentence) },
     }),
     (open) => open.close(),
   )

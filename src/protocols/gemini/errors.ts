@@ -29,6 +29,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ['rate_limit_error', 429],
   ['overloaded', 503],
   ['overloaded_error', 503],
+  ['storage_unavailable', 503],
 ])
 
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'

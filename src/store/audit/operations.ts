@@ -110,6 +110,7 @@ export const AUDITED: {
       return () => entriesBetween(states(before), after)
     },
   },
+  noteExceededBudget: null,
   noteOutcome: null,
   noteRefusedSignIn: null,
   noteReveal: null,

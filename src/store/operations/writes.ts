@@ -15,6 +15,7 @@ import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { linkIdentity } from './link-identity.ts'
 import { importAccount } from './import-account.ts'
 import { noteDeclared } from './note-declared.ts'
+import { noteExceededBudget } from './note-exceeded-budget.ts'
 import { noteRefusedSignIn } from './note-refused-sign-in.ts'
 import { noteReveal } from './note-reveal.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
@@ -60,6 +61,7 @@ export const writes = {
   noteAlerts,
   noteChannelTest,
   noteDeclared,
+  noteExceededBudget,
   noteOutcome,
   noteRefusedSignIn,
   noteReveal,

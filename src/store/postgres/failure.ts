@@ -14,6 +14,9 @@ const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['XX', 'is damaged'],
 ])
 
+/** Codes, or their classes, of a server that answers and takes no writes. */
+const REFUSED_WRITES: ReadonlySet<string> = new Set(['25', '42501', '53'])
+
 /** Codes of conflicts with other transactions: serialization failure, deadlock, unique violation. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
 
@@ -41,7 +44,9 @@ export function mapDatabaseError(error: unknown): unknown {
     SERVER_FAULTS.get(code) ??
     SERVER_FAULTS.get(code.slice(0, 2)) ??
     (isConnectionError(error) && 'cannot be reached')
-  return fault ? new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error }) : error
+  if (!fault) return error
+  const refusesWrites = REFUSED_WRITES.has(code) || REFUSED_WRITES.has(code.slice(0, 2))
+  return new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error, refusesWrites })
 }
 
 // Errors that the driver raises itself have no SQLSTATE, but a system code or none.

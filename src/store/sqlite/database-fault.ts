@@ -4,6 +4,8 @@ export interface DatabaseFault {
   readonly symptom: string
   /** True = the database has failed for good. Committed data is safe and recovered at the next start. */
   readonly lasting: boolean
+  /** True = it can be read and not written. */
+  readonly refusesWrites?: boolean
   /** Advice to the operator. */
   readonly remedy: string
 }
@@ -15,7 +17,12 @@ const RESTORE_BACKUP =
   'keep it aside, put a backup in its place (with no files "-wal" and "-shm" of the old one beside it), and look for ' +
   'errors of the disk'
 
-const NO_ROOM: DatabaseFault = { symptom: 'has no room left on its disk', lasting: false, remedy: MAKE_ROOM }
+const NO_ROOM: DatabaseFault = {
+  symptom: 'has no room left on its disk',
+  lasting: false,
+  refusesWrites: true,
+  remedy: MAKE_ROOM,
+}
 
 /** Faults of extended result codes that differ from those of their primary codes. */
 const EXTENDED_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
@@ -31,7 +38,7 @@ const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
   ],
   [6, { symptom: 'is locked by another connection', lasting: false, remedy: 'start again' }],
   [7, { symptom: 'ran out of memory', lasting: false, remedy: 'give it more memory' }],
-  [8, { symptom: 'is read-only', lasting: true, remedy: GRANT_ACCESS }],
+  [8, { symptom: 'is read-only', lasting: true, refusesWrites: true, remedy: GRANT_ACCESS }],
   [9, { symptom: 'was interrupted', lasting: false, remedy: 'start again' }],
   [10, { symptom: 'could not be read or written', lasting: true, remedy: 'look for errors of its disk' }],
   [11, { symptom: 'is damaged', lasting: true, remedy: RESTORE_BACKUP }],

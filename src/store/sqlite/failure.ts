@@ -8,7 +8,8 @@ export function mapDatabaseError(error: unknown): unknown {
   const fault = faultOf(error)
   if (!fault) return error
   const message = `the database ${fault.symptom}: ${fault.remedy}`
-  return new StoreUnavailable(message, { cause: error, lasting: fault.lasting })
+  const { lasting, refusesWrites = false } = fault
+  return new StoreUnavailable(message, { cause: error, lasting, refusesWrites })
 }
 
 /** Like `mapDatabaseError`, for a database that could not be opened: names the file and the remedy. */
@@ -27,7 +28,8 @@ export function serializeError(error: unknown): SerializedError {
   }
   if (error instanceof StoreUnavailable) {
     const cause = error.cause === undefined ? undefined : serializeError(error.cause)
-    return { kind: 'unavailable', message: error.message, cause, lasting: error.lasting }
+    const { message, lasting, refusesWrites } = error
+    return { kind: 'unavailable', message, cause, lasting, refusesWrites }
   }
   return {
     kind: 'other',
@@ -44,8 +46,9 @@ export function deserializeError(failure: SerializedError): Error {
     return new GatewayError(code, message, retryAfter === undefined ? {} : { retryAfter })
   }
   if (failure.kind === 'unavailable') {
-    const { message, cause, lasting } = failure
-    return new StoreUnavailable(message, { lasting, ...(cause && { cause: deserializeError(cause) }) })
+    const { message, cause, lasting, refusesWrites } = failure
+    const restored = cause && { cause: deserializeError(cause) }
+    return new StoreUnavailable(message, { lasting, refusesWrites, ...restored })
   }
   const error = new Error(failure.message)
   error.stack = failure.stack

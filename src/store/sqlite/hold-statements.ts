@@ -7,6 +7,7 @@ import { boundValues } from './bound-values.ts'
 export type HoldStatements = Readonly<
   Record<
     | 'insertHold'
+    | 'insertProbe'
     | 'growHold'
     | 'markProgress'
     | 'parkHold'
@@ -18,9 +19,21 @@ export type HoldStatements = Readonly<
   >
 >
 
-/** Prepares the statements. Sums are cast, because the driver binds every number as a double. */
-export function prepareHolds(db: DatabaseSync): HoldStatements {
+/**
+ * Prepares the statements. Sums are cast, because the driver binds every number as a double. `hasTokens`:
+ * holds refer to a table of tokens; without any token in it, there is nothing to probe for.
+ */
+export function prepareHolds(
+  db: DatabaseSync,
+  { hasTokens }: { readonly hasTokens: boolean },
+): HoldStatements {
+  const owner = hasTokens ? 'id, user_id' : '0, 0'
   return {
+    insertProbe: db.prepare(
+      `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
+         group_name, stream, price_version, kind, budgets, requested_model)
+       SELECT '', 'probe', ${owner}, 0, 0, 0, 0, '', '', '', 0, '', '', '', '' ${hasTokens ? 'FROM tokens LIMIT 1' : ''}`,
+    ),
     insertHold: db.prepare(
       `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
          group_name, stream, price_version, kind, budgets, requested_model)
@@ -57,6 +70,12 @@ export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
     opening.budgets,
     opening.requestedModel,
   ])
+}
+
+/** Writes a hold and removes it in one transaction: this takes the room that a call's hold would. */
+export function probeHolds({ insertProbe, deleteHold }: HoldStatements): void {
+  insertProbe.run()
+  deleteHold.run('')
 }
 
 /** Parameters of `orphans`: the owners whose holds stay open, and a limit. */

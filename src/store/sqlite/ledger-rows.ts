@@ -14,7 +14,7 @@ import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
-import { holdValues, orphanValues, parkedHold } from './hold-statements.ts'
+import { holdValues, orphanValues, parkedHold, probeHolds } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { countsOf } from '../usage-counts.ts'
 import { ProvenanceRows } from './provenance-rows.ts'
@@ -102,6 +102,10 @@ export class LedgerRows implements LedgerWrites {
       if (call.budgets !== '') this.#budgets.charge(budgetsIn(call.budgets), call.quota)
       if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
+  }
+
+  probe(): void {
+    probeHolds(this.#statements)
   }
 
   parkHold({ id }: Parameters<LedgerWrites['parkHold']>[0]): void {

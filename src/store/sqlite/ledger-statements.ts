@@ -46,7 +46,7 @@ export type LedgerStatements = HoldStatements &
 /** Prepares the statements. Sums are cast, because the driver binds every number as a double. */
 export function prepareLedger(db: DatabaseSync): LedgerStatements {
   return {
-    ...prepareHolds(db),
+    ...prepareHolds(db, { hasTokens: true }),
     insertUsage: db.prepare(
       `INSERT INTO usage_log (${USAGE_COLUMNS.join(', ')}) VALUES (${USAGE_COLUMNS.map(() => '?').join(', ')})
        ON CONFLICT (id) DO NOTHING`,

@@ -81,6 +81,7 @@ export type SerializedError =
       readonly message: string
       readonly cause: SerializedError | undefined
       readonly lasting: boolean
+      readonly refusesWrites: boolean
     }
   | {
       readonly kind: 'other'

@@ -6,7 +6,14 @@ import { outboxRow } from '../outbox-row.ts'
 import type { Database } from '../schema.ts'
 import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
-import { type HoldStatements, holdValues, orphanValues, parkedHold, prepareHolds } from './hold-statements.ts'
+import {
+  type HoldStatements,
+  holdValues,
+  orphanValues,
+  parkedHold,
+  prepareHolds,
+  probeHolds,
+} from './hold-statements.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
 const RECOVERY_BATCH = 2000
@@ -25,7 +32,7 @@ export class NodeRows implements NodeWrites {
   readonly #isBusy: StatementSync
 
   constructor(db: DatabaseSync) {
-    this.#holds = prepareHolds(db)
+    this.#holds = prepareHolds(db, { hasTokens: false })
     this.#insert = db.prepare(
       'INSERT INTO outbox (id, token_id, user_id, quota, budgets, call) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
     )
@@ -73,6 +80,10 @@ export class NodeRows implements NodeWrites {
     const { provenance } = call
     if (isNew && provenance) this.#insertProvenance.run(provenCall({ ...call, provenance }))
     this.#holds.deleteHold.run(call.id)
+  }
+
+  probe(): void {
+    probeHolds(this.#holds)
   }
 
   parkHold({ id }: Parameters<NodeWrites['parkHold']>[0]): void {

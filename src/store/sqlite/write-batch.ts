@@ -23,6 +23,7 @@ export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'markProgress',
   'parkHold',
   'parkedHolds',
+  'probe',
   'settle',
   'recover',
   'recoverRun',

@@ -1,0 +1,16 @@
+import { GatewayError } from '../errors.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+
+const RETRY_AFTER = { retryAfter: 5 }
+
+/** Message to clients while the database refuses writes. */
+export const STORAGE_UNAVAILABLE = 'the gateway cannot write its database at the moment; try again'
+
+/** The error for clients while the database cannot be used: out of reach, or refusing writes. */
+export function storeRefusal(error: unknown): GatewayError {
+  const isAway = error instanceof StoreUnavailable && !error.refusesWrites
+  const sentence = 'the gateway cannot reach its database at the moment; try again'
+  return isAway
+    ? new GatewayError('overloaded', sentence, RETRY_AFTER)
+    : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
+}
