@@ -4,6 +4,7 @@ import type { Endpoint } from '../domain/call-kind.ts'
 import { endpointByName } from '../domain/endpoint-by-name.ts'
 import { endpointsFor, type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
+import { channelProtocols } from '../protocols/channel-protocols.ts'
 import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 
@@ -115,11 +116,10 @@ function servedBy(settings: Settings): Served {
   return new Map(served.map((model) => [model.id, model]))
 }
 
-function note(
-  protocols: Map<string, Map<string, Set<ProtocolName>>>,
-  { models, groups, protocols: spoken }: Channel,
-): void {
+function note(protocols: Map<string, Map<string, Set<ProtocolName>>>, channel: Channel): void {
+  const { models, groups } = channel
   for (const id of models) {
+    const spoken = channelProtocols(channel, id)
     let inGroups = protocols.get(id)
     if (!inGroups) protocols.set(id, (inGroups = new Map()))
     for (const group of groups) {

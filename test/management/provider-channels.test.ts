@@ -118,9 +118,11 @@ describe('a channel of a provider, created over HTTP', () => {
       key: JSON.stringify([account, { ...account, private_key_id: 'key-1', x: 1 }], null, 2),
       other: '{"default": "europe-west4"}',
       base_url: vertex.url,
+      model_mapping: '{"vertex":"claude-sonnet-4-5"}',
     })
     expect((await messages('vertex')).status).toBe(200)
     expect(vertex.received.at(-1)?.path).toContain('/locations/europe-west4/publishers/anthropic/')
+    expect((await shown(id))['protocol']).toEqual(['messages', 'gemini', 'chat'])
     expect(await shown(id)).toMatchObject({
       type: 41,
       channel_info: { is_multi_key: true, key_ids: [account.client_email, account.client_email] },

@@ -118,7 +118,7 @@ export function keysIn(text: string | null | undefined): string[] {
 function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | readonly string[] {
   const [first, ...others] = typeof protocol === 'string' ? [protocol] : (protocol ?? [])
   if (first !== undefined) return others.length > 0 ? [first, ...others] : first
-  if (type.protocol) return type.protocol
+  if (type.protocol) return type.protocols ?? type.protocol
   throw new GatewayError(
     'invalid_request',
     `protocol: expected what the upstream of a channel of type ${type.type} speaks: chat, messages, responses, gemini, converse, rerank, or a list of them`,

@@ -6,6 +6,8 @@ export interface ChannelType {
   readonly vendor: string
   /** The dialect of a channel that states none; undefined = a channel must state one. */
   readonly protocol: ProtocolName | undefined
+  /** All dialects of such a channel where it speaks several. */
+  readonly protocols?: readonly ProtocolName[]
   /** The address without the version where a channel states none. Empty = a channel must state one. */
   readonly defaultAddress: string
   /** The version part of its path, added to addresses without one. */
@@ -100,6 +102,7 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
     type: 41,
     vendor: 'Vertex AI',
     protocol: 'messages',
+    protocols: ['messages', 'gemini', 'chat'],
     defaultAddress: '',
     version: '',
     provider: 'vertex',

@@ -1,5 +1,6 @@
 import type { Channel } from '../../domain/channel.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
+import { channelProtocols } from '../../protocols/channel-protocols.ts'
 import type { ClientProtocol } from '../../protocols/conversation.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
@@ -108,7 +109,7 @@ function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
         choices: 1,
         ...(context && { isOfKey: (key: UpstreamKey) => context.isOfKey(key, channel) }),
         prepare() {
-          if (!channel.protocols.includes(counting.protocol))
+          if (!channelProtocols(channel, model).includes(counting.protocol))
             throw new CountingUnsupported(context?.composed ?? request.scan)
           return prepared(counting, request, channel.modelMapping.get(model) ?? model)
         },
