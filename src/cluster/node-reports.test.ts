@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
+import { deflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
 import { namedNodes, NodeReports } from './node-reports.ts'
+
+const MIB = 1024 * 1024
 
 /** Announcements within this process. */
 class Room implements Announcer {
@@ -72,4 +75,32 @@ test('texts that are no reports are ignored, and a node that does not answer is 
   await room.announce('report? x y')
   await room.announce('here second')
   expect(await answers).toEqual([])
+})
+
+const packed = (bytes: Buffer): string => deflateRawSync(bytes, { level: 1 }).toString('base64')
+
+test.each([
+  {
+    way: 'inflated: the third text would be beyond',
+    chunks: Array.from({ length: 3 }, () => packed(Buffer.alloc(12 * MIB, 'x'))),
+    whole: 2,
+  },
+  {
+    way: 'as they come: the second message would be beyond',
+    chunks: ['A'.repeat(20 * MIB), packed(randomBytes(12 * MIB))],
+    whole: 0,
+  },
+])('one question takes in 32 MiB of all answers together, $way', async ({ chunks, whole }) => {
+  const room = new Room()
+  const names = ['asker', ...chunks.map((_, node) => `node-${node}`)]
+  const reports = new NodeReports(
+    'asker',
+    room,
+    namedNodes(() => names),
+  )
+  const answers = reports.others()
+  const [, question] = room.texts[0]?.split(' ') ?? []
+  for (const [node, chunk] of chunks.entries())
+    await room.announce(`report ${question} node-${node} 0 1 ${chunk}`)
+  expect(await answers).toHaveLength(whole)
 })

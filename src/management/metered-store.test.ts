@@ -7,6 +7,7 @@ import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
 import { meteredStore } from './metered-store.ts'
+import { auditCsv } from './audit/export-audit.ts'
 import { usageCsv } from './usage/export-usage.ts'
 import { tokenPage } from './tokens/token-page.ts'
 
@@ -72,6 +73,29 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
   // With the header.
   expect(pieces).toEqual([2_001, 2_000, 500])
   expect([...held]).toEqual([6 * (2_048 + 16) * KIB])
+  reading.end()
+  expect(memory.held).toBe(0)
+})
+
+test('an export of the audit log holds the memory of one of its steps, of 500 changes, however many there are', async () => {
+  const path = join(temporaryFolder(), 'sluice.db')
+  const { store } = await storeWithAccount(path)
+  using database = new DatabaseSync(path)
+  const text = JSON.stringify([{ field: 'remark', before: '', after: 'x'.repeat(4 * KIB) }])
+  const columns = 'at_ms, actor_id, actor, via, address, action, object_kind, object_name, changes'
+  database.exec(`insert into audit_log (${columns})
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < 1200)
+    select i, 1, 'root', 'api', '', 'user.update', 'user', 'ann', '${text}' from n`)
+  const { memory, metered, reading, done } = stageOf(store)
+  const pieces: number[] = []
+  for await (const piece of auditCsv({ store: metered }, { kind: 'user' }))
+    pieces.push(piece.split('\n').length - 1)
+  // With the header.
+  expect(pieces).toEqual([501, 500, 200])
+  const held = done.map((read) => read.held)
+  expect(held[0]).toBeGreaterThan(6 * 500 * text.length)
+  // A row has less than a hundred bytes besides.
+  expect(Math.max(...held)).toBeLessThan(6 * (500 * (text.length + 100) + 16 * KIB))
   reading.end()
   expect(memory.held).toBe(0)
 })

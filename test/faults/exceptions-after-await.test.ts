@@ -11,8 +11,8 @@ const THROW = `throw new Error('unforeseen')`
 const THROWS: Patch[] = [
   {
     file: STREAMS,
-    text: 'prompt.ready(), () => this.#continueAfterCount())',
-    by: `prompt.ready(), () => { if (this.call.model === 'prompt') ${THROW}; this.#continueAfterCount() })`,
+    text: '(waited, () => this.#continueAfter(reason))',
+    by: `(waited, () => { if (this.call.model === 'prompt') ${THROW}; this.#continueAfter(reason) })`,
   },
   { file: STREAMS, text: 'if (!isUsedUp ||', by: `if (this.call.model === 'count') ${THROW}; $&` },
   { file: STREAMS, text: 'if (isDurable) {', by: `if (this.call.model === 'hold') ${THROW}; $&` },
@@ -28,7 +28,11 @@ const THROWS: Patch[] = [
     by: `return hold.facts.model !== 'hold' ? undefined`,
   },
   { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
-  { file: 'src/protocols/sse/event-budget.ts', text: '= 268_435_456', by: '= 1_500' },
+  // Memory for two unfinished events, of any size; a third may go beyond.
+  { file: 'src/limits/answer-memory.ts', text: '= 64 * 1024', by: '= 0' },
+  { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2_500' },
+  { file: 'src/limits/request-memory.ts', text: 'SHARED_BODIES = 4', by: 'SHARED_BODIES = 0' },
+  { file: 'src/limits/request-memory.ts', text: 'RESERVE_BYTES = 64 * MIB', by: 'RESERVE_BYTES = 0' },
 ].map(({ by, text, ...rest }) => ({ ...rest, text, by: by.replace('$&', () => text) }))
 
 const MODELS = ['prompt', 'count', 'hold']
@@ -49,7 +53,7 @@ afterAll(async () => {
   copy.discard()
 })
 
-/** An event, and as much of the next one as the budget for unfinished events allows once. */
+/** An event, and a part of the next one, of which the memory is given back. */
 const PIECES = [`${chunkFrame({ content: 'a' })}data: ${'x'.repeat(1_000)}`]
 
 test.each(MODELS)(
@@ -64,7 +68,7 @@ test.each(MODELS)(
       await fixture.upstream.only(model).ended
     }
     const { frames = [] } = streamedChat({ text: 'whole' })
-    // Most of the budget is used before the first event is complete.
+    // An event is held before it is complete.
     const pieces = [`: ${'x'.repeat(900)}`, `\n\n${frames.join('')}`]
     fixture.upstream.script('good', { kind: 'stream', frames: pieces, paceMs: 20, ending: 'no done' })
     const good = await fixture.chat('ann', askStream('good', fields), { path })
