@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { completionText, contentFrame, DONE_FRAME, finishFrame, usageText } from '../equipment/behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
+import { CERTAINLY_GONE_MS, type FullResponse } from '../equipment/client.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
@@ -35,7 +36,11 @@ beforeAll(async () => {
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann'), token('poor', { remain_quota: 25_000 })]),
+      user(2, 'ann', [
+        token('ann'),
+        token('poor', { remain_quota: 25_000 }),
+        token('small', { remain_quota: 45_000 }),
+      ]),
       user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
     ],
   }))
@@ -70,9 +75,12 @@ interface Row {
 }
 
 /** The row of a call, whose cost lines add up to its charge. */
-async function row({ headers, status, text }: FullResponse): Promise<Row> {
+function row({ headers, status, text }: FullResponse): Promise<Row> {
   expect(status, text).toBe(200)
-  const id = String(headers['x-request-id'])
+  return rowOf(String(headers['x-request-id']))
+}
+
+async function rowOf(id: string): Promise<Row> {
   const { data } = await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)
   const sum = (data.cost ?? []).reduce((total, { quota }) => total + Number(quota), 0)
   expect(Math.round(sum)).toBe(data.quota)
@@ -117,6 +125,7 @@ const item = (type: string, more: object = {}): object => ({
   status: 'completed',
   ...more,
 })
+const searched = (id: string): object => item('web_search_call', { id, action: { type: 'search' } })
 const ran = (id: string): object => item('code_interpreter_call', { container_id: id })
 const drawn = (size: string, quality: string): object => item('image_generation_call', { size, quality })
 const shell = (environment: object): object => item('shell_call', { environment })
@@ -418,6 +427,81 @@ describe('converted calls', () => {
   })
 })
 
+/** Frames of answers with a search, and the uses that these show. */
+const SHOWN = {
+  r: [responseFrames([searched('a'), searched('b'), ran('c')]), ['web_search', 2], ['code_interpreter', 1]],
+  m: [
+    messageFrames([block('web_search', 'a'), block('web_search', 'b'), block('bash_code_execution')]),
+    ['web_search', 2],
+    ['code_execution', 1],
+  ],
+  'gemini-3-pro': [[frame(answer(QUERIES))], ['google_search', 2]],
+  c: [chatFrames, ['web_search', 1]],
+} as const
+type Upstream = keyof typeof SHOWN
+const GEMINI_BEGUN: object = {
+  candidates: [{ content: { role: 'model', parts: [{ text: 'said' }] }, index: 0, ...QUERIES }],
+}
+/** Frames before a client leaves, where these are not all but the last two. */
+const BEGUN: Partial<Record<Upstream, readonly string[]>> = {
+  r: SHOWN.r[0].slice(0, -1),
+  c: [citedFrame],
+  'gemini-3-pro': [frame(GEMINI_BEGUN)],
+}
+const SAID = { messages: [{ role: 'user', content: 'hi' }] }
+/** Requests for a search, by the dialects of clients. */
+const SEARCHING: Readonly<Record<string, object>> = {
+  '/v1/chat/completions': { ...SAID, web_search_options: {} },
+  '/v1/messages': {
+    ...SAID,
+    max_tokens: 9,
+    tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+  },
+  '/v1/responses': { input: 'hi', tools: [{ type: 'web_search' }] },
+  '/v1beta/models/:': { contents: [{ parts: [{ text: 'hi' }] }], tools: [{ googleSearch: {} }] },
+}
+const ROADS = Object.keys(SEARCHING).flatMap((client) =>
+  (Object.keys(SHOWN) as Upstream[]).map((model) => [client, model] as const),
+)
+/** Uses that are charged: a chat model that cannot search is not asked to. */
+const usesOf = (client: string, model: Upstream) =>
+  client === '/v1/responses' && model === 'c' ? [] : SHOWN[model].slice(1)
+const laneOf = (model: Upstream): string => (model === 'gemini-3-pro' ? 'g' : model)
+
+/** A streamed call of a client for a model of any dialect. */
+async function searchFor(client: string, model: Upstream) {
+  const isGemini = client.endsWith(':')
+  const body = { ...(!isGemini && { model, stream: true }), ...SEARCHING[client] }
+  const path = isGemini ? `/v1beta/models/${model}:streamGenerateContent?alt=sse` : client
+  return fixture.live('ann', body, { path })
+}
+
+describe('a search through any pair of dialects, streamed,', () => {
+  test.each(ROADS)('is charged as the upstream shows it: %s to %s', async (client, model) => {
+    const [frames] = SHOWN[model]
+    fixture.upstream.script(laneOf(model), { kind: 'stream', frames, ending: 'no done' })
+    const live = await searchFor(client, model)
+    expect((await live.end()).broken).toBe(false)
+    const { cost, reason } = await rowOf(String(live.headers['x-request-id']))
+    expect(reason).toBe('complete')
+    expect(cost?.slice(2).map(({ kind, count }) => [kind, count])).toEqual(usesOf(client, model))
+  })
+
+  test.each(ROADS)('is charged as far as it came when its client leaves: %s to %s', async (client, model) => {
+    const [frames] = SHOWN[model]
+    const begun = BEGUN[model] ?? frames.slice(0, -2)
+    fixture.upstream.script(laneOf(model), { kind: 'stream', frames: begun, ending: 'stall' })
+    const live = await searchFor(client, model)
+    await live.until('said')
+    await sleep(CERTAINLY_GONE_MS)
+    live.abort()
+    const id = String(live.headers['x-request-id'])
+    const { cost, reason } = await vi.waitFor(() => rowOf(id), 20_000)
+    expect(reason).toBe('client_gone')
+    expect(cost?.slice(2).map(({ kind, count }) => [kind, count])).toEqual(usesOf(client, model))
+  })
+})
+
 describe('a hold', () => {
   /** Whether a key with 25,000 units may make the call. */
   const affords = async (path: string, body: object): Promise<boolean> => {
@@ -501,6 +585,13 @@ describe('a hold', () => {
     const fields = { tools: searching, max_tool_calls: 2, max_output_tokens: 16 }
     expect((await row(await CLIENTS.responses(fields))).quota).toBe(TOKENS + 9 * LISTED.search)
     expect(await exceeded()).toBe(before + 1)
+    const used = response([], { tool_usage: { web_search: { num_requests: 9 } } })
+    fixture.upstream.script('r', json(response([], { status: 'queued', usage: null })), json(used))
+    const begun = await CLIENTS.responses({ ...fields, background: true })
+    expect(await exceeded()).toBe(before + 1)
+    await fixture.chat('ann', '', { path: `/v1/responses/${begun.json().id}`, method: 'GET' })
+    expect((await row(begun)).quota).toBe(TOKENS + 9 * LISTED.search)
+    expect(await exceeded()).toBe(before + 2)
   })
 })
 
@@ -563,6 +654,55 @@ describe('a tool that no list has', () => {
       price_incomplete: false,
     })
   })
+})
+
+describe('a tool that a conversion leaves out', () => {
+  const GIVEN: Readonly<Record<string, object>> = {
+    '/v1/chat/completions': { ...SAID, tools: [{ type: 'new_thing' }], plugins: [{ id: 'web' }] },
+    '/v1/messages': {
+      ...SAID,
+      max_tokens: 9,
+      tools: [
+        { type: 'code_execution_20250825', name: 'code_execution' },
+        { type: 'new_thing', name: 'n' },
+      ],
+      mcp_servers: [{ type: 'url', name: 'x', url: 'https://example.com' }],
+    },
+    '/v1/responses': {
+      input: [
+        { role: 'user', content: 'hi' },
+        { type: 'additional_tools', role: 'developer', tools: [{ type: 'new_thing' }] },
+      ],
+      tools: [{ type: 'code_interpreter', container: { type: 'auto' } }, { type: 'image_generation' }],
+    },
+    '/v1beta/models/:': {
+      contents: [{ parts: [{ text: 'hi' }] }],
+      tools: [{ codeExecution: {} }, { newThing: {} }, { googleMaps: {} }],
+    },
+  }
+  const PLAIN = {
+    r: json(response([])),
+    m: json(message([])),
+    'gemini-3-pro': json(answer({})),
+    c: { kind: 'whole', content: 'said', usage: usageText(100, 10) },
+  } as const
+  const OWN: Readonly<Record<string, Upstream>> = {
+    '/v1/chat/completions': 'c',
+    '/v1/messages': 'm',
+    '/v1/responses': 'r',
+    '/v1beta/models/:': 'gemini-3-pro',
+  }
+  test.each(ROADS.filter(([client, model]) => OWN[client] !== model))(
+    'is neither charged nor held: %s to %s',
+    async (client, model) => {
+      fixture.upstream.script(laneOf(model), PLAIN[model])
+      const isGemini = client.endsWith(':')
+      const path = isGemini ? `/v1beta/models/${model}:generateContent` : client
+      const called = await fixture.chat('small', { ...(!isGemini && { model }), ...GIVEN[client] }, { path })
+      expect(await row(called)).toMatchObject({ quota: TOKENS, price_incomplete: false })
+      expect(fixture.upstream.only(laneOf(model)).text).not.toContain('new_thing')
+    },
+  )
 })
 
 // Last, as the configuration changes.

@@ -50,6 +50,7 @@ interface Pricing {
   readonly data: Record<string, unknown>[]
   readonly group_ratio: Record<string, number>
   readonly usable_group: Record<string, string>
+  readonly tools: readonly Record<string, unknown>[]
 }
 const pricing = async (): Promise<Pricing> =>
   (await manage(fixture.gateway.url, ANN, 'GET /api/pricing')).body as unknown as Pricing
@@ -173,6 +174,25 @@ describe('prices set over HTTP', () => {
 })
 
 describe('GET /api/pricing', () => {
+  test('lists the tools that providers run, with source and date', async () => {
+    const { tools } = await pricing()
+    for (const tool of tools)
+      expect(tool).toEqual({
+        vendor: expect.stringMatching(/^(?:openai|anthropic|google|x-ai|openrouter)$/),
+        kind: expect.any(String),
+        unit: expect.stringMatching(/^(?:picture|container|call|query|prompt)$/),
+        price: expect.any(Number),
+        source: expect.stringMatching(/\S/),
+        date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+      })
+    const priceOf = (vendor: string, kind: string): unknown[] =>
+      tools.filter((tool) => tool['vendor'] === vendor && tool['kind'] === kind).map(({ price }) => price)
+    expect(priceOf('openai', 'code_interpreter')).toEqual([0.03])
+    expect(priceOf('anthropic', 'code_execution')).toEqual([0.05])
+    expect(priceOf('anthropic', 'web_fetch')).toEqual([0])
+    expect(priceOf('google', 'google_search')).toEqual([0.035, 0.014])
+  })
+
   test("lists the models available to the client, by their groups' ratios", async () => {
     await put('ModelRatio', { novel: 1 })
     const { success, data, group_ratio, usable_group } = await pricing()
