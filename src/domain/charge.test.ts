@@ -228,3 +228,17 @@ test('a hold is at least 1 where anything has a price, as a charge is', () => {
   expect(maxCharge(cheap, { prompt: 0, output: 0 })).toBe(1)
   expect(maxCharge(rateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
 })
+
+test('seconds and images that are priced by themselves are charged once, whether or not tokens are', () => {
+  const [second, each] = [decimal('0.002'), decimal('0.04')]
+  const media = [
+    { kind: 'second', count: 3, price: second },
+    { kind: 'image', count: 2, price: each },
+  ] as const
+  const usage = { ...NO_USAGE, input: 1_000, seconds: 3, images: 2 }
+  const measured = price({ second, image: { default: each } })
+  // 3 × 1,000 and 2 × 20,000 units; 1,000 tokens at 1.5.
+  expect(charge(rateOf(measured, ONE, 500_000), usage, {}, media)).toBe(43_000)
+  const both = rateOf({ ...measured, tokens: tokens('3', '15') }, ONE, 500_000)
+  expect(charge(both, usage, {}, media)).toBe(44_500)
+})
