@@ -1,5 +1,5 @@
 import type { Dropped } from '../codec.ts'
-import type { Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
+import type { Part, TextPart, ThinkingPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { type Fields, fieldsAt, kindOf, textAt } from '../field.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
@@ -60,8 +60,10 @@ export class ContentsReader {
     if (parts === undefined) return { role, parts: [] }
     return {
       role,
-      parts: elementsOf(this.#scan, parts).flatMap((part, index) =>
-        this.#readPart({ node: part, path: `${path}.parts[${index}]` }),
+      parts: withWholeThoughts(
+        elementsOf(this.#scan, parts).flatMap((part, index) =>
+          this.#readPart({ node: part, path: `${path}.parts[${index}]` }),
+        ),
       ),
     }
   }
@@ -138,6 +140,26 @@ export class ContentsReader {
     while (this.#ids.has(id))
     return id
   }
+}
+
+/**
+ * Puts the thoughts together that a stream brought in pieces, the last of which has the signature: another
+ * provider signed all of the text. Gemini itself signs no thoughts, but what follows them.
+ */
+function withWholeThoughts(parts: readonly Part[]): Part[] {
+  const whole: Part[] = []
+  let pieces: ThinkingPart[] = []
+  for (const part of parts) {
+    if (part.kind === 'thinking' && !part.proof) {
+      pieces.push(part)
+      continue
+    }
+    const isEnd = part.kind === 'thinking' && part.proof?.protocol !== 'gemini'
+    if (isEnd) whole.push({ ...part, text: [...pieces, part].map(({ text }) => text).join('') })
+    else whole.push(...pieces, part)
+    pieces = []
+  }
+  return [...whole, ...pieces]
 }
 
 /** A list, or its only element in place of it, which servers accept too. */
