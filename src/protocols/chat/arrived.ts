@@ -1,7 +1,6 @@
 import type { ArrivedMedia } from '../arrived-media.ts'
 import type { Fields } from '../field.ts'
-import { asRecord } from '../json/record.ts'
-import { textOr } from './decode-reply.ts'
+import { asRecord, textOr } from '../json/record.ts'
 
 /** Notes the sound, the pictures and the encrypted reasoning of a message or a delta. */
 export function noteArrived(message: Fields | undefined, arrived: ArrivedMedia, elidedBytes = 0): void {

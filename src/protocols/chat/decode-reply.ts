@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import { ArrivedMedia } from '../arrived-media.ts'
 import { foldReply } from '../fold-reply.ts'
-import { asRecord } from '../json/record.ts'
+import { asRecord, textOr } from '../json/record.ts'
 import type { Logprobs, Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Fields } from '../field.ts'
@@ -56,9 +56,4 @@ export function finishReasonOf(choice: Fields): string | undefined {
 export function logprobsOf(choice: Fields): Logprobs | undefined {
   const tokens = asRecord(choice['logprobs'])?.['content']
   return Array.isArray(tokens) && tokens.length > 0 ? tokens : undefined
-}
-
-/** Returns a string; '' for anything else. */
-export function textOr(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -13,3 +13,8 @@ export function parseRecord(text: string): Record<string, unknown> | undefined {
     return undefined
   }
 }
+
+/** Returns a string; '' for anything else. */
+export function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
