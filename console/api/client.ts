@@ -6,6 +6,8 @@ interface Surroundings {
   readonly signInAgain: () => Promise<void>
   /** The gateway does not answer. */
   readonly connectionLost: () => void
+  /** The account of the session has been disabled. */
+  readonly userDisabled: () => void
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -45,6 +47,7 @@ export async function sendWhole<Answer>(method: Method, path: string, body?: obj
 
 function refusalOf(response: Response, answer: Record<string, unknown> | undefined): ApiError {
   const { message, code, data } = (answer ?? {}) as Partial<Record<'message' | 'code' | 'data', unknown>>
+  if (code === 'user_disabled') surroundings?.userDisabled()
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new ApiError(typeof message === 'string' ? message : `HTTP ${response.status}`, {
     status: response.status,

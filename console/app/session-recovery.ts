@@ -1,14 +1,20 @@
 import { useSyncExternalStore } from 'react'
+import { signOut } from '../api/account.ts'
 import { queryClient } from './query-client.ts'
+
+/** The sign-in, which says why the session is over. */
+const DISABLED_PAGE = '/login?disabled=1'
 
 /** Tells other tabs of the same console. */
 const channel = new BroadcastChannel('sluice-session')
 const listeners = new Set<() => void>()
+let isLeaving = false
 let waiting: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined
 
 channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   if (data === 'signed-in') finish()
   if (data === 'signed-out') location.assign('/login')
+  if (data === 'disabled') location.assign(DISABLED_PAGE)
 })
 
 /** Resolves when somebody has signed in again, here or in another tab. */
@@ -35,6 +41,19 @@ export function signedIn(): void {
 export function signedOut(): void {
   queryClient.clear()
   channel.postMessage('signed-out')
+}
+
+/** Ends the session of a disabled user, in all tabs, and says so; once, however many requests are refused. */
+export function leaveDisabled(): void {
+  // A sign-in shows its own refusal.
+  if (isLeaving || location.pathname === '/login') return
+  isLeaving = true
+  void signOut()
+    .catch(() => undefined)
+    .then(() => {
+      channel.postMessage('disabled')
+      location.assign(DISABLED_PAGE)
+    })
 }
 
 function finish(): void {

@@ -1,5 +1,6 @@
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import classes from './data-table.module.css'
+import { useNextRowFocus } from './use-next-row-focus.ts'
 import { useOverflow } from './use-overflow.ts'
 
 /** A column of a table. */
@@ -46,6 +47,12 @@ export function DataTable<Row>({
 }) {
   const [order, setOrder] = useState<Order>()
   const { region, bar } = useOverflow()
+  const body = useRef<HTMLTableSectionElement>(null)
+  const shown = sorted(rows, columns, order)
+  const onFocus = useNextRowFocus(
+    body,
+    shown.map((row) => String(keyOf(row))),
+  )
   return (
     <>
       <div
@@ -66,8 +73,8 @@ export function DataTable<Row>({
               ))}
             </tr>
           </thead>
-          <tbody role="rowgroup">
-            {sorted(rows, columns, order).map((row) => (
+          <tbody role="rowgroup" ref={body} onFocus={onFocus}>
+            {shown.map((row) => (
               <tr role="row" key={keyOf(row)}>
                 <Cells columns={columns} row={row} />
               </tr>

@@ -134,6 +134,12 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
+  test('an administrator is told that root may open the settings', async () => {
+    const page = await stage.open('admin', '/settings')
+    await page.getByRole('heading', { level: 1, name: 'This page is for the root user.' }).waitFor()
+    await page.context().close()
+  })
+
   test('49: a channel of the file is marked, and cannot be changed', async () => {
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /demo-chat-upstream/ })

@@ -23,6 +23,33 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.getByRole('dialog', { name: 'Key created' }).waitFor()
   }
 
+  test('the focus goes to the button that opened a dialog, and to the next row when its row is gone', async () => {
+    for (const name of ['focus-a', 'focus-b', 'focus-c'])
+      await stage.api('POST', '/api/token/', {
+        name,
+        remain_quota: 0,
+        unlimited_quota: true,
+        expired_time: -1,
+      })
+    const page = await stage.open('root', '/keys?q=focus-')
+    const focusedRow = () => page.evaluate(() => document.activeElement?.closest('tr')?.textContent ?? '')
+    const deleting = page.getByRole('row', { name: /focus-b/ }).getByRole('button', { name: 'Delete' })
+    const dialog = page.getByRole('dialog', { name: 'Delete key' })
+    await deleting.click()
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await expect.poll(() => deleting.evaluate((button) => button === document.activeElement)).toBe(true)
+    const names = await page.getByRole('row', { name: /focus-/ }).allInnerTexts()
+    const next = names.findIndex((text) => text.includes('focus-b')) === 1 ? names[2] : undefined
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await expect.poll(focusedRow).toMatch(/focus-[ac]/)
+    expect(next).toContain((await focusedRow()).match(/focus-[ac]/)?.[0])
+    await page.context().close()
+  })
+
   async function statusWith(key: string): Promise<number> {
     const { status } = await fetch(`${stage.gateway.url}/v1/models`, {
       headers: { authorization: `Bearer ${key}` },

@@ -156,6 +156,18 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await expect.poll(() => sent).not.toBeNull()
     expect(JSON.parse(sent ?? '')).toEqual(shown)
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+    // The call that was made, also when its settings have changed since.
+    await page.getByRole('textbox', { name: 'System prompt' }).fill('Another one.')
+    const opener = page.getByRole('button', { name: 'View code' })
+    await opener.click()
+    expect(await dialog.getByRole('tabpanel').locator('pre').innerText()).toBe(curl)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await expect.poll(() => opener.evaluate((button) => button === document.activeElement)).toBe(true)
+    await page.getByRole('textbox', { name: 'Message' }).fill('And again.')
+    await opener.click()
+    await dialog.getByRole('tabpanel').locator('pre').filter({ hasText: 'And again.' }).waitFor()
     await page.context().close()
   })
 

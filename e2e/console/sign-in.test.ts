@@ -72,6 +72,37 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await again.context().close()
   })
 
+  test('a user who is disabled is told so at the next request, and is signed out', async () => {
+    await stage.api('POST', '/api/user/', {
+      username: 'leaver',
+      password: 'password of a leaver',
+    })
+    const page = await stage.open(undefined, '/login')
+    const signIn = async (): Promise<void> => {
+      await page.getByRole('textbox', { name: 'Username' }).fill('leaver')
+      await page.getByRole('textbox', { name: 'Password' }).fill('password of a leaver')
+      await page.getByRole('button', { name: 'Sign in' }).click()
+    }
+    await signIn()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await stage.api('POST', '/api/user/manage', { username: 'leaver', action: 'disable' })
+    await page.getByRole('link', { name: 'Logs' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    const told = page
+      .getByRole('alert')
+      .filter({ hasText: 'This account is disabled. Ask an administrator.' })
+    await told.waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    await stage.api('POST', '/api/user/manage', { username: 'leaver', action: 'enable' })
+    await signIn()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await stage.api('POST', '/api/user/manage', { username: 'leaver', action: 'disable' })
+    await page.goto('/')
+    await told.waitFor()
+    expect(await page.context().cookies()).toEqual([])
+    await page.context().close()
+  })
+
   test('8: username and password sign in; one alert for a wrong pair, whichever was wrong', async () => {
     const page = await stage.open(undefined, '/login')
     const said = async (username: string, password: string): Promise<string> => {

@@ -4,6 +4,7 @@ import { useEffect } from 'react'
 import { shellQuery, signIn } from '../../api/account.ts'
 import { LanguageChoice } from '../../parts/language-choice.tsx'
 import { isOwnPath } from '../../parts/own-path.ts'
+import { Problem } from '../../parts/problem.tsx'
 import { SignInForm } from '../../parts/sign-in-form.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { ProviderLinks } from './provider-links.tsx'
@@ -12,7 +13,10 @@ import classes from './login-page.module.css'
 /** Two fields, and the way to the page that was asked for. */
 export function LoginPage() {
   const { login, product } = useTexts()
-  const { next } = useSearch({ strict: false }) as { readonly next?: string }
+  const { next, disabled } = useSearch({ strict: false }) as {
+    readonly next?: string
+    readonly disabled?: unknown
+  }
   const navigate = useNavigate()
   const client = useQueryClient()
   const destination = next !== undefined && isOwnPath(next) ? next : '/'
@@ -27,6 +31,7 @@ export function LoginPage() {
           <span>{login.tagline}</span>
         </p>
         <h1>{login.title}</h1>
+        {disabled !== undefined && <Problem text={login.disabled} />}
         <SignInForm
           onSubmit={async (credentials) => {
             await signIn(credentials)

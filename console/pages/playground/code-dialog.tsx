@@ -1,21 +1,19 @@
 import { Modal, Tabs } from '@mantine/core'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
-import type { Protocol } from './answer.ts'
 import { codeSamples } from './code-samples.ts'
 import classes from './exchange-view.module.css'
+import type { Call } from './use-conversation.ts'
 
-/** Programs that send the request as it is set now. */
+/** Programs that send the same request. */
 export function CodeDialog({
   opened,
   onClose,
-  protocol,
-  bodyOf,
+  call: { protocol, bodyOf },
 }: {
   readonly opened: boolean
   readonly onClose: () => void
-  readonly protocol: Protocol
-  readonly bodyOf: (protocol: Protocol) => object
+  readonly call: Call
 }) {
   const { playground, common } = useTexts()
   const samples = opened

@@ -20,7 +20,7 @@ import classes from './playground-page.module.css'
 import { type CallSettings, requestBody } from './request-body.ts'
 import { NO_TYPED_CALL, type TypedCall } from './typed-call.ts'
 import { toolsIn } from './tools-json.ts'
-import { useConversation } from './use-conversation.ts'
+import { type Call, useConversation } from './use-conversation.ts'
 
 /** Tries models with one of the account's own keys. What is said lives in this page alone. */
 export function PlaygroundPage() {
@@ -75,8 +75,11 @@ function Playground({
   const send = (question: Question, only: readonly Protocol[] = protocols): void => {
     if (key) conversation.send({ protocols: only, keyId: key.id, settings }, question)
   }
-  const bodyOf = (protocol: Protocol): object =>
-    requestBody(protocol, settings, conversation.exchanges, { text: draft, images: [], results: [] })
+  const next: Call = {
+    protocol: protocols[0] ?? 'chat',
+    bodyOf: (protocol) =>
+      requestBody(protocol, settings, conversation.exchanges, { text: draft, images: [], results: [] }),
+  }
   return (
     <>
       <PageHead title={playground.title}>
@@ -135,8 +138,8 @@ function Playground({
       <CodeDialog
         opened={isCodeOpen}
         onClose={() => setIsCodeOpen(false)}
-        protocol={protocols[0] ?? 'chat'}
-        bodyOf={bodyOf}
+        // Until the next message is typed, it is the last one that people ask about.
+        call={draft === '' ? (conversation.last ?? next) : next}
       />
     </>
   )

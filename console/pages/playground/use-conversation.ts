@@ -7,9 +7,17 @@ import { type CallSettings, requestBody } from './request-body.ts'
 export interface Conversation {
   readonly exchanges: readonly Exchange[]
   readonly isRunning: boolean
+  /** The last call; undefined before the first. */
+  readonly last: Call | undefined
   readonly send: (to: Recipient, question: Question) => void
   readonly stop: () => void
   readonly clear: () => void
+}
+
+/** A call as it was sent, and as it would have been in the other protocol. */
+export interface Call {
+  readonly protocol: Protocol
+  readonly bodyOf: (protocol: Protocol) => object
 }
 
 /** How a question is asked. */
@@ -23,6 +31,7 @@ export interface Recipient {
 export function useConversation(onEnd: () => void): Conversation {
   const [exchanges, setExchanges] = useState<readonly Exchange[]>([])
   const [running, setRunning] = useState<AbortController>()
+  const [last, setLast] = useState<Call>()
   const lastId = useRef(0)
   const ended = useRef(onEnd)
   ended.current = onEnd
@@ -32,13 +41,15 @@ export function useConversation(onEnd: () => void): Conversation {
     const id = (lastId.current += 1)
     setRunning(stopping)
     setExchanges([...exchanges, { id, question, answers: [] }])
+    const bodyOf = (protocol: Protocol): object => requestBody(protocol, settings, exchanges, question)
+    setLast({ protocol: protocols[0] ?? 'chat', bodyOf })
     const asked = protocols.map((protocol, place) =>
       ask(
         {
           protocol,
           model: settings.model,
           keyId,
-          body: requestBody(protocol, settings, exchanges, question),
+          body: bodyOf(protocol),
           signal: stopping.signal,
         },
         (answer) =>
@@ -54,8 +65,9 @@ export function useConversation(onEnd: () => void): Conversation {
   const clear = useCallback(() => {
     running?.abort()
     setExchanges([])
+    setLast(undefined)
   }, [running])
-  return { exchanges, isRunning: running !== undefined, send, stop, clear }
+  return { exchanges, isRunning: running !== undefined, last, send, stop, clear }
 }
 
 function placed(exchange: Exchange, place: number, answer: Answer): Exchange {

@@ -1,0 +1,55 @@
+import { type FocusEvent, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
+
+/** Interval at which an open dialog is waited for, and how long. */
+const STEP_MS = 50
+const MAX_STEPS = 60
+const FOCUSABLE = 'a[href], button:not(:disabled), input:not(:disabled)'
+
+/** The row that has, or had, the focus. */
+interface Focused {
+  readonly key: string
+  readonly place: number
+}
+
+/**
+ * Gives the focus to the next row where the row that had it is gone, deleted in a dialog for example: the
+ * browser would leave it nowhere. Returns a listener to the focus within the table's body.
+ */
+export function useNextRowFocus(
+  body: RefObject<HTMLTableSectionElement | null>,
+  keys: readonly string[],
+): (event: FocusEvent) => void {
+  const focused = useRef<Focused>(undefined)
+  const stopWaiting = useRef<() => void>(undefined)
+  useEffect(() => () => stopWaiting.current?.(), [])
+  useLayoutEffect(() => {
+    const last = focused.current
+    if (!last || keys.includes(last.key)) return
+    focused.current = undefined
+    const place = Math.min(last.place, keys.length - 1)
+    stopWaiting.current = whenFocusIsNowhere(() => focusRow(body.current, place))
+  })
+  return ({ target }) => {
+    const row = target.closest('tr')
+    const place = row ? [...(body.current?.rows ?? [])].indexOf(row) : -1
+    const key = keys[place]
+    if (key !== undefined) focused.current = { key, place }
+  }
+}
+
+/** Calls `act` once the focus is nowhere, unless it is outside of dialogs; returns the end of waiting. */
+function whenFocusIsNowhere(act: () => void): () => void {
+  let steps = 0
+  const timer = setInterval(() => {
+    const active = document.activeElement
+    const isNowhere = active === null || active === document.body
+    if (isNowhere) act()
+    steps += 1
+    if (isNowhere || steps === MAX_STEPS || !active.closest('[role="dialog"]')) clearInterval(timer)
+  }, STEP_MS)
+  return () => clearInterval(timer)
+}
+
+function focusRow(body: HTMLTableSectionElement | null, place: number): void {
+  body?.rows[place]?.querySelector<HTMLElement>(FOCUSABLE)?.focus()
+}
