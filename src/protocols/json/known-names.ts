@@ -101,8 +101,7 @@ export class KnownNames {
   #named(text: string): KnownName | undefined {
     const name = this.#bySpelling.get(text)
     if (name) return name
-    // Folding keeps the length, as one letter stands for one.
-    const meant = this.#bySize[text.length] && this.#byFolding.get(folded(text))
+    const meant = this.#byFolding.get(folded(text))
     if (!meant) return undefined
     throw new GatewayError(
       'invalid_request',
