@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { StorageHealth } from '../ledger/storage-health.ts'
-import { StorageWatch } from './storage-watch.ts'
+import { openStorageWatch, StorageWatch } from './storage-watch.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -63,4 +63,28 @@ test('it fails while any part of it does', () => {
   expect([storage.isOk, storage.failure?.message]).toEqual([false, 'read-only'])
   storage.note('bank', undefined)
   expect([storage.isOk, storage.failure]).toEqual([true, undefined])
+})
+
+test('the first of several workers tells of what another one met', async () => {
+  const listeners: ((text: string) => void)[] = []
+  const lines: string[] = []
+  const announcer = {
+    announce: (text: string) => Promise.resolve(listeners.forEach((received) => received(text))),
+    listen: (listener: { received(text: string): void }) =>
+      void listeners.push((text) => listener.received(text)),
+  }
+  const storages = [1, 2].map((index) => {
+    const storage = new StorageHealth()
+    const isReady = () => (storage.note('file', FULL), Promise.resolve(false))
+    const note = (line: string) => () => void lines.push(`${line} of ${index}`)
+    const log = { error: note('error'), info: note('info') }
+    const accounts = { ledger: { writes: { storage } }, others: { link: {}, index, announcer }, isReady }
+    onTestFinished(() => watch.close())
+    const watch = openStorageWatch(accounts as never, log as never)
+    return storage
+  })
+  storages[1]?.note('file', FULL)
+  await vi.advanceTimersByTimeAsync(500)
+  expect(storages.map(({ isOk }) => isOk)).toEqual([false, false])
+  expect(lines).toEqual(['error of 1'])
 })

@@ -164,6 +164,21 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
       expect(JSON.stringify(errors)).toContain('no room')
     },
   )
+
+  test('is noticed by /readyz without any call', async () => {
+    const told = await startAlertReceiver()
+    onTestFinished(() => told.stop())
+    const { program, disk } = await onSmallDisk(told, {})
+    const filler = join(disk, 'filler')
+    fill(filler)
+    expect((await readyz(program)).text).toBe('not ready: storage\n')
+    expect(await metric(program, 'sluice_storage_ok')).toBe(0)
+    await told.atLeast(1)
+    rmSync(filler)
+    await told.atLeast(2)
+    expect(told.received.map(({ type }) => type)).toEqual(['storage.failed', 'storage.back'])
+    expect((await readyz(program)).status).toBe(200)
+  })
 })
 
 /** Starts a gateway whose data is on a small file system. */
