@@ -46,10 +46,13 @@ export interface UpstreamCodec {
    * schema otherwise, and the client must not see it. Undefined for other conversations.
    */
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
-  /** Decodes a whole reply; throws where the bytes are none. */
-  decodeReply(bytes: Buffer): Reply
-  /** Creates a decoder. `memory` is that of incomplete events. */
-  streamDecoder(memory?: EventMemory): StreamDecoder
+  /** Decodes a whole reply, with as many choices as were asked for; throws where the bytes are none. */
+  decodeReply(bytes: Buffer, choices?: number): Reply
+  /**
+   * Creates a decoder. `memory` is that of incomplete events. Choices beyond those that were asked for are
+   * ignored.
+   */
+  streamDecoder(memory?: EventMemory, choices?: number): StreamDecoder
 }
 
 /** Both directions of the conversion of a dialect that clients speak, too. Pure and synchronous. */

@@ -34,6 +34,8 @@ export interface Conversation {
   readonly webSearch: WebSearch | undefined
   /** Whether the client asked for usage at the end of a stream, in dialects that need it. */
   readonly includeUsage: boolean
+  /** Several choices; absent = one. */
+  readonly choices?: ChoicesAsked
   /** Log probabilities of the reply's tokens; absent = none. */
   readonly logprobs?: LogprobsAsked
   /**
@@ -47,6 +49,14 @@ export interface Conversation {
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some dialects, as JSON text. */
   readonly repeated?: RepeatedFields
+}
+
+/** Several choices that a client asks for. */
+export interface ChoicesAsked {
+  /** At least 2. */
+  readonly count: number
+  /** Field in which the client states it. */
+  readonly field: 'n' | 'candidateCount'
 }
 
 /** Log probabilities that a client asks for. */

@@ -1,4 +1,5 @@
-import type { Reply, Stop } from './reply.ts'
+import { choiceOf } from './choices.ts'
+import type { Choice, Reply, Stop } from './reply.ts'
 import { inputObject } from './tool-input.ts'
 
 /**
@@ -14,8 +15,14 @@ export function isCut(input: string): boolean {
 
 /** Returns the reply with the stop of a cut one if the arguments of a call in it were cut off. */
 export function withCutStop(reply: Reply): Reply {
-  const hasCutCall = reply.parts.some((part) => part.kind === 'tool-call' && isCut(part.input))
-  return hasCutCall && reply.stop.reason !== CUT_STOP.reason ? { ...reply, stop: CUT_STOP } : reply
+  const others = reply.others?.map(choiceWithCutStop)
+  const isSame = !others?.some((choice, index) => choice !== reply.others?.[index])
+  return choiceWithCutStop(isSame || !others ? reply : { ...reply, others })
+}
+
+function choiceWithCutStop<Given extends Choice>(choice: Given): Given {
+  const hasCutCall = choice.parts.some((part) => part.kind === 'tool-call' && isCut(part.input))
+  return hasCutCall && choice.stop.reason !== CUT_STOP.reason ? { ...choice, stop: CUT_STOP } : choice
 }
 
 /** Arguments of the calls in a stream, to tell at its end whether any were cut off. */
@@ -26,7 +33,8 @@ export class CallInputs {
     this.#inputs.set(part, (this.#inputs.get(part) ?? '') + text)
   }
 
-  get areCut(): boolean {
-    return [...this.#inputs.values()].some(isCut)
+  /** Whether any were cut off in a choice. */
+  areCutIn(choice: number): boolean {
+    return [...this.#inputs].some(([part, input]) => choiceOf(part) === choice && isCut(input))
   }
 }

@@ -1,3 +1,4 @@
+import { choiceOf } from './choices.ts'
 import type { Citation } from './citation.ts'
 import type { Reply, ReplyEvent, ReplyPart, StartedPart } from './reply.ts'
 
@@ -12,16 +13,30 @@ interface GrowingPart {
   readonly logprobs: unknown[]
 }
 
-/** Folds a stream's events into a whole reply; undefined without a `start` or an `end`. */
-export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
-  let start: Extract<ReplyEvent, { kind: 'start' }> | undefined
-  let end: Extract<ReplyEvent, { kind: 'end' }> | undefined
+/**
+ * Folds a stream's events into a whole reply, with all of its choices; undefined without a `start` or an
+ * `end`.
+ */
+export function foldReply(events: readonly ReplyEvent[]): Reply | undefined {
+  const start = events.findLast((event) => event.kind === 'start')
+  const end = events.findLast((event) => event.kind === 'end')
+  if (!start || !end) return undefined
+  const others = end.others?.map((stop, i) => ({ parts: foldParts(events, i + 1), stop }))
+  return {
+    id: start.id,
+    model: start.model,
+    parts: foldParts(events),
+    stop: end.stop,
+    usage: end.usage,
+    ...(others && { others }),
+  }
+}
+
+/** Folds the events of a choice into its parts. */
+export function foldParts(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
   const parts = new Map<number, GrowingPart>()
   for (const event of events) {
     switch (event.kind) {
-      case 'start':
-        start = event
-        break
       case 'part-start':
         parts.set(event.index, {
           started: event.part,
@@ -52,23 +67,17 @@ export function foldReply(events: Iterable<ReplyEvent>): Reply | undefined {
         if (part) part.proof = event.proof
         break
       }
+      case 'start':
       case 'end':
-        end = event
-        break
       case 'part-end':
       case 'ping':
       case 'failure':
     }
   }
-  if (!start || !end) return undefined
-  const ordered = [...parts].sort(([a], [b]) => a - b).map(([, part]) => partOf(part))
-  return {
-    id: start.id,
-    model: start.model,
-    parts: ordered,
-    stop: end.stop,
-    usage: end.usage,
-  }
+  return [...parts]
+    .filter(([index]) => choiceOf(index) === choice)
+    .sort(([a], [b]) => a - b)
+    .map(([, part]) => partOf(part))
 }
 
 function partOf({ started, text, withoutMedia, proof, citations, logprobs }: GrowingPart): ReplyPart {

@@ -1,7 +1,11 @@
-import type { Reply } from './reply.ts'
+import type { Choice, Reply } from './reply.ts'
 
-/** The generated text of a reply, for counting. */
-export function replyText({ parts }: Reply): string {
+/** The generated text of a reply in all of its choices, for counting. */
+export function replyText(reply: Reply): string {
+  return [reply, ...(reply.others ?? [])].map(choiceText).join('\n')
+}
+
+function choiceText({ parts }: Choice): string {
   return parts
     .map((part) => {
       switch (part.kind) {

@@ -12,6 +12,8 @@ export interface Reply {
   readonly model: string
   readonly parts: readonly ReplyPart[]
   readonly stop: Stop
+  /** Choices behind the first, in their order; absent where one was asked for. */
+  readonly others?: readonly Choice[]
   /** Undefined if the upstream reported none, or none that is credible. */
   readonly usage: ReportedUsage | undefined
   /** Uses of the provider's tools that it shows; absent without any. */
@@ -19,6 +21,9 @@ export interface Reply {
   /** Sound and pictures in it; absent without any. */
   readonly arrived?: ArrivedMedia
 }
+
+/** One of several replies to a request. */
+export type Choice = Pick<Reply, 'parts' | 'stop'>
 
 /** Part of a reply. */
 export type ReplyPart =
@@ -64,8 +69,8 @@ export type StopReason = 'end' | 'length' | 'stop-sequence' | 'tool-calls' | 're
 
 /**
  * Event of a stream in the form that all dialects share. Parts are numbered from 0 in the order of their
- * starts; a part starts, grows, and ends. Parts may be interleaved; an encoder orders them where its dialect
- * requires that.
+ * starts, in each choice (`choiceOf`); a part starts, grows, and ends. Parts may be interleaved; an encoder
+ * orders them where its dialect requires that.
  */
 export type ReplyEvent =
   | {
@@ -93,7 +98,13 @@ export type ReplyEvent =
   /** Sign of life without content. */
   | { readonly kind: 'ping' }
   /** The reply is complete; `usage` is final. */
-  | { readonly kind: 'end'; readonly stop: Stop; readonly usage: ReportedUsage | undefined }
+  | {
+      readonly kind: 'end'
+      readonly stop: Stop
+      /** Stops of the choices behind the first. */
+      readonly others?: readonly Stop[]
+      readonly usage: ReportedUsage | undefined
+    }
   /** Failure that the upstream reports in mid-stream; `code` as it came. */
   | {
       readonly kind: 'failure'

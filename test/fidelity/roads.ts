@@ -22,6 +22,7 @@ export function startRoads(): Promise<Fixture> {
     users: [
       ROOT,
       user(2, 'ann', [token('ann')], { quota: AMPLE }),
+      user(4, 'poor', [token('poor')], { quota: 100_000 }),
       user(3, 'ada', [], { access_token: ADMIN.accessToken, role: 10 }),
     ],
   }))

@@ -15,6 +15,6 @@ export const chatCodec: Codec = {
   answerTool: () => undefined,
   decodeReply,
   encodeReply,
-  streamDecoder: (memory) => new ChatStreamDecoder(memory),
+  streamDecoder: (memory, choices) => new ChatStreamDecoder(memory, choices),
   streamEncoder: (minted, options) => new ChatStreamEncoder(minted, options),
 }

@@ -1,8 +1,8 @@
 import { GatewayError } from '../../errors.ts'
 import { ArrivedMedia } from '../arrived-media.ts'
-import { foldReply } from '../fold-reply.ts'
+import { foldParts } from '../fold-reply.ts'
 import { asRecord, textOr } from '../json/record.ts'
-import type { Logprobs, Reply, ReplyEvent } from '../reply.ts'
+import type { Choice, Logprobs, Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import type { Fields } from '../field.ts'
 import { noteArrived } from './arrived.ts'
@@ -12,37 +12,52 @@ import { ReplyParts } from './reply-parts.ts'
 import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
 
-/** Decodes a whole reply, the first of several choices. Throws `upstream_error` for anything else. */
-export function decodeReply(bytes: Buffer): Reply {
+/**
+ * Decodes a whole reply, with as many choices as were asked for. Throws `upstream_error` for anything else.
+ */
+export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const reply = parseAnswer(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
   if (!reply || !choice || isError(reply['error']))
     throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
   const id = textOr(reply['id'])
-  const events: ReplyEvent[] = []
-  const parts = new ReplyParts((event) => events.push(event))
-  parts.setReplyId(id)
-  parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
-  parts.end()
-  const stop = stopOf(finishReasonOf(choice), parts)
-  const usage = usageOf(reply)
-  const start: ReplyEvent = { kind: 'start', id, model: textOr(reply['model']), usage: undefined }
-  const whole = foldReply([start, ...events, { kind: 'end', stop, usage }]) as Reply
   const arrived = new ArrivedMedia()
-  noteArrived(asRecord(choice['message']), arrived)
+  const found = Array.from({ length: choices - 1 }, (_, i) => choiceAt(reply['choices'], i + 1))
+  const others = found
+    .filter((other) => other !== undefined)
+    .map((other, i) => read(other, `${id}_${i + 1}`, arrived))
   return {
-    ...whole,
+    id,
+    model: textOr(reply['model']),
+    ...read(choice, id, arrived),
+    usage: usageOf(reply),
+    ...(others.length > 0 && { others }),
     ...(citesPage(choice['message']) && { tools: [CITED_SEARCH] }),
     ...(!arrived.isEmpty && { arrived }),
   }
 }
 
+function read(choice: Fields, id: string, arrived: ArrivedMedia): Choice {
+  noteArrived(asRecord(choice['message']), arrived)
+  const events: ReplyEvent[] = []
+  const parts = new ReplyParts((event) => events.push(event))
+  parts.setReplyId(id)
+  parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
+  parts.end()
+  return { parts: foldParts(events), stop: stopOf(finishReasonOf(choice), parts) }
+}
+
 /** Finds the choice that counts: number 0, or one without a number. */
 export function firstChoice(choices: unknown): Fields | undefined {
+  return choiceAt(choices, 0)
+}
+
+/** Finds the choice of a number; one without a number has 0. */
+export function choiceAt(choices: unknown, number: number): Fields | undefined {
   if (!Array.isArray(choices)) return undefined
   for (const value of choices) {
     const choice = asRecord(value)
-    if (choice && (choice['index'] ?? 0) === 0) return choice
+    if (choice && (choice['index'] ?? 0) === number) return choice
   }
   return undefined
 }

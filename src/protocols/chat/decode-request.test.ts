@@ -485,7 +485,6 @@ describe('allowed_tools', () => {
 
 describe('what the hub cannot hold is named', () => {
   const MEANT = {
-    n: 2,
     logit_bias: { 1: 1 },
     function_call: { name: 'f' },
     functions: [{ name: 'f' }],

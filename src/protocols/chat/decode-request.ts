@@ -1,3 +1,4 @@
+import { choicesAsked } from '../choices.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
@@ -46,6 +47,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
       decodeThinking(value('reasoning_effort'), value('reasoning'), dropped),
     outputFormat: decodeOutputFormat(scan),
     webSearch: search === undefined ? undefined : decodeWebSearch(fieldsAt(search, 'web_search_options')),
+    ...choicesAsked('n', value('n')),
     ...logprobsAsked(value('logprobs') === true, value('top_logprobs')),
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
     ...sharedFields(scan),

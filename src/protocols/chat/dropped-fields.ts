@@ -42,12 +42,10 @@ const other =
     !defaults.includes(value as string)
 
 /**
-/**
  * Chat's fields that a conversation cannot hold, with a test for values that matter; first those of the list
  * in `docs/api.md: Chat completions`. Fields that other dialects share are not here.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
-  ['n', (value) => value !== 1],
   ['logit_bias', hasMembers],
   ['function_call', other('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
@@ -83,6 +81,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'web_search_options',
   'logprobs',
   'top_logprobs',
+  'n',
 ])
 
 /** Reports the top-level fields of a chat request that a conversion drops, if their values matter. */

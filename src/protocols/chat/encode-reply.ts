@@ -1,8 +1,9 @@
 import type { ReplyIdentity } from '../codec.ts'
-import type { Reply, ReplyPart } from '../reply.ts'
+import type { Choice, Reply, ReplyPart } from '../reply.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { annotationsIn } from './annotations.ts'
-import { logprobsIn } from './logprobs.ts'
+import { logprobsIn } from '../logprobs-in.ts'
+import { writeLogprobs } from './logprobs.ts'
 import { callSignature, extraContent, isMarked } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
@@ -15,7 +16,20 @@ export const PROOF_MARK = '\n'
  * `reasoning_content`, as the sum of a stream of the same reply would.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
-  const { parts, stop, usage } = reply
+  const { usage } = reply
+  return Buffer.from(
+    JSON.stringify({
+      id: reply.id || identity.id,
+      object: 'chat.completion',
+      created: identity.created,
+      model: reply.model,
+      choices: [reply, ...(reply.others ?? [])].map(writeChoice),
+      ...(usage && { usage: usageOut(usage, identity) }),
+    }),
+  )
+}
+
+function writeChoice({ parts, stop }: Choice, index: number): object {
   const calls = callsIn(parts)
   const content = joined(parts, (part) => (part.kind === 'text' && !part.refusal ? part.text : ''))
   const refusal = joined(parts, (part) => (part.kind === 'text' && part.refusal ? part.text : ''))
@@ -23,30 +37,19 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const thinking = joined(parts, (part) =>
     part.kind === 'thinking' ? part.text + (part.proof && isMarked(part.proof) ? PROOF_MARK : '') : '',
   )
-  return Buffer.from(
-    JSON.stringify({
-      id: reply.id || identity.id,
-      object: 'chat.completion',
-      created: identity.created,
-      model: reply.model,
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
-            ...(refusal !== '' && { refusal }),
-            ...(thinking !== '' && { reasoning_content: thinking }),
-            ...(annotations.length > 0 && { annotations }),
-            ...(calls.length > 0 && { tool_calls: calls }),
-          },
-          logprobs: logprobsIn(parts),
-          finish_reason: FINISH_REASONS[stop.reason],
-        },
-      ],
-      ...(usage && { usage: usageOut(usage, identity) }),
-    }),
-  )
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
+      ...(refusal !== '' && { refusal }),
+      ...(thinking !== '' && { reasoning_content: thinking }),
+      ...(annotations.length > 0 && { annotations }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    logprobs: writeLogprobs(logprobsIn(parts)),
+    finish_reason: FINISH_REASONS[stop.reason],
+  }
 }
 
 function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string): string {

@@ -41,6 +41,7 @@ export function encodeRequest(
       presence_penalty: conversation.presencePenalty,
       frequency_penalty: conversation.frequencyPenalty,
       stop: stop.length > 0 ? stop : undefined,
+      n: conversation.choices?.count,
       stream: stream || undefined,
       stream_options: stream ? { include_usage: true } : undefined,
     }),

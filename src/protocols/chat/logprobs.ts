@@ -1,15 +1,10 @@
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
-import type { Logprobs, ReplyPart } from '../reply.ts'
+import type { Logprobs } from '../reply.ts'
 
 /** Writes the `logprobs` of a choice; null without any. */
 export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
-}
-
-/** Writes the `logprobs` of all texts, which form one content. */
-export function logprobsIn(parts: readonly ReplyPart[]): object | null {
-  return writeLogprobs(parts.flatMap((part) => (part.kind === 'text' ? (part.logprobs ?? []) : [])))
 }
 
 /** Chat's tokens have members that deltas of responses lack. */

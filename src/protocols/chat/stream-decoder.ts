@@ -1,5 +1,8 @@
 import type { CopiedPart } from '../copied-text.ts'
 import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
+import { ofChoice } from '../choices.ts'
+import type { Stop } from '../reply.ts'
+import type { EventMemory } from '../sse/event-memory.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
 import { asRecord, parseRecord, textOr } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
@@ -7,7 +10,7 @@ import { laterUsage, type ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import { readUpstreamError } from '../upstream-error.ts'
 import { noteArrived } from './arrived.ts'
-import { finishReasonOf, firstChoice, logprobsOf } from './decode-reply.ts'
+import { choiceAt, finishReasonOf, firstChoice, logprobsOf } from './decode-reply.ts'
 import type { Fields } from '../field.ts'
 import { generatedText } from './generated-text.ts'
 import { parseAnswer } from './object-arguments.ts'
@@ -22,19 +25,34 @@ const TEXT = 0
 const THINKING = 1
 const FIRST_CALL = 2
 
+/** Choice that is read. */
+interface OpenChoice {
+  readonly parts: ReplyParts
+  finishReason: string | undefined
+}
+
 /**
- * Decodes a chat stream, the first of several choices. It is complete with [DONE], or if the upstream closed
- * after a finish reason. Usage may follow the reason, so the end is emitted last.
+ * Decodes a chat stream, as many choices as were asked for. It is complete with [DONE], or if the upstream
+ * closed after a finish reason of each choice that began. Usage may follow the reason, so the end is emitted
+ * last.
  */
 export class ChatStreamDecoder extends FrameReader {
-  readonly #parts = new ReplyParts((event) => this.emit(event))
+  /** Choices by number; the others than the first from their first chunk on. */
+  readonly #choices: OpenChoice[] = [
+    { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
+  ]
+  readonly #asked: number
   #id = ''
   #model = ''
   #isStarted = false
-  #finishReason: string | undefined
   #usage: ReportedUsage | undefined
 
   readonly tools = new ToolTally()
+
+  constructor(memory?: EventMemory, choices = 1) {
+    super(memory)
+    this.#asked = choices
+  }
 
   get usage(): ReportedUsage | undefined {
     return this.#usage
@@ -50,15 +68,15 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   protected readPiece(index: number, text: string): void {
-    if (index === TEXT) this.#parts.grow('text', text)
-    else if (index === THINKING) this.#parts.grow('thinking', text)
-    else this.#parts.growCall(index - FIRST_CALL, text)
+    if (index === TEXT) this.#first.grow('text', text)
+    else if (index === THINKING) this.#first.grow('thinking', text)
+    else this.#first.growCall(index - FIRST_CALL, text)
   }
 
   protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
-    if (index === TEXT) return this.#parts.copy('text', match)
-    if (index === THINKING) return this.#parts.copy('thinking', match)
-    return this.#parts.copyArguments(index - FIRST_CALL, bytes, match)
+    if (index === TEXT) return this.#first.copy('text', match)
+    if (index === THINKING) return this.#first.copy('thinking', match)
+    return this.#first.copyArguments(index - FIRST_CALL, bytes, match)
   }
 
   protected pieceOf(data: string): FramePiece | undefined {
@@ -76,7 +94,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   protected handleClose(): void {
-    if (this.#finishReason !== undefined) this.#finish()
+    if (this.#choices.every(({ finishReason }) => finishReason !== undefined)) this.#finish()
   }
 
   #take(chunk: Fields): void {
@@ -86,20 +104,39 @@ export class ChatStreamDecoder extends FrameReader {
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
     this.#start()
-    const choice = firstChoice(choices)
-    if (!choice) return
+    for (let number = 0; number < this.#asked; number++) {
+      const choice = choiceAt(choices, number)
+      if (choice) this.#takeChoice(choice, this.#choice(number))
+    }
+  }
+
+  #takeChoice(choice: Fields, open: OpenChoice): void {
     // A server that cannot stream sends its whole reply in one frame.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
     noteArrived(delta, this.arrived)
     if (citesPage(delta)) this.tools.note('cited', CITED_SEARCH)
-    if (delta) this.#parts.read(delta, logprobsOf(choice))
-    this.#finishReason = finishReasonOf(choice) ?? this.#finishReason
+    if (delta) open.parts.read(delta, logprobsOf(choice))
+    open.finishReason = finishReasonOf(choice) ?? open.finishReason
+  }
+
+  /** The choice of a number; those in between begin with it. */
+  #choice(number: number): OpenChoice {
+    for (let next = this.#choices.length; next <= number; next++) {
+      const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))
+      parts.setReplyId(`${this.#id}_${next}`)
+      this.#choices.push({ parts, finishReason: undefined })
+    }
+    return this.#choices[number] as OpenChoice
+  }
+
+  get #first(): ReplyParts {
+    return (this.#choices[0] as OpenChoice).parts
   }
 
   #start(): void {
     if (this.#isStarted) return
     this.#isStarted = true
-    this.#parts.setReplyId(this.#id)
+    this.#first.setReplyId(this.#id)
     this.emit({ kind: 'start', id: this.#id, model: this.#model, usage: this.#usage })
   }
 
@@ -113,8 +150,11 @@ export class ChatStreamDecoder extends FrameReader {
       })
       return
     }
-    this.#parts.end()
-    this.emit({ kind: 'end', stop: stopOf(this.#finishReason, this.#parts), usage: this.#usage })
+    for (const { parts } of this.#choices) parts.end()
+    const [stop = { reason: 'end' }, ...others] = this.#choices.map(
+      ({ parts, finishReason }): Stop => stopOf(finishReason, parts),
+    )
+    this.emit({ kind: 'end', stop, usage: this.#usage, ...(others.length > 0 && { others }) })
   }
 
   #fail(data: string, chunk: Fields | undefined): void {

@@ -1,9 +1,10 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
+import { choiceOf } from '../choices.ts'
 import { type Citation, codePointsIn } from '../citation.ts'
 import { type CopiedText, frameOf, type TextFrame } from '../copied-text.ts'
 import type { FrameWriter } from '../frame-writer.ts'
-import type { ReplyEvent, StartedPart } from '../reply.ts'
+import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import { writeAnnotation } from './annotations.ts'
 import { PROOF_MARK } from './encode-reply.ts'
 import { chatErrorFrame } from './errors.ts'
@@ -56,20 +57,30 @@ export class ChatStreamEncoder implements StreamEncoder {
   #signature: string | undefined
   #isComplete = false
   #usage: Usage | undefined
+  readonly #choice: number
+  /** Encoders of the other choices, by number. */
+  readonly #others = new Map<number, ChatStreamEncoder>()
+  #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
 
-  constructor(identity: ReplyIdentity, options: { readonly includeUsage: boolean }) {
+  constructor(identity: ReplyIdentity, options: { readonly includeUsage: boolean }, choice = 0) {
     this.#identity = identity
     this.#includeUsage = options.includeUsage
+    this.#choice = choice
     this.#begin('', '')
   }
 
   push(events: readonly ReplyEvent[]): string {
     let text = ''
-    for (const event of events) text += this.#write(event)
+    for (const event of events) {
+      const choice = 'index' in event ? choiceOf(event.index) : 0
+      text += choice === 0 ? this.#write(event) : this.#beginOther(choice) + this.#other(choice).#write(event)
+    }
     return text
   }
 
   copy(event: CopiedText, out: FrameWriter): boolean {
+    // Texts of other choices come by `push`.
+    if (choiceOf(event.index) > 0) return false
     const frame = this.#frameFor(event)
     if (frame) out.copied(frame, event)
     return frame !== undefined
@@ -90,9 +101,24 @@ export class ChatStreamEncoder implements StreamEncoder {
     return chatErrorFrame(error).toString()
   }
 
+  /** Encoder of another choice. */
+  #other(choice: number): ChatStreamEncoder {
+    const known = this.#others.get(choice)
+    if (known) return known
+    const other = new ChatStreamEncoder(this.#identity, { includeUsage: false }, choice)
+    this.#others.set(choice, other)
+    return other
+  }
+
+  /** First chunk of another choice; '' if it has begun. */
+  #beginOther(choice: number): string {
+    return this.#start && !this.#others.has(choice) ? this.#other(choice).#write(this.#start) : ''
+  }
+
   #write(event: ReplyEvent): string {
     switch (event.kind) {
       case 'start':
+        this.#start = event
         this.#begin(event.id, event.model)
         return `${this.#delta}"role":"assistant","content":""${NO_FINISH}`
       case 'part-start':
@@ -134,7 +160,7 @@ export class ChatStreamEncoder implements StreamEncoder {
       model,
     })
     this.#chunk = `data: ${common.slice(0, -1)},"choices":[`
-    this.#delta = `${this.#chunk}{"index":0,"delta":{`
+    this.#delta = `${this.#chunk}{"index":${this.#choice},"delta":{`
     this.#textFrame = undefined
     this.#thinkingFrame = undefined
     this.#content = `${this.#delta}"content":`
@@ -198,9 +224,14 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#delta}"tool_calls":[{"index":${number},"function":{"arguments":`
   }
 
-  #end({ stop, usage }: Extract<ReplyEvent, { kind: 'end' }>): string {
+  #end({ stop, others = [], usage }: Extract<ReplyEvent, { kind: 'end' }>): string {
     this.#isComplete = true
     this.#usage = usage
-    return `${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[stop.reason]}"}]}\n\n`
+    const ends = others.map((other, i) => this.#beginOther(i + 1) + this.#other(i + 1).#finish(other))
+    return this.#finish(stop) + ends.join('')
+  }
+
+  #finish({ reason }: Stop): string {
+    return `${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[reason]}"}]}\n\n`
   }
 }

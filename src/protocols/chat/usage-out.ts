@@ -15,9 +15,9 @@ export function countsOut(usage: Usage): object {
 
 /**
  * Renders usage for a chat client of an upstream of another dialect, which `usage_source` states if it is one
- * of messages; `docs/api.md: Chat completion response`. The
- * upstream does not count by kind of input, so the whole prompt is text. `input_tokens` and `output_tokens`
- * count as in chat, cached tokens included, which `usage_semantic` states.
+ * of messages; `docs/api.md: Chat completion response`. The upstream does not count by kind of input, so the
+ * whole prompt is text. `input_tokens` and `output_tokens` count as in chat, cached tokens included, which
+ * `usage_semantic` states.
  */
 export function usageOut(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage

@@ -1,3 +1,4 @@
+import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation } from '../conversation.ts'
 import { arrayOf, objectOf } from '../json/json-text.ts'
@@ -24,6 +25,7 @@ export function encodeRequest(
 ): Buffer {
   dropSeedAndPenalties(requested, dropped)
   dropLogprobs(requested, dropped)
+  refuseChoices(requested)
   const { converse } = capabilities
   const conversation = withSystem(withSupportedFormat(requested, capabilities, dropped), converse.takesSystem)
   const writer = new BlockWriter(converse, dropped)

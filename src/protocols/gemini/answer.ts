@@ -6,12 +6,15 @@ import type { ArgumentsText } from './reply-parts.ts'
 import { modelOf } from './model-name.ts'
 import { nodeOf } from './spelling.ts'
 
-/** The candidate that counts: number 0, or one without a number. */
-export function firstCandidate({ candidates }: Fields): { candidate: Fields; at: number } | undefined {
+/** The candidate of a number; one without a number has 0. */
+export function candidateAt(
+  { candidates }: Fields,
+  number: number,
+): { candidate: Fields; at: number } | undefined {
   if (!Array.isArray(candidates)) return undefined
   for (const [at, value] of (candidates as readonly unknown[]).entries()) {
     const candidate = asRecord(value)
-    if (candidate && (candidate['index'] ?? 0) === 0) return { candidate, at }
+    if (candidate && (candidate['index'] ?? 0) === number) return { candidate, at }
   }
   return undefined
 }

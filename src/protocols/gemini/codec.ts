@@ -15,6 +15,6 @@ export const geminiCodec: Codec = {
   answerTool: () => undefined,
   decodeReply,
   encodeReply,
-  streamDecoder: (memory) => new GeminiStreamDecoder(memory),
+  streamDecoder: (memory, choices) => new GeminiStreamDecoder(memory, choices),
   streamEncoder: (identity, options) => new GeminiStreamEncoder(identity, options),
 }

@@ -1,52 +1,79 @@
 import { GatewayError } from '../../errors.ts'
 import { ArrivedMedia } from '../arrived-media.ts'
-import { foldReply } from '../fold-reply.ts'
-import type { Reply, ReplyEvent } from '../reply.ts'
+import { foldParts } from '../fold-reply.ts'
+import type { Choice, Reply, ReplyEvent } from '../reply.ts'
 import { isError } from '../reply-facts.ts'
 import { parseRecord } from '../json/record.ts'
-import { answerTexts, argumentsIn, blockReason, firstCandidate, identityOf, partsOf } from './answer.ts'
+import type { Fields } from '../field.ts'
+import { answerTexts, argumentsIn, blockReason, candidateAt, identityOf, partsOf } from './answer.ts'
 import { noteArrived } from './arrived.ts'
 import { citationsIn } from './grounding.ts'
+import { logprobsOf } from './logprobs.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
 import { StreamUsage } from './usage.ts'
 
+/** Answer and its text. */
+interface Answer {
+  readonly text: string
+  readonly fields: Fields
+}
+
 /**
- * Reads a whole answer; the first of several candidates. A prompt that was refused has none. Throws
+ * Reads a whole answer, with as many candidates as were asked for. A prompt that was refused has none. Throws
  * `upstream_error` where the bytes are no answer.
  */
-export function decodeReply(bytes: Buffer): Reply {
-  const events: ReplyEvent[] = []
-  const parts = new ReplyParts((event) => events.push(event))
+export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const usage = new StreamUsage()
+  const answers = answerTexts(bytes.toString()).map((text): Answer => {
+    const fields = parseRecord(text)
+    if (!fields || isError(fields['error'])) return refuse()
+    usage.read(fields)
+    return { text, fields }
+  })
+  const [begin] = answers
+  const identity = begin && identityOf(begin.fields)
   const arrived = new ArrivedMedia()
-  let identity: ReturnType<typeof identityOf> | undefined
-  let reason: string | undefined
-  for (const text of answerTexts(bytes.toString())) {
-    const answer = parseRecord(text)
-    if (!answer || isError(answer['error'])) return refuse()
-    const first = firstCandidate(answer)
-    if (!identity) parts.setAnswerId((identity = identityOf(answer)).id)
-    usage.read(answer)
-    if (!first && blockReason(answer) !== undefined) reason ??= 'SAFETY'
-    if (!first) continue
-    const found = partsOf(first.candidate)
-    noteArrived(found, arrived)
-    parts.read(found, argumentsIn(text, first.at, found), citationsIn(first.candidate))
-    reason = finishReasonOf(first.candidate['finishReason']) ?? reason ?? 'STOP'
-  }
-  if (!identity || reason === undefined) return refuse()
-  parts.end()
-  const reply = foldReply([
-    { kind: 'start', ...identity, usage: undefined },
-    ...events,
-    { kind: 'end', stop: stopOf(reason, parts), usage: usage.usage },
-  ]) as Reply
+  const first = identity && read(answers, 0, identity.id, arrived)
+  if (!first) return refuse()
+  const others = Array.from({ length: choices - 1 }, (_, i) =>
+    read(answers, i + 1, `${identity.id}_${i + 1}`, arrived),
+  )
+  const found = others.filter((choice) => choice !== undefined)
   return {
-    ...reply,
+    ...identity,
+    ...first,
+    usage: usage.usage,
+    ...(found.length > 0 && { others: found }),
     ...(usage.tools.uses.length > 0 && { tools: usage.tools.uses }),
     ...(!arrived.isEmpty && { arrived }),
   }
+}
+
+/** Reads a candidate; undefined where there is none. */
+function read(
+  answers: readonly Answer[],
+  number: number,
+  id: string,
+  arrived: ArrivedMedia,
+): Choice | undefined {
+  const events: ReplyEvent[] = []
+  const parts = new ReplyParts((event) => events.push(event))
+  parts.setAnswerId(id)
+  let reason: string | undefined
+  for (const { text, fields } of answers) {
+    const found = candidateAt(fields, number)
+    if (!found && number === 0 && blockReason(fields) !== undefined) reason ??= 'SAFETY'
+    if (!found) continue
+    const { candidate, at } = found
+    const said = partsOf(candidate)
+    noteArrived(said, arrived)
+    parts.read(said, argumentsIn(text, at, said), citationsIn(candidate), logprobsOf(candidate))
+    reason = finishReasonOf(candidate['finishReason']) ?? reason ?? 'STOP'
+  }
+  if (reason === undefined) return undefined
+  parts.end()
+  return { parts: foldParts(events), stop: stopOf(reason, parts) }
 }
 
 function refuse(): never {

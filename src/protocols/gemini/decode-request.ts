@@ -1,8 +1,10 @@
+import { choicesAsked } from '../choices.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, TextPart } from '../conversation.ts'
 import { checkMembers, refuse } from '../field-check.ts'
 import { type Fields, fieldsAt, textAt } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { logprobsAsked } from '../logprobs-asked.ts'
 import { decodeThinkingConfig } from '../thinking-config.ts'
 import { sharedField } from '../shared-fields.ts'
 import { checkConfigRules, CONVERTED_CHECKS, CONVERTED_RULES } from './converted-checks.ts'
@@ -46,6 +48,8 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     stop: ((either(config, 'stopSequences') ?? []) as readonly string[]).filter((text) => text !== ''),
     thinking: decodeThinkingConfig(either(config, 'thinkingConfig'), 'generationConfig.thinkingConfig'),
     outputFormat: decodeOutputFormat(scan, dropped),
+    ...choicesAsked('candidateCount', number('candidateCount')),
+    ...logprobsAsked(either(config, 'responseLogprobs') === true, number('logprobs')),
     includeUsage: true,
     ...(shared.length > 0 && { shared: new Map(shared) }),
   }

@@ -39,7 +39,6 @@ export function drop(dropped: Dropped, name: DroppedName): void {
 type IsMeaningful = (value: unknown) => boolean
 
 const notFalse: IsMeaningful = (value) => value !== false
-const notZero: IsMeaningful = (value) => value !== 0
 const isFilled: IsMeaningful = (value) =>
   Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
 
@@ -54,15 +53,12 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
 /** Fields of `generationConfig` that the shared form cannot hold. */
 const CONFIG: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['audioTimestamp', notFalse],
-  ['candidateCount', (value) => value !== 1],
   ['enableAffectiveDialog', notFalse],
   ['enableEnhancedCivicAnswers', notFalse],
   ['imageConfig', isFilled],
-  ['logprobs', notZero],
   ['mediaResolution', (value) => value !== 'MEDIA_RESOLUTION_UNSPECIFIED'],
   ['modelSelectionConfig', isFilled],
   ['responseFormat', isFilled],
-  ['responseLogprobs', notFalse],
   [
     'responseModalities',
     (value) => !Array.isArray(value) || value.some((one) => !/^text$/i.test(String(one))),
@@ -83,10 +79,13 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 const READ_CONFIG: ReadonlySet<string> = new Set([
+  'candidateCount',
   'frequencyPenalty',
+  'logprobs',
   'maxOutputTokens',
   'presencePenalty',
   'responseJsonSchema',
+  'responseLogprobs',
   'responseMimeType',
   'responseSchema',
   'seed',

@@ -5,7 +5,6 @@ import { drop } from './dropped.ts'
 import { ContentsWriter } from './encode-contents.ts'
 import { encodeText } from './encode-part.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
-import { dropLogprobs } from '../logprobs-asked.ts'
 import { dropSharedFields } from '../shared-fields.ts'
 import { withSystemInPlace } from './system-texts.ts'
 import { encodeThinking } from './thinking.ts'
@@ -33,7 +32,6 @@ export function encodeRequest(
     withSupportedFormat(withSystemInPlace(requested), capabilities.gemini, dropped),
     capabilities.gemini.takesSystem,
   )
-  dropLogprobs(conversation, dropped)
   const contents = new ContentsWriter(capabilities.gemini, dropped).write(conversation.turns)
   const system = conversation.system
     .filter(({ text }) => text !== '')
@@ -80,6 +78,9 @@ function configOf(
       presencePenalty,
       frequencyPenalty,
       stopSequences: stop.length > 0 ? stop.slice(0, MAX_STOPS) : undefined,
+      candidateCount: conversation.choices?.count,
+      responseLogprobs: conversation.logprobs && true,
+      logprobs: conversation.logprobs?.top,
     }),
     ...encodeOutputFormat(outputFormat),
     ...membersOf({ thinkingConfig }),

@@ -2,7 +2,7 @@ import type { Proof } from '../conversation.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { type CopiedPart, textOf } from '../copied-text.ts'
-import type { ReplyEvent, StartedPart } from '../reply.ts'
+import type { Logprobs, ReplyEvent, StartedPart } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import { OWN_PARTS } from './decode-part.ts'
 import type { CitationsOf } from './grounding.ts'
@@ -28,6 +28,8 @@ export class ReplyParts {
   #text = ''
   /** Sources of the text, as long as they are not told. */
   #citationsOf: CitationsOf | undefined
+  /** Log probabilities of the text that comes next. */
+  #logprobs: Logprobs | undefined
   /** Call whose arguments come in pieces. */
   #call: { readonly index: number; readonly args: PartialArgs } | undefined
 
@@ -40,13 +42,20 @@ export class ReplyParts {
     this.#answerId = id.replaceAll(/[^\w-]/g, '_')
   }
 
-  /** Reads the parts of a candidate, and the sources that come with them. */
-  read(parts: readonly unknown[], textOf: ArgumentsText, citationsOf: CitationsOf | undefined): void {
+  /** Reads the parts of a candidate, with their sources and the log probabilities of their text. */
+  read(
+    parts: readonly unknown[],
+    textOf: ArgumentsText,
+    citationsOf: CitationsOf | undefined,
+    logprobs: Logprobs | undefined,
+  ): void {
     this.#citationsOf = citationsOf
+    this.#logprobs = logprobs
     for (const [number, value] of parts.entries()) {
       const part = asRecord(value)
       if (part) this.#readPart(part, () => textOf(number))
     }
+    if (this.#logprobs) this.grow('text', '')
     this.#cite()
   }
 
@@ -60,7 +69,10 @@ export class ReplyParts {
     }
     if (kind === 'text') this.#text += text
     const { index } = this.#growing
-    this.#emit(kind === 'text' && isMedia ? { kind, index, text, isMedia } : { kind, index, text })
+    const logprobs = kind === 'text' ? this.#logprobs : undefined
+    if (logprobs) this.#logprobs = undefined
+    if (kind === 'thinking') this.#emit({ kind, index, text })
+    else this.#emit({ kind, index, text, ...(isMedia && { isMedia }), ...(logprobs && { logprobs }) })
   }
 
   /** Adds text or thinking as it came, if it is what grows. */

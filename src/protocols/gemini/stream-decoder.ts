@@ -5,11 +5,15 @@ import type { CopiedPart } from '../copied-text.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
 import type { FramePiece, TextMatch } from '../sse/frame-template.ts'
+import { ofChoice } from '../choices.ts'
+import type { Stop } from '../reply.ts'
+import type { EventMemory } from '../sse/event-memory.ts'
 import { FrameReader } from '../sse/frame-reader.ts'
-import { argumentsIn, blockReason, firstCandidate, identityOf, partsOf, plainText } from './answer.ts'
+import { argumentsIn, blockReason, candidateAt, identityOf, partsOf, plainText } from './answer.ts'
 import { noteArrived } from './arrived.ts'
 import { readGeminiError } from './errors.ts'
 import { citationsIn } from './grounding.ts'
+import { logprobsOf } from './logprobs.ts'
 import { ReplyParts } from './reply-parts.ts'
 import { finishReasonOf, stopOf } from './stop-reasons.ts'
 import type { SeenTools } from '../tool-tally.ts'
@@ -19,15 +23,31 @@ import { StreamUsage } from './usage.ts'
 const TEXT = 0
 const THINKING = 1
 
+/** Candidate that is read. */
+interface OpenChoice {
+  readonly parts: ReplyParts
+  finishReason: string | undefined
+}
+
 /**
- * Decodes a stream, the first of several candidates. The wire has no terminator: parts and usage may follow
- * the finish reason, so the end is emitted when the upstream closes. A stream without a reason is truncated.
+ * Decodes a stream, as many candidates as were asked for. The wire has no terminator: parts and usage may
+ * follow the finish reason, so the end is emitted when the upstream closes. A stream without a reason of each
+ * candidate that began is truncated.
  */
 export class GeminiStreamDecoder extends FrameReader {
-  readonly #parts = new ReplyParts((event) => this.emit(event))
+  /** Candidates by number; the others than the first from their first chunk on. */
+  readonly #choices: OpenChoice[] = [
+    { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
+  ]
+  readonly #asked: number
   readonly #usage = new StreamUsage()
   #isStarted = false
-  #finishReason: string | undefined
+  #id = ''
+
+  constructor(memory?: EventMemory, choices = 1) {
+    super(memory)
+    this.#asked = choices
+  }
 
   get tools(): SeenTools {
     return this.#usage.tools
@@ -52,11 +72,11 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   protected readPiece(index: number, text: string): void {
-    this.#parts.grow(index === THINKING ? 'thinking' : 'text', text)
+    this.#choice(0).parts.grow(index === THINKING ? 'thinking' : 'text', text)
   }
 
   protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
-    return this.#parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
+    return this.#choice(0).parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
   /** Any last frame that is whole counts, since none of them is a terminator. */
@@ -65,28 +85,47 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   protected handleClose(): void {
-    if (this.#finishReason === undefined) return
-    this.#parts.end()
-    this.emit({ kind: 'end', stop: stopOf(this.#finishReason, this.#parts), usage: this.usage })
+    const stops = this.#choices.flatMap(({ parts, finishReason }): Stop[] =>
+      finishReason === undefined ? [] : [stopOf(finishReason, parts)],
+    )
+    const [stop, ...others] = stops
+    if (!stop || stops.length < this.#choices.length) return
+    for (const { parts } of this.#choices) parts.end()
+    this.emit({ kind: 'end', stop, usage: this.usage, ...(others.length > 0 && { others }) })
   }
 
   #take(chunk: Fields, data: string): void {
     this.#usage.read(chunk)
     this.#start(chunk)
-    const first = firstCandidate(chunk)
-    if (first) {
-      const parts = partsOf(first.candidate)
+    for (let number = 0; number < this.#asked; number++) {
+      const found = candidateAt(chunk, number)
+      if (!found) continue
+      const { candidate, at } = found
+      const open = this.#choice(number)
+      const parts = partsOf(candidate)
       noteArrived(parts, this.arrived)
-      this.#parts.read(parts, argumentsIn(data, first.at, parts), citationsIn(first.candidate))
-      this.#finishReason = finishReasonOf(first.candidate['finishReason']) ?? this.#finishReason
-    } else if (blockReason(chunk) !== undefined) this.#finishReason ??= 'SAFETY'
+      open.parts.read(parts, argumentsIn(data, at, parts), citationsIn(candidate), logprobsOf(candidate))
+      open.finishReason = finishReasonOf(candidate['finishReason']) ?? open.finishReason
+    }
+    if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
+  }
+
+  /** The candidate of a number; those in between begin with it. */
+  #choice(number: number): OpenChoice {
+    for (let next = this.#choices.length; next <= number; next++) {
+      const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))
+      parts.setAnswerId(`${this.#id}_${next}`)
+      this.#choices.push({ parts, finishReason: undefined })
+    }
+    return this.#choices[number] as OpenChoice
   }
 
   #start(chunk: Fields): void {
     if (this.#isStarted) return
     this.#isStarted = true
     const identity = identityOf(chunk)
-    this.#parts.setAnswerId(identity.id)
+    this.#id = identity.id
+    this.#choice(0).parts.setAnswerId(identity.id)
     this.emit({ kind: 'start', ...identity, usage: this.usage })
   }
 

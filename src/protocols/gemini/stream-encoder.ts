@@ -1,12 +1,15 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
+import { choiceOf } from '../choices.ts'
 import type { Proof } from '../conversation.ts'
 import { type CopiedText, frameOf } from '../copied-text.ts'
 import type { FrameWriter } from '../frame-writer.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { ErrorParts } from '../upstream-error.ts'
+import { ChunkFrames } from './chunk-frames.ts'
 import { geminiErrorText, statusOf } from './errors.ts'
 import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
+import { writeLogprobs } from './logprobs.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 import { WrittenGrounding } from './written-grounding.ts'
@@ -22,7 +25,7 @@ interface Gathered {
 const CANDIDATE = '{"candidates":[{"content":{"role":"model","parts":['
 const TEXT = '{"text":'
 const THOUGHT = ',"thought":true'
-const CHUNK_END = ']},"index":0}],'
+const PARTS_END = ']},'
 
 const NO_FRAMES = { text: frameOf('', ''), thinking: frameOf('', '') }
 
@@ -33,31 +36,44 @@ const NO_FRAMES = { text: frameOf('', ''), thinking: frameOf('', '') }
  */
 export class GeminiStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
-  readonly #isArray: boolean
+  readonly #out: ChunkFrames
   readonly #writer = new PartWriter()
   readonly #grounding = new WrittenGrounding()
   readonly #gathered = new Map<number, Gathered>()
+  #id = ''
+  #model = ''
   /** End of every chunk. */
   #tail = ''
   /** Frames of texts and thoughts in a stream of events. */
   #frames = NO_FRAMES
-  #hasChunks = false
+  readonly #choice: number
+  /** End of the candidate, behind its content. */
+  readonly #candidateEnd: string
+  /** Encoders of the other candidates, by number. */
+  readonly #others = new Map<number, GeminiStreamEncoder>()
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
 
-  constructor(identity: ReplyIdentity, { jsonArray = false }: Pick<StreamOptions, 'jsonArray'> = {}) {
+  constructor(
+    identity: ReplyIdentity,
+    { jsonArray = false }: Pick<StreamOptions, 'jsonArray'> = {},
+    other?: { readonly choice: number; readonly out: ChunkFrames },
+  ) {
     this.#identity = identity
-    this.#isArray = jsonArray
+    this.#choice = other?.choice ?? 0
+    this.#candidateEnd = `"index":${this.#choice}}],`
+    this.#out = other?.out ?? new ChunkFrames(jsonArray)
     this.#name('', '')
   }
 
   push(events: readonly ReplyEvent[]): string {
     let text = ''
-    for (const event of events) if (!this.#ended) text += this.#write(event)
+    for (const event of events) if (!this.#ended) text += this.#encoderOf(event).#write(event)
     return text
   }
 
   copy(event: CopiedText, out: FrameWriter): boolean {
-    if (this.#isArray || this.#ended || event.kind === 'tool-input') return false
+    if (this.#out.isArray || this.#ended || event.kind === 'tool-input') return false
+    if (choiceOf(event.index) > 0) return false
     if (event.kind === 'text') this.#grounding.grow(event.index, event.text)
     out.copied(this.#frames[event.kind], event)
     return true
@@ -66,19 +82,35 @@ export class GeminiStreamEncoder implements StreamEncoder {
   finalFrames(charged = this.#ended?.usage): string {
     if (!this.#ended) return ''
     const usage = charged ? `"usageMetadata":${JSON.stringify(usageOut(charged))},` : ''
-    const reason = FINISH_REASONS[this.#ended.stop.reason]
-    return this.#last(
-      `${CANDIDATE}${EMPTY_PART}]},"finishReason":"${reason}",${this.#grounding.write()}"index":0}],${usage}${this.#tail}`,
-    )
+    return this.#out.last(this.#lastChunk(this.#ended.stop, usage))
   }
 
   /** Elements of an array bring a part each, and some readers of arrays take no space between them. */
   keepAliveFrame(): string {
-    return this.#isArray ? '' : KEEP_ALIVE_FRAME
+    return this.#out.isArray ? '' : KEEP_ALIVE_FRAME
   }
 
   failureFrame(error: ErrorParts): string {
-    return this.#last(geminiErrorText({ ...error, status: statusOf(error) }))
+    return this.#out.last(geminiErrorText({ ...error, status: statusOf(error) }))
+  }
+
+  /** Encoder of an event's candidate. */
+  #encoderOf(event: ReplyEvent): GeminiStreamEncoder {
+    return 'index' in event ? this.#encoder(choiceOf(event.index)) : this
+  }
+
+  #encoder(choice: number): GeminiStreamEncoder {
+    const known = choice === 0 ? this : this.#others.get(choice)
+    if (known) return known
+    const other = new GeminiStreamEncoder(this.#identity, {}, { choice, out: this.#out })
+    other.#name(this.#id, this.#model)
+    this.#others.set(choice, other)
+    return other
+  }
+
+  #lastChunk({ reason }: Stop, usage: string): string {
+    const facts = `"finishReason":"${FINISH_REASONS[reason]}",${this.#grounding.write()}`
+    return `${CANDIDATE}${EMPTY_PART}${PARTS_END}${facts}${this.#candidateEnd}${usage}${this.#tail}`
   }
 
   #write(event: ReplyEvent): string {
@@ -93,7 +125,8 @@ export class GeminiStreamEncoder implements StreamEncoder {
         return ''
       case 'text':
         this.#grounding.grow(event.index, event.text)
-        return event.text === '' ? '' : this.#chunk(`${TEXT}${JSON.stringify(event.text)}}`)
+        if (event.text === '' && !event.logprobs) return ''
+        return this.#chunk(`${TEXT}${JSON.stringify(event.text)}}`, writeLogprobs(event.logprobs))
       case 'thinking':
         return event.text === '' ? '' : this.#chunk(`${TEXT}${JSON.stringify(event.text)}${THOUGHT}}`)
       case 'proof':
@@ -106,9 +139,10 @@ export class GeminiStreamEncoder implements StreamEncoder {
       case 'part-end':
         return this.#end(event.index)
       case 'end': {
-        for (const gathered of this.#gathered.values()) gathered.isEnded = true
+        const { others = [] } = event
+        const ends = others.map((stop, i) => this.#encoder(i + 1).#endAs(stop))
         this.#ended = event
-        return this.#writeEnded()
+        return this.#endParts() + ends.join('')
       }
       case 'citation':
         this.#grounding.cite(event.index, event.citation)
@@ -119,11 +153,23 @@ export class GeminiStreamEncoder implements StreamEncoder {
     }
   }
 
+  /** Ends another candidate than the first. */
+  #endAs(stop: Stop): string {
+    return this.#endParts() + this.#out.frame(this.#lastChunk(stop, ''))
+  }
+
+  #endParts(): string {
+    for (const gathered of this.#gathered.values()) gathered.isEnded = true
+    return this.#writeEnded()
+  }
+
   #name(id: string, model: string): void {
+    this.#id = id
+    this.#model = model
     const tail = { modelVersion: model, responseId: id || this.#identity.id }
     this.#tail = JSON.stringify(tail).slice(1)
     const head = `data: ${CANDIDATE}${TEXT}`
-    const rest = `${CHUNK_END}${this.#tail}\r\n\r\n`
+    const rest = `${PARTS_END}${this.#candidateEnd}${this.#tail}\r\n\r\n`
     this.#frames = { text: frameOf(head, `}${rest}`), thinking: frameOf(head, `${THOUGHT}}${rest}`) }
   }
 
@@ -151,16 +197,8 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return text
   }
 
-  #chunk(part: string): string {
-    const chunk = `${CANDIDATE}${part}${CHUNK_END}${this.#tail}`
-    if (!this.#isArray) return `data: ${chunk}\r\n\r\n`
-    const before = this.#hasChunks ? ',\r\n' : '['
-    this.#hasChunks = true
-    return before + chunk
-  }
-
-  #last(chunk: string): string {
-    if (!this.#isArray) return `data: ${chunk}\r\n\r\n`
-    return `${this.#hasChunks ? ',\r\n' : '['}${chunk}]`
+  /** `facts`: members of the candidate beside its content, each with a comma behind it. */
+  #chunk(part: string, facts = ''): string {
+    return this.#out.frame(`${CANDIDATE}${part}${PARTS_END}${facts}${this.#candidateEnd}${this.#tail}`)
   }
 }

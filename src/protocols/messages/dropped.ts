@@ -20,6 +20,7 @@ type DroppedName =
   | 'content'
   | 'image_url.detail'
   | 'metadata'
+  | 'n'
   | 'output_config'
   | 'parallel_tool_calls'
   | 'reasoning_content'

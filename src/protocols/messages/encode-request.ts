@@ -1,3 +1,4 @@
+import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, OutputSchema, Tool, WebSearch } from '../conversation.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
@@ -28,6 +29,8 @@ export function encodeRequest(
 ): Buffer {
   dropSharedFields(requested, dropped, { keepsEndUser: true })
   dropLogprobs(requested, dropped)
+  if (requested.choices?.field === 'n') drop(dropped, 'n')
+  else refuseChoices(requested)
   dropSeedAndPenalties(requested, dropped)
   const conversation = withSupportedFormat(requested, capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)

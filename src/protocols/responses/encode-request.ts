@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, Tool, WebSearch } from '../conversation.ts'
 import { isThinkingOff } from '../thinking-effort.ts'
@@ -35,8 +35,7 @@ export function encodeRequest(
   dropped: Dropped,
 ): Buffer {
   const { stop, thinking, topK, logprobs } = conversation
-  if (dropped.has('n'))
-    throw new GatewayError('invalid_request', `This model's channel takes no 'n' above 1.`)
+  refuseChoices(conversation)
   if (stop.length > 0) drop(dropped, 'stop')
   if (topK !== undefined) drop(dropped, 'top_k')
   dropSeedAndPenalties(conversation, dropped)

@@ -1,3 +1,4 @@
+import { choiceOf } from '../choices.ts'
 import { CopiedText } from '../copied-text.ts'
 import { EmittedText } from '../emitted-text.ts'
 import type { ReplyEvent, ReplyPart, StartedPart } from '../reply.ts'
@@ -98,8 +99,9 @@ export class SignedReply {
   readonly #parts = new Map<number, GrowingPart>()
   #hasSigned = false
 
-  /** Notes an event. */
+  /** Notes an event; turns that come back are the first choice's. */
   add(event: ReplyEvent): void {
+    if ('index' in event && choiceOf(event.index) > 0) return
     switch (event.kind) {
       case 'part-start':
         this.#parts.set(event.index, { started: event.part, text: new GrowingText(), proof: undefined })

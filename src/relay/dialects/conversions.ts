@@ -5,6 +5,7 @@ import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
 import { providerFor, withProvider } from '../../protocols/client-provider.ts'
+import { choicesOf } from '../../protocols/choices.ts'
 import type {
   Dropped,
   ReplyIdentity,
@@ -130,7 +131,7 @@ export class Conversions {
     return {
       channel,
       outputMaximum: convertedDialect(spoken).outputMaximum(conversation, upstream.capabilities),
-      choices: 1,
+      choices: spoken === 'messages' ? 1 : choicesOf(conversation),
       ...(search && { tools: { tools: [search], dialect: spoken, model: upstream.name } }),
       ...(isOfKey && { isOfKey }),
       prepare: (_passThrough, requester) => this.#prepare(client, fitted, requester),
@@ -160,13 +161,20 @@ export class Conversions {
       beginsWithPrompt: client.beginsWithPrompt,
       tap: (promptTokens, memory) =>
         new ConvertingTap(
-          streamDecoder(codec, memory, answerTool),
+          streamDecoder(codec, memory, answerTool, choicesOf(conversation)),
           streamEncoder(client, minted(spoken), { includeUsage: conversation.includeUsage, asked }),
           { model: upstream.name, promptTokens },
           streamSignatures(history, spoken),
         ),
       reply: (bytes) =>
-        convertedReply(codec, client, bytes, { spoken, model: upstream.name, answerTool, asked, history }),
+        convertedReply(codec, client, bytes, {
+          spoken,
+          choices: choicesOf(conversation),
+          model: upstream.name,
+          answerTool,
+          asked,
+          history,
+        }),
     }
   }
 }
@@ -212,8 +220,9 @@ function streamDecoder(
   upstream: UpstreamCodec,
   memory: EventMemory,
   answerTool: string | undefined,
+  choices: number,
 ): StreamDecoder {
-  const decoder = upstream.streamDecoder(memory)
+  const decoder = upstream.streamDecoder(memory, choices)
   return answerTool === undefined ? decoder : new AnswerToolDecoder(decoder, answerTool)
 }
 
@@ -230,6 +239,8 @@ function streamEncoder(
 interface ReplyTo {
   /** The upstream's dialect. */
   readonly spoken: ProtocolName
+  /** Choices that it was asked for. */
+  readonly choices: number
   /** The upstream's name of the model, for upstreams that do not state it. */
   readonly model: string
   readonly answerTool: string | undefined
@@ -241,11 +252,11 @@ function convertedReply(
   upstream: UpstreamCodec,
   client: Client,
   bytes: Buffer,
-  { spoken, model, answerTool, asked, history }: ReplyTo,
+  { spoken, choices, model, answerTool, asked, history }: ReplyTo,
 ): PreparedReply {
   let decoded: Reply
   try {
-    decoded = upstream.decodeReply(bytes)
+    decoded = upstream.decodeReply(bytes, choices)
     if (answerTool !== undefined) decoded = withAnswerAsText(decoded, answerTool)
   } catch {
     return { facts: NO_REPLY, body: () => bytes }

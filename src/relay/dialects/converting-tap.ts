@@ -157,7 +157,7 @@ export class ConvertingTap implements Tap {
   }
 
   #completed(event: ReplyEvent): ReplyEvent {
-    if (event.kind === 'end' && this.#calls.areCut) return this.#cut(event)
+    if (event.kind === 'end') return this.#cut(event)
     if (event.kind !== 'start') return event
     const isTold = event.usage && promptTokens(event.usage) > 0
     const usage = isTold ? event.usage : { ...NO_USAGE, input: this.#defaults.promptTokens() }
@@ -165,8 +165,13 @@ export class ConvertingTap implements Tap {
   }
 
   #cut(end: ReplyEvent & { readonly kind: 'end' }): ReplyEvent {
-    if (end.stop.reason !== CUT_STOP.reason) this.note = 'cut_arguments'
-    return { ...end, stop: CUT_STOP }
+    const stops = [end.stop, ...(end.others ?? [])]
+    const [stop = end.stop, ...others] = stops.map((said, choice) => {
+      if (said.reason === CUT_STOP.reason || !this.#calls.areCutIn(choice)) return said
+      this.note = 'cut_arguments'
+      return CUT_STOP
+    })
+    return { ...end, stop, ...(end.others && { others }) }
   }
 
   #note(event: ReplyEvent): void {

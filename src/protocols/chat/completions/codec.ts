@@ -15,6 +15,7 @@ const WITHOUT_EQUIVALENT: readonly (readonly [string, (value: unknown) => boolea
   ['echo', (value) => value === false],
   ['suffix', (value) => value === ''],
   ['best_of', (value) => value === 1],
+  ['n', (value) => value === 1],
   ['logprobs', () => false],
 ]
 

@@ -1,0 +1,43 @@
+import type { Fields } from '../field.ts'
+import { asRecord } from '../json/record.ts'
+import type { Logprobs } from '../reply.ts'
+
+/** Log probabilities of the tokens of a candidate's text, in chat's form; undefined without any. */
+export function logprobsOf(candidate: Fields): Logprobs | undefined {
+  const result = asRecord(candidate['logprobsResult'])
+  const chosen = listOf(result?.['chosenCandidates'])
+  if (chosen.length === 0) return undefined
+  const tops = listOf(result?.['topCandidates'])
+  return chosen.map((token, place) => ({
+    ...readToken(token),
+    top_logprobs: listOf(asRecord(tops[place])?.['candidates']).map(readToken),
+  }))
+}
+
+function readToken(value: unknown): Fields {
+  const token = asRecord(value)
+  return { token: token?.['token'] ?? '', logprob: token?.['logProbability'] ?? 0, bytes: null }
+}
+
+/** Members of a candidate with these log probabilities, as text with a comma behind it; '' without any. */
+export function writeLogprobs(tokens: Logprobs | undefined): string {
+  if (!tokens || tokens.length === 0) return ''
+  const chosen = tokens.map(writeToken)
+  const sum = chosen.reduce((total, { logProbability }) => total + Number(logProbability), 0)
+  const logprobsResult = {
+    topCandidates: tokens.map((token) => ({
+      candidates: listOf(asRecord(token)?.['top_logprobs']).map(writeToken),
+    })),
+    chosenCandidates: chosen,
+  }
+  return `"avgLogprobs":${JSON.stringify(sum / chosen.length)},"logprobsResult":${JSON.stringify(logprobsResult)},`
+}
+
+function writeToken(value: unknown): { readonly token: unknown; readonly logProbability: unknown } {
+  const token = asRecord(value)
+  return { token: token?.['token'] ?? '', logProbability: token?.['logprob'] ?? 0 }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : []
+}
