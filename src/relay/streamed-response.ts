@@ -79,7 +79,7 @@ export class StreamedResponse extends ResponseHandler {
 
   onFailure(failure: Failure): void {
     if (this.#unread.length > 0) this.#unread.push(failure)
-    else this.#fail(failure)
+    else if (this.state !== 'over') this.#complete(failure)
   }
 
   #fail(failure: Failure): void {
@@ -140,7 +140,7 @@ export class StreamedResponse extends ResponseHandler {
         if (!this.#pauses.has('hold')) this.#sendOutgoing()
         return this.#complete()
       }
-      if (!Buffer.isBuffer(chunk)) return this.#fail(chunk)
+      if (!Buffer.isBuffer(chunk)) return this.#complete(chunk)
       const max = Math.max(MIN_READ_BYTES, this.#watch.affordableBytes)
       if (chunk.length > max) this.#unread.unshift(chunk.subarray(max))
       this.#take(chunk.length > max ? chunk.subarray(0, max) : chunk)
@@ -167,15 +167,15 @@ export class StreamedResponse extends ResponseHandler {
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
-  #complete(): void {
+  // A connection that breaks after the reason for the end was stated has brought the whole response.
+  #complete(failure = noUsableResponse('stream ended early')): void {
     let isComplete: boolean
     try {
       isComplete = this.#tap.end().complete
     } catch {
       return this.#fail(UNREADABLE_STREAM)
     }
-    const { channel } = this.target
-    const { error } = this.#tap
+    const [{ channel }, { error }] = [this.target, this.#tap]
     if (error && !error.afterContent && this.#mayGoElsewhere)
       this.#fail(errorInFirstEvent(this.target, error.data))
     else if (error) {
@@ -184,7 +184,7 @@ export class StreamedResponse extends ResponseHandler {
     } else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
-    } else this.#fail(noUsableResponse('stream ended early'))
+    } else this.#fail(failure)
   }
 
   // Nothing is on its way to the client, which is still there: another channel may try.

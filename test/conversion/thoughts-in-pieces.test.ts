@@ -82,7 +82,7 @@ function partsOf(stream: string): GeminiPart[] {
     .flatMap((frame) => JSON.parse(frame.slice('data: '.length)).candidates?.[0]?.content?.parts ?? [])
 }
 
-/** What a client may do to the pieces of thoughts: nothing, join neighbours, cut them anew, move the end. */
+/** Changes that a client may make to pieces: it joins neighbours, or cuts them anew at a place. */
 type Cutting = readonly { readonly joins: boolean; readonly at: number }[]
 
 function cutAnew(parts: readonly GeminiPart[], cutting: Cutting): GeminiPart[] {

@@ -44,7 +44,7 @@ export function asked(fixture: Fixture, { client, dialect, streamed }: Road): Pr
 }
 
 /** The request of a client of each dialect. */
-const QUESTIONS: Readonly<Record<Dialect, Question>> = {
+export const QUESTIONS: Readonly<Record<Dialect, Question>> = {
   chat: (model, stream) => ({
     path: '/v1/chat/completions',
     body: { model, messages: [{ role: 'user', content: 'hi' }], ...(stream && STREAMED) },

@@ -180,10 +180,17 @@ describe('a messages call on a Bedrock channel', () => {
   })
 
   test('that is cut inside a frame ends in an error', async () => {
-    answer = { events: EVENTS, cutBytes: 9 }
+    answer = { events: EVENTS.slice(0, -1), cutBytes: 9 }
     const { text } = await messages('signed', { stream: true })
     expect(text).toContain('event: error')
     expect(text).not.toContain('message_stop')
+  })
+
+  test('that is cut behind its stop reason is complete', async () => {
+    answer = { events: EVENTS, cutBytes: 9 }
+    const { text } = await messages('signed', { stream: true })
+    expect(text).toContain('"stop_reason"')
+    expect(text).not.toContain('event: error')
   })
 
   test('with a wrong secret is refused, and the log names the cause and no secret', async () => {

@@ -88,6 +88,18 @@ describe.each(CHANNELS)('a channel of %s', (model) => {
       },
     )
 
+    test('is given a complete stream by a connection that breaks after the reason was stated', async () => {
+      providers.become('reset after the reason')
+      const answer = await ask(client, model, true)
+      expect(CLIENTS[client].read(answer.text, true)).toMatchObject({
+        text: SAID.text,
+        calls: [{ name: 'look' }],
+      })
+      expect(answer.text).not.toMatch(/"error":\{|"type":"error"/)
+      const row = databaseOf(gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+      expect(row).toMatchObject({ input_tokens: 10, output_tokens: 5, reason: 'complete' })
+    })
+
     test('never makes a stream that broke off look finished', async () => {
       providers.become('break off')
       const answer = await ask(client, model, true)

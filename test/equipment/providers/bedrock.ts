@@ -49,6 +49,8 @@ export interface BedrockAnswer {
   readonly exception?: { readonly name: string; readonly message: string }
   /** Bytes that the end of the stream lacks. */
   readonly cutBytes?: number
+  /** The connection is reset behind the events. */
+  readonly resets?: boolean
   /** Status and text in place of an answer. */
   readonly error?: { readonly status: number; readonly name: string; readonly message: string }
   /** Milliseconds by which the double's clock is ahead. */
@@ -80,6 +82,7 @@ export function startBedrock(
     return {
       headers: { 'content-type': 'application/vnd.amazon.eventstream' },
       body: bytes.subarray(0, bytes.length - cutBytes),
+      ...(answer.resets && { resets: true }),
     }
   })
 }

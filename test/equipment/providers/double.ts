@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+
+const RESET_DELAY_MS = 50
 
 /** Request as a double of a provider received it. */
 export interface ReceivedByDouble {
@@ -16,6 +19,8 @@ export interface DoubleAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: Buffer | string
+  /** The connection is reset behind the body, which has no end then. */
+  readonly resets?: boolean
 }
 
 /** Server that verifies what a provider's own verifies. */
@@ -39,8 +44,13 @@ export async function startDouble(
     const { method = '', url: path = '', headers } = request
     const came = { method, path, headers, body: Buffer.concat(chunks) }
     received.push(came)
-    const { status = 200, headers: sent = {}, body } = await answer(came)
-    response.writeHead(status, { 'content-type': 'application/json', ...sent }).end(body)
+    const { status = 200, headers: sent = {}, body, resets = false } = await answer(came)
+    response.writeHead(status, { 'content-type': 'application/json', ...sent })
+    if (!resets) return void response.end(body)
+    response.write(body)
+    // Bytes in front of a reset must have arrived.
+    await setTimeout(RESET_DELAY_MS)
+    request.socket.resetAndDestroy()
   }
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {

@@ -7,7 +7,7 @@ import { type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.
 import { startVertex } from './vertex.ts'
 
 /** Answer that all of the doubles give. */
-export type Mood = 'answer' | 'refuse' | 'break off'
+export type Mood = 'answer' | 'refuse' | 'break off' | 'reset after the reason'
 
 /** Text and call of every answer, of ten tokens in and five out. */
 export const SAID = { text: 'Hello there.', calls: [{ id: 'c1', name: 'look', input: '{"at":1}' }] }
@@ -112,8 +112,14 @@ function answerOf({ path, body }: ReceivedByDouble, mood: Mood): DoubleAnswer {
   const isStream = /:stream(?:Generate|Raw)/.test(path) || body.includes('"stream":true')
   if (!isStream) return { body: DIALECTS[dialect].whole.body ?? '' }
   const frames = DIALECTS[dialect].streamed.frames ?? []
-  const sent = mood === 'break off' ? frames.slice(0, 3) : frames
-  return { headers: { 'content-type': 'text/event-stream' }, body: sent.join('') }
+  const resets = mood === 'reset after the reason'
+  const sent = mood === 'break off' ? frames.slice(0, 3) : resets ? withoutTerminator(frames) : frames
+  return { headers: { 'content-type': 'text/event-stream' }, body: sent.join(''), resets }
+}
+
+/** Frames without the one that only says that the stream is over. */
+function withoutTerminator(frames: readonly string[]): readonly string[] {
+  return frames.filter((frame) => !/^data: \[DONE\]|^event: message_stop/.test(frame))
 }
 
 function dialectOf(path: string): Dialect {
@@ -134,11 +140,17 @@ function bedrockAnswer(operation: string, mood: Mood): BedrockAnswer {
   if (mood === 'refuse') return { error: { status: 400, name: 'ValidationException', message: REFUSAL } }
   const { whole, events } = operation.startsWith('converse') ? CONVERSED : INVOKED
   if (mood === 'answer') return { whole, events }
+  if (mood === 'reset after the reason')
+    return { whole, events: events.filter((event) => !isStop(event)), resets: true }
   return {
     whole,
     events: events.slice(0, 3),
     exception: { name: 'modelStreamErrorException', message: 'oops' },
   }
+}
+
+function isStop(event: object): boolean {
+  return 'type' in event && event.type === 'message_stop'
 }
 
 const INVOKED = {
