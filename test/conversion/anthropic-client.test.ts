@@ -205,7 +205,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     const { error: envelope, headers } = error as InstanceType<typeof Anthropic.RateLimitError>
     expect(envelope).toMatchObject({
       type: 'error',
-      error: { type: mode === 'native' ? 'rate_limit_error' : 'requests', message: 'slow down' },
+      error: { type: 'rate_limit_error', message: 'slow down' },
       request_id: mode === 'native' ? 'req_upstream' : expect.any(String),
     })
     expect(headers?.get('retry-after')).toBe('7')

@@ -43,6 +43,12 @@ const sent = fc.record({
       allow_transforms: fc.boolean(),
       allow_search_parameters: fc.boolean(),
       allow_extra_body: fc.boolean(),
+      allow_metadata: fc.boolean(),
+      allow_user: fc.boolean(),
+      allow_prompt_cache_key: fc.boolean(),
+      allow_prompt_cache_retention: fc.boolean(),
+      allow_verbosity: fc.boolean(),
+      allow_store: fc.boolean(),
       disable_store: fc.boolean(),
       vertex_key_type: word,
     })
