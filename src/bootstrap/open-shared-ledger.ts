@@ -22,6 +22,8 @@ import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './opened-ledge
 
 /** Longest time that a start waits for the database server, which may be starting too. */
 const CONNECT_TIMEOUT_MS = 30_000
+/** Longest time that a start waits for the server to end the session of a machine that was lost. */
+const NAME_TIMEOUT_MS = 8_000
 const RETRY_MS = 1_000
 
 /**
@@ -53,12 +55,22 @@ export async function openSharedLedger({
     await openNodeFile({ path: join(environment.dataDir, 'node.db'), bankId, thread }),
     (open) => open.close(),
   )
-  const connection = opened.adopt(new BankConnection(url, { hasRole: hasRelayRole }), (open) => open.close())
+  const { node } = file
+  const connection = opened.adopt(
+    new BankConnection(url, {
+      hasRole: hasRelayRole,
+      node,
+      onReconnected: () => bankClient.onReconnected(),
+    }),
+    (open) => open.close(),
+  )
+  // Before anything is recovered: what a copy of a running node's folder has open, that node still runs.
+  await retryUntilAvailable(() => connection.query('select 1', []), log, NAME_TIMEOUT_MS)
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
-  const liveNodes = new LiveNodes(connection, file.node)
-  const bankClient = new BankClient({
+  const liveNodes = new LiveNodes(connection, node)
+  const bankClient: BankClient = new BankClient({
     onReported: () => liveNodes.refresh(),
-    bank: postgresBank(connection, file.node),
+    bank: postgresBank(connection, node),
     file,
     openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
     onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
@@ -68,7 +80,7 @@ export async function openSharedLedger({
     },
   })
   const accounts = new LeasedAccounts(rows, bankClient, (account) =>
-    announcements.announce(`recall ${account} ${file.node}`),
+    announcements.announce(`recall ${account} ${node}`),
   )
   const store = sharedStore(rows, {
     file,
@@ -86,7 +98,7 @@ export async function openSharedLedger({
   })
   const onNodesChanged = (): void => liveNodes.expire()
   announcements.listen({
-    received: (text) => handleAnnouncement(text, { accounts, bankClient, node: file.node, onNodesChanged }),
+    received: (text) => handleAnnouncement(text, { accounts, bankClient, node, onNodesChanged }),
     connected: () => accounts.onAllChanged(),
   })
   // Changes by other nodes must be received before the first call.
@@ -100,7 +112,7 @@ export async function openSharedLedger({
     ledger,
     firstCredentials,
     recovered,
-    node: file.node,
+    node,
     others: { names: () => liveNodes.names },
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
@@ -118,15 +130,19 @@ export async function openSharedLedger({
 }
 
 // Servers that start together may come up in any order.
-async function retryUntilAvailable<Opened>(open: () => Promise<Opened>, log: StartupLog): Promise<Opened> {
-  const endMs = performance.now() + CONNECT_TIMEOUT_MS
+async function retryUntilAvailable<Opened>(
+  open: () => Promise<Opened>,
+  log: StartupLog,
+  timeoutMs = CONNECT_TIMEOUT_MS,
+): Promise<Opened> {
+  const endMs = performance.now() + timeoutMs
   let hasWarned = false
   for (;;) {
     try {
       return await open()
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || performance.now() > endMs) throw error
-      if (!hasWarned) log.warn(`${error.message}; tried again for ${CONNECT_TIMEOUT_MS / 1000} seconds`)
+      if (!hasWarned) log.warn(`${error.message}; tried again for ${timeoutMs / 1000} seconds`)
       hasWarned = true
       await delay(RETRY_MS)
     }

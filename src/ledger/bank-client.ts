@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { Loan, LoanRequest } from '../store/bank.ts'
 import type { OutboxEntry } from '../store/node-file.ts'
-import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { NameTaken, StoreUnavailable } from '../store/store-unavailable.ts'
 import { Alarm } from './alarm.ts'
 import type { BankClientParts } from './bank-client-parts.ts'
 import { LeaseClock, presentMoment } from './lease-clock.ts'
@@ -111,6 +111,12 @@ export class BankClient {
     await this.#waitForReport()
   }
 
+  /** Notes that the connection to the bank was made anew: an older copy may be in its place. */
+  onReconnected(): void {
+    this.#mustResync = true
+    this.leases.expectRestored()
+  }
+
   /** Reports soon, as another node asks for, whereupon the bank sends what is not known here. */
   ask(): void {
     this.#isAsked = true
@@ -170,6 +176,7 @@ export class BankClient {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
         this.#mustResync = true
+        if (error instanceof NameTaken) this.#clock.end()
         if (!this.#isDown) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
         await this.#sleep(RETRY_MS)
       }

@@ -54,6 +54,11 @@ export class LeaseClock {
     this.#aheadMs = timeOfDayMs - monotonicMs
   }
 
+  /** Notes that the leases are another process's. */
+  end(): void {
+    this.#validUntilMs = Number.NEGATIVE_INFINITY
+  }
+
   /** Notes that the process runs. */
   tick(): void {
     const { monotonicMs } = this.#now()

@@ -45,10 +45,13 @@ export class LeaseTable {
   applyStates(states: readonly AccountState[]): void {
     for (const state of states) {
       const balance = this.#balances.get(state.account)
-      const isRecalled = balance !== undefined && state.epoch > balance.epoch
-      balance?.applyState(state)
-      if (isRecalled && balance.held > 0) this.#onRecalled(state.account)
+      if (balance?.applyState(state) && balance.held > 0) this.#onRecalled(state.account)
     }
+  }
+
+  /** Notes that the bank may be an older copy of the one that was last asked. */
+  expectRestored(): void {
+    for (const balance of this.#balances.values()) balance.expectRestored()
   }
 
   /** Reports of held amounts that the bank does not have yet, or of all with `all`. */

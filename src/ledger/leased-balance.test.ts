@@ -44,6 +44,24 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
+  test('is what an older copy of the bank says, once, where the bank may be one', () => {
+    const balance = lent(100)
+    balance.applyState(state(100, 4))
+    balance.expectRestored()
+    expect(balance.applyState(state(30, 3))).toBe(true)
+    expect(balance.free).toBe(30)
+    balance.applyState(state(80, 2))
+    expect(balance.free).toBe(30)
+  })
+
+  test('is known to be lost where an older copy of the bank has less than is held', () => {
+    const balance = lent(100)
+    balance.hold(50)
+    balance.expectRestored()
+    expect(balance.applyState(state(40))).toBe(true)
+    expect(balance.applyState(state(40))).toBe(false)
+  })
+
   test('is released at once, except for holds and unreported charges', () => {
     const balance = lent(100)
     balance.hold(30)

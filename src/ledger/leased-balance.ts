@@ -14,7 +14,7 @@ const HOLD_WEIGHT = 1 / 8
  */
 export class LeasedBalance extends Balance {
   readonly account: AccountName
-  /** Rises whenever the bank recalls all leases of the account. */
+  /** Rises whenever the bank recalls all leases of the account; falls where the bank is an older copy. */
   epoch = 0
   /** Moving average of holds, in quota units. */
   typicalHold: number
@@ -26,6 +26,8 @@ export class LeasedBalance extends Balance {
   #bankRemain = 0
   #bankFree = 0
   #reported = { held: 0, estimate: 0 }
+  /** Set while the bank may be an older copy of the one that was last asked. */
+  #mayBeRestored = false
   readonly #mayBeFenced: () => boolean
 
   constructor(account: AccountName, typical: number, mayBeFenced: () => boolean) {
@@ -83,15 +85,26 @@ export class LeasedBalance extends Balance {
     this.#unreported -= quota
   }
 
-  /** Applies a state that the bank has sent; of an earlier epoch, only the charges that it has counted. */
-  applyState({ epoch, amount, remain, free, counted = 0 }: AccountState): void {
+  /**
+   * Applies a state that the bank has sent; of an earlier epoch, only the charges that it has counted, unless
+   * the bank may be an older copy. Returns whether the lease was recalled, or is not in that copy.
+   */
+  applyState({ epoch, amount, remain, free, counted = 0 }: AccountState): boolean {
     this.#unreported -= counted
     this.remain += counted
-    if (epoch < this.epoch) return
-    if (epoch > this.epoch) this.#enterEpoch(epoch)
+    if (epoch < this.epoch && !this.#mayBeRestored) return false
+    const isLost = epoch !== this.epoch || (this.#mayBeRestored && amount < this.required)
+    if (epoch !== this.epoch) this.#enterEpoch(epoch)
+    this.#mayBeRestored = false
     this.#bankRemain = remain
     this.#bankFree = free
     this.#setLease(amount)
+    return isLost
+  }
+
+  /** Makes the next state count whatever its epoch: that of an older copy of the bank may be lower. */
+  expectRestored(): void {
+    this.#mayBeRestored = true
   }
 
   /** Takes the spare part out of the lease, before the bank is told; returns the rest. */

@@ -18,3 +18,6 @@ export class StoreUnavailable extends Error {
     this.refusesWrites = options.refusesWrites ?? false
   }
 }
+
+/** Error: another process has this node's name in the bank: one of their data folders is a copy of the other. */
+export class NameTaken extends StoreUnavailable {}

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { BANKS } from '../../../test/bank-fixture.ts'
 import { behindProxy } from '../../../test/behind-proxy.ts'
 import type { FaultProxy } from '../../../test/equipment/fault-proxy.ts'
-import { StoreUnavailable } from '../store-unavailable.ts'
+import { NameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { BankConnection } from './bank-connection.ts'
 
 /** Generous bound on the promised two seconds, for a busy machine; without a timeout the query hangs. */
@@ -50,5 +50,35 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
     const startMs = performance.now()
     expect(await connection.query('select pg_sleep(1.5)', [])).toHaveLength(1)
     expect(performance.now() - startMs).toBeGreaterThan(1_400)
+  })
+
+  describe('that has the name of a node', () => {
+    const one = (connection: BankConnection): Promise<object[]> => connection.query('select 1 as one', [])
+    const named = (url: string, node: string): BankConnection => {
+      const connection = new BankConnection(url, { hasRole: false, node })
+      onTestFinished(() => connection.close())
+      return connection
+    }
+
+    test('is refused while another process has that name, and not afterwards', async () => {
+      const { place } = await engine.database()
+      const first = named(place, 'a')
+      const second = named(place, 'a')
+      await one(first)
+      await one(named(place, 'b'))
+      await expect(one(second)).rejects.toBeInstanceOf(NameTaken)
+      await one(first)
+      await first.close()
+      await expect.poll(() => one(second).catch(() => [])).toHaveLength(1)
+    })
+
+    test('takes it again while the server still has a session of it that fell silent', async () => {
+      const { proxy, url } = await behindProxy((await engine.database()).place)
+      const connection = named(url, 'a')
+      await one(connection)
+      proxy.silence({ kind: 'pass' })
+      await expect(one(connection)).rejects.toBeInstanceOf(StoreUnavailable)
+      expect(await one(connection)).toHaveLength(1)
+    })
   })
 })

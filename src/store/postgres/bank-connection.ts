@@ -1,6 +1,7 @@
+import { createHash, randomUUID } from 'node:crypto'
 import { Client, type QueryResult } from 'pg'
-import { StoreUnavailable } from '../store-unavailable.ts'
-import { mapDatabaseError } from './failure.ts'
+import { NameTaken, StoreUnavailable } from '../store-unavailable.ts'
+import { isLockTimeout, mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
 import { withLivenessProbe } from './liveness-probe.ts'
 
@@ -10,6 +11,18 @@ const CONNECT_TIMEOUT_MS = 1_500
 const STATEMENT_TIMEOUT_MS = 2_500
 /** Timeout of a statement on this side. */
 const QUERY_TIMEOUT_MS = 3_000
+/** Time that an earlier session of the node has to end, before its name counts as taken. */
+const NAME_TIMEOUT_MS = 1_000
+
+/** Options of a connection to the bank. */
+interface BankConnectionOptions {
+  /** True = the restricted role exists, and is used. */
+  readonly hasRole: boolean
+  /** Name that this process holds in the database for as long as it is connected. */
+  readonly node?: string
+  /** Called when the connection was made again, before its first statement. */
+  readonly onReconnected?: () => void
+}
 
 /**
  * Connection of the relay to the bank, made when it is first needed and again after it is lost. Uses a role
@@ -18,17 +31,23 @@ const QUERY_TIMEOUT_MS = 3_000
 export class BankConnection {
   readonly #url: string
   readonly #hasRole: boolean
+  readonly #node: string | undefined
+  readonly #onReconnected: (() => void) | undefined
+  readonly #application = `sluice bank ${randomUUID()}`
   #client: Promise<Client> | undefined
   #isClosed = false
+  #hasConnected = false
 
-  constructor(url: string, { hasRole }: { readonly hasRole: boolean }) {
+  constructor(url: string, { hasRole, node, onReconnected }: BankConnectionOptions) {
     this.#url = url
     this.#hasRole = hasRole
+    this.#node = node
+    this.#onReconnected = onReconnected
   }
 
   /**
    * Runs one statement; a named one is prepared once. Rejects with `StoreUnavailable` within two seconds if
-   * the server is out of reach.
+   * the server is out of reach, and with `NameTaken` while another process has the name of this node.
    */
   async query<Row extends object>(text: string, values: readonly unknown[], name?: string): Promise<Row[]> {
     if (this.#isClosed) throw new StoreUnavailable('the connection to the bank is closed')
@@ -68,7 +87,7 @@ export class BankConnection {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,
       keepAlive: true,
-      application_name: 'sluice bank',
+      application_name: this.#application,
     })
     const lost = (): void => {
       void this.#client?.then(
@@ -82,11 +101,43 @@ export class BankConnection {
     client.on('end', lost)
     try {
       await client.connect()
+      await this.#takeName(client)
       if (this.#hasRole) await withLivenessProbe(client, this.#url, client.query(`set role ${RELAY_ROLE}`))
+      if (this.#hasConnected) this.#onReconnected?.()
+      this.#hasConnected = true
       return client
     } catch (error) {
       client.end().catch(() => {})
       throw error
+    }
+  }
+
+  // An advisory lock of the session: two processes of one name would spend the same leases.
+  async #takeName(client: Client): Promise<void> {
+    if (this.#node === undefined) return
+    const key = createHash('sha256').update(`sluice node ${this.#node}`).digest().readBigInt64BE()
+    // The server ends the session of a lost machine within six seconds; one of this process is ended here.
+    const statements = `
+      set tcp_keepalives_idle = 3;
+      set tcp_keepalives_interval = 1;
+      set tcp_keepalives_count = 3;
+      set tcp_user_timeout = 6000;
+      select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = '${this.#application}' and pid <> pg_backend_pid();
+      begin;
+      set local lock_timeout = ${NAME_TIMEOUT_MS};
+      select pg_advisory_lock(${key});
+      commit`
+    try {
+      await withLivenessProbe(client, this.#url, client.query(statements))
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error
+      throw new NameTaken(
+        'another gateway runs as this node: one of their data folders is a copy of the other',
+        {
+          cause: error,
+        },
+      )
     }
   }
 }
