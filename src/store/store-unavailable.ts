@@ -19,5 +19,5 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Error: another process has this node's name in the bank: one of their data folders is a copy of the other. */
+/** Error: another process has the name of this node: the one's data folder is a copy of the other's. */
 export class NameTaken extends StoreUnavailable {}
