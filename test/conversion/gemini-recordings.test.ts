@@ -40,7 +40,7 @@ const TARGETS = ['chat', 'messages', 'responses'] as const
 const OTHER_METHODS =
   /cachedcontent|count-tokens|usage-limit|embedding|task-prefix|edge-agent|list-models|google-upload/
 /** Requests that are refused elsewhere, by what only their provider has. */
-const OF_GOOGLE = /cachedContent|fileUri/
+const OF_GOOGLE = /cachedContent|fileUri|candidateCount/
 /** Streams whose arguments come in pieces, with what they come to. */
 const IN_PIECES: Readonly<Record<string, unknown>> = {
   'gemini--google-stream-tool-call-array-arguments-missing-terminal-function-call.sse': {
