@@ -3,9 +3,15 @@ import type { TokenObject } from '../../src/management/tokens/token-object.ts'
 import type { TokenPage } from '../../src/management/tokens/token-page.ts'
 import { characterCount } from '../parts/character-count.ts'
 import { queryText, request } from './client.ts'
+import { ROLE } from './users.ts'
 
 /** An API key, masked. */
 export type ApiKey = TokenObject
+
+/** Whether an operator limits the key for its holder; root is an operator of its own keys. */
+export function isLimitedFor(role: number, { limits_by }: ApiKey): boolean {
+  return limits_by === 'operator' && role < ROLE.root
+}
 
 /** The fields of a key that a person sets. */
 export interface KeyFields {

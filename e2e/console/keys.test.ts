@@ -23,6 +23,39 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.getByRole('dialog', { name: 'Key created' }).waitFor()
   }
 
+  test('a key that an operator limits says so, and offers its holder nothing looser', async () => {
+    const { items } = await stage.api<{ items: { id: number; username: string }[] }>(
+      'GET',
+      '/api/user/?page_size=100',
+    )
+    const ann = items.find(({ username }) => username === 'ann')?.id
+    const { id } = await stage.api<{ id: number }>('POST', `/api/user/${ann}/tokens`, {
+      name: 'limited one',
+      expired_time: -1,
+      remain_quota: 500_000,
+      unlimited_quota: false,
+      model_limits_enabled: true,
+      model_limits: 'demo-chat',
+    })
+    const page = await stage.open('member', '/keys')
+    await page
+      .getByRole('row', { name: /limited one/ })
+      .getByText('Limited', { exact: true })
+      .waitFor()
+    await page.goto(`/keys/${id}`)
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    await page.getByText(/^An operator gave limits of this key\./).waitFor()
+    expect(await page.getByRole('switch', { name: 'Unlimited' }).isDisabled()).toBe(true)
+    const limit = page.getByRole('textbox', { name: 'Spending limit' })
+    await limit.fill('2')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText(/remain_quota: an operator set this to 500000/).waitFor()
+    await limit.fill('0.5')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('status').filter({ hasText: 'Saved' }).waitFor()
+    await page.context().close()
+  })
+
   test('the focus goes to the button that opened a dialog, and to the next row when its row is gone', async () => {
     for (const name of ['focus-a', 'focus-b', 'focus-c'])
       await stage.api('POST', '/api/token/', {

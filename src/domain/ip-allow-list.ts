@@ -32,6 +32,17 @@ export function isAddressRange(text: string): boolean {
   return parseAddresses([text]) !== undefined
 }
 
+/** Whether an address or a CIDR lies within one of `ranges`, which are such too. */
+export function isWithin(text: string, ranges: readonly string[]): boolean {
+  const [address = '', bits] = text.split('/')
+  return ranges.some((range) => {
+    const [start = '', most] = range.split('/')
+    if (isIP(address) !== isIP(start) || parseAddresses([range])?.(address) !== true) return false
+    const widest = isIP(start) === 4 ? 32 : 128
+    return Number(bits ?? widest) >= Number(most ?? widest)
+  })
+}
+
 const LOOPBACK = parseAddresses(['127.0.0.0/8', '::1'])
 
 /** Whether an address is a loopback address. */

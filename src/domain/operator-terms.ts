@@ -1,11 +1,14 @@
 import type { Budget } from './budget.ts'
 import type { RateLimit } from './channel.ts'
 import type { CallRateLimit, CallTerms, TermChanges } from './call-terms.ts'
+import type { OperatorGrants } from './operator-grants.ts'
 
 /** Terms of a token that an operator gave, and that its holder can only tighten. */
 export interface OperatorTerms {
   readonly budget?: Budget
   readonly rateLimit?: CallRateLimit
+  /** Quota, models, addresses and expiry. */
+  readonly grants?: OperatorGrants
 }
 
 /** No such terms. */
@@ -25,7 +28,8 @@ export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolea
 
 /** Whether an operator gave any of a token's terms. */
 export function hasOperatorTerms({ operatorTerms }: { readonly operatorTerms: OperatorTerms }): boolean {
-  return operatorTerms.budget !== undefined || operatorTerms.rateLimit !== undefined
+  const { budget, rateLimit, grants } = operatorTerms
+  return budget !== undefined || rateLimit !== undefined || grants !== undefined
 }
 
 /** Whether a limit counts anything in its window. */
@@ -50,7 +54,12 @@ export function afterOperatorChange(
     windowMs: present && isCounted(present) ? present.windowMs : windowMs,
     ...rateLimit,
   }
-  return { ...(given && { budget: given }), ...(isLimited(limit) && { rateLimit: limit }) }
+  const { grants } = before
+  return {
+    ...(given && { budget: given }),
+    ...(isLimited(limit) && { rateLimit: limit }),
+    ...(grants && { grants }),
+  }
 }
 
 /**

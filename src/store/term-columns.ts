@@ -1,5 +1,6 @@
 import { budgetFrom } from '../domain/budget.ts'
 import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
+import { grantsAfter, type TokenGrants } from '../domain/operator-grants.ts'
 import { afterOperatorChange, NO_OPERATOR_TERMS, type OperatorTerms } from '../domain/operator-terms.ts'
 
 /** The window of a rate limit that states none. */
@@ -66,14 +67,20 @@ export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
   }
 }
 
+/** The operator's terms of a new token that an operator makes. */
+export function operatorTermsOfNew(terms: TermChanges, grants: TokenGrants): OperatorTerms {
+  const given = grantsAfter(undefined, { ...grants, usedQuota: 0 }, grants)
+  return { ...afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS), ...(given && { grants: given }) }
+}
+
 /** Reads the operator's terms of a token; an empty text has none. */
 export function operatorTermsFrom(text: string): OperatorTerms {
   return text === '' ? NO_OPERATOR_TERMS : (JSON.parse(text) as OperatorTerms)
 }
 
 /** Text of the operator's terms, for `operatorTermsFrom`; equal terms have the same. */
-export function operatorTermsText({ budget, rateLimit }: OperatorTerms): string {
-  return budget || rateLimit ? JSON.stringify({ budget, rateLimit }) : ''
+export function operatorTermsText({ budget, rateLimit, grants }: OperatorTerms): string {
+  return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
 /** The columns of a row whose terms are declared: a token's remember them as the operator's. */

@@ -124,6 +124,13 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
       group: 'open',
       vendor_routes: '{"acme": "default"}',
       ...NO_TERMS,
+      limits_by: 'operator',
+      operator_limits: {
+        expired_time: 4_073_500_800,
+        remain_quota: 100_000,
+        model_limits: 'm,n',
+        allow_ips: '127.0.0.1\n10.0.0.0/8',
+      },
       version: expect.any(String),
       DeletedAt: null,
     })

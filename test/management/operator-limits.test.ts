@@ -150,6 +150,83 @@ describe('what an operator gave a key', () => {
     expect((await change(ANN, 'token-former', { budget: 51, budget_period: 'day' })).status).toBe(200)
   })
 
+  describe('when it made the key', () => {
+    const LIMITS = {
+      expired_time: 2_000_000_000,
+      remain_quota: 5_000,
+      unlimited_quota: false,
+      model_limits_enabled: true,
+      model_limits: 'm, n',
+      allow_ips: '10.0.0.0/8\n192.168.1.1',
+    }
+    const NONE = {
+      expired_time: -1,
+      remain_quota: 0,
+      unlimited_quota: true,
+      model_limits_enabled: false,
+      model_limits: '',
+      allow_ips: null,
+    }
+
+    async function given(name: string, fields: object): Promise<Key> {
+      const path = 'POST /api/user/2/tokens'
+      const made = await manage<Key>(fixture.gateway.url, ADA, path, { name, ...NONE, ...fields })
+      expect([made.status, made.message]).toEqual([200, ''])
+      return made.data
+    }
+
+    test.each<[string, object, string]>([
+      ['a larger quota', { remain_quota: 5_001 }, 'remain_quota'],
+      ['any quota', { unlimited_quota: true }, 'unlimited_quota'],
+      ['another model', { model_limits: 'm, o' }, 'model_limits'],
+      ['all models', { model_limits_enabled: false }, 'model_limits_enabled'],
+      ['another address', { allow_ips: '10.0.0.1\n192.168.1.2' }, 'allow_ips'],
+      ['a wider network', { allow_ips: '10.0.0.0/7' }, 'allow_ips'],
+      ['all addresses', { allow_ips: null }, 'allow_ips'],
+      ['a later end', { expired_time: 2_000_000_001 }, 'expired_time'],
+      ['no end', { expired_time: -1 }, 'expired_time'],
+    ])('its holder cannot give it %s', async (what, fields, field) => {
+      const { expired_time, remain_quota, model_limits, allow_ips } = LIMITS
+      const limits = { expired_time, remain_quota, model_limits, allow_ips }
+      expect(await given(what, LIMITS)).toMatchObject({ limits_by: 'operator', operator_limits: limits })
+      const before = await keyOf(ANN, what)
+      const refused = await change(ANN, what, { ...fields, vendor_routes: '{"v":"default"}' })
+      expect(refused).toMatchObject({ status: 403, success: false, body: { code: 'operator_limit' } })
+      expect(refused.message.startsWith(`${field}: `), refused.message).toBe(true)
+      expect(await keyOf(ANN, what)).toEqual(before)
+    })
+
+    test('its holder can tighten all of it, and go back', async () => {
+      await given('tightened', LIMITS)
+      const tight = {
+        expired_time: 1_999_999_999,
+        remain_quota: 10,
+        model_limits: 'n',
+        allow_ips: '10.1.0.0/16\n10.2.3.4\n192.168.1.1/32',
+      }
+      expect((await change(ANN, 'tightened', tight)).data).toMatchObject({ ...tight, limits_by: 'operator' })
+      expect((await change(ANN, 'tightened', LIMITS)).data).toMatchObject(LIMITS)
+    })
+
+    test('what was spent of its quota does not come back', async () => {
+      const { key } = (await given('spent', { remain_quota: 1_000_000, unlimited_quota: false })) as Key & {
+        readonly key: string
+      }
+      expect((await fixture.chat(key.slice('sk-'.length), ask('m'))).status).toBe(200)
+      const { used_quota: used, remain_quota: left } = await keyOf(ANN, 'spent')
+      expect(used).toBeGreaterThan(0)
+      expect(Number(left) + Number(used)).toBe(1_000_000)
+      expect((await change(ANN, 'spent', { remain_quota: Number(left) + 1 })).status).toBe(403)
+      expect((await change(ANN, 'spent', { remain_quota: left })).status).toBe(200)
+    })
+
+    test('a key without any limit is the holder’s alone', async () => {
+      expect(await given('free', {})).toMatchObject({ limits_by: '' })
+      expect((await change(ANN, 'free', LIMITS)).data).toMatchObject({ ...LIMITS, limits_by: '' })
+      expect((await change(ANN, 'free', NONE)).data).toMatchObject(NONE)
+    })
+  })
+
   test('is told of users too', async () => {
     const { data } = await manage(fixture.gateway.url, ANN, 'GET /api/user/self')
     expect(data).toMatchObject({ rate_limit_parallel: 50, limits_by: 'operator' })

@@ -1,17 +1,23 @@
 import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
+import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { moneyUnit } from '../../parts/money.ts'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm } from './key-form.ts'
 
+type OperatorLimits = NonNullable<ApiKey['operator_limits']>
+
 /** The fields of a key. */
 export function KeyFieldInputs({
   form,
+  limits = {},
   keptExpiry,
 }: {
   readonly form: KeyForm
+  /** Limits that an operator gave: nothing looser is offered. */
+  readonly limits?: OperatorLimits
   readonly keptExpiry?: number
 }) {
   const { keys, common } = useTexts()
@@ -20,15 +26,22 @@ export function KeyFieldInputs({
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
   const { expiry, isUnlimited } = form.values
   const end = expiry === 'kept' ? keptExpiry : expiryTime(expiry, Date.now() / 1000)
-  const presets = (Object.keys(EXPIRY_DAYS) as (keyof typeof EXPIRY_DAYS)[]).map((preset) => ({
-    value: preset as Expiry,
-    label: keys.expiry[preset],
-  }))
+  const names = Object.keys(EXPIRY_DAYS) as (keyof typeof EXPIRY_DAYS)[]
+  const presets = names
+    .filter((preset) => isInTime(preset, limits))
+    .map((preset) => ({
+      value: preset as Expiry,
+      label: keys.expiry[preset],
+    }))
   const kept = keptExpiry === undefined ? [] : [{ value: 'kept' as Expiry, label: time(keptExpiry) }]
   return (
     <Stack gap="md">
       <TextInput label={keys.name} data-autofocus maxLength={50} {...form.getInputProps('name')} />
-      <Switch label={keys.unlimitedSwitch} {...form.getInputProps('isUnlimited', { type: 'checkbox' })} />
+      <Switch
+        label={keys.unlimitedSwitch}
+        disabled={limits.remain_quota !== undefined}
+        {...form.getInputProps('isUnlimited', { type: 'checkbox' })}
+      />
       <TextInput
         label={keys.limit}
         inputMode="decimal"
@@ -47,10 +60,10 @@ export function KeyFieldInputs({
       <MultiSelect
         label={keys.models}
         searchable
-        clearable
+        clearable={limits.model_limits === undefined}
         clearButtonProps={{ 'aria-label': common.clearFilters }}
         placeholder={form.values.models.length === 0 ? keys.allModels : ''}
-        data={byVendor(models, form.values.models)}
+        data={byVendor(allowed(models, limits), form.values.models)}
         maxDropdownHeight={240}
         {...form.getInputProps('models')}
       />
@@ -65,7 +78,9 @@ export function KeyFieldInputs({
       />
       <Textarea
         label={keys.addresses}
-        description={keys.addressesHint}
+        description={
+          limits.allow_ips === undefined ? keys.addressesHint : keys.addressesWithin(limits.allow_ips)
+        }
         autosize
         minRows={2}
         maxRows={6}
@@ -74,6 +89,18 @@ export function KeyFieldInputs({
       />
     </Stack>
   )
+}
+
+/** Models that the operator's list has, if there is one. */
+function allowed(models: readonly PricedModel[], { model_limits }: OperatorLimits): readonly PricedModel[] {
+  const names = model_limits?.split(',').map((name) => name.trim())
+  return names ? models.filter(({ name }) => names.includes(name)) : models
+}
+
+function isInTime(expiry: keyof typeof EXPIRY_DAYS, { expired_time }: OperatorLimits): boolean {
+  if (expired_time === undefined) return true
+  const end = expiryTime(expiry, Date.now() / 1000)
+  return end !== undefined && end > 0 && end <= expired_time
 }
 
 /** Models by their vendor; models that are chosen and no longer served stay choosable. */

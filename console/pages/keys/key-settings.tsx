@@ -1,7 +1,7 @@
 import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type ApiKey, changeKey } from '../../api/keys.ts'
+import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
 import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
 import { differencesOf } from '../../parts/differences.ts'
 import { LeaveGuard } from '../../parts/leave-guard.tsx'
@@ -23,7 +23,8 @@ import { useKeyChanges } from './use-key-changes.ts'
 /** The fields of a key, to change. */
 export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const { common, keys } = useTexts()
-  const { display } = useSignedIn()
+  const { display, profile } = useSignedIn()
+  const isLimited = isLimitedFor(profile.role, apiKey)
   const { remove, reload } = useKeyChanges()
   const navigate = useNavigate()
   const [isDeleting, setIsDeleting] = useState(false)
@@ -55,7 +56,12 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
       className={classes['form']}
       onSubmit={form.onSubmit((typed) => void saving.run(typed, version))}
     >
-      <KeyFieldInputs form={form} {...(apiKey.expired_time > 0 && { keptExpiry: apiKey.expired_time })} />
+      {isLimited && <p>{keys.operatorLimits}</p>}
+      <KeyFieldInputs
+        form={form}
+        limits={isLimited ? (apiKey.operator_limits ?? {}) : {}}
+        {...(apiKey.expired_time > 0 && { keptExpiry: apiKey.expired_time })}
+      />
       <Refusal error={saving.error} />
       <Group mt="lg" gap="sm">
         <Button type="submit" onMouseDown={keepFocus} loading={saving.isRunning} disabled={!form.isDirty()}>

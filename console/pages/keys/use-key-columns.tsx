@@ -1,8 +1,10 @@
+import { Badge } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
-import type { ApiKey } from '../../api/keys.ts'
+import { type ApiKey, isLimitedFor } from '../../api/keys.ts'
 import type { Column } from '../../parts/data-table.tsx'
 import { MoneyText } from '../../parts/money-text.tsx'
 import { sayFailure } from '../../parts/notify.tsx'
+import { useSignedIn } from '../../parts/session.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
 import { KeyActions } from './key-actions.tsx'
@@ -15,6 +17,7 @@ import { useRevealedKey } from './use-revealed-key.ts'
 export function useKeyColumns(onDelete: (key: ApiKey) => void): readonly Column<ApiKey>[] {
   const texts = useTexts()
   const { keys, common } = texts
+  const { profile } = useSignedIn()
   const { turn } = useKeyChanges()
   const [revealed, { reveal, hide }] = useRevealedKey()
   const show = (id: number): void => void reveal(id).catch((error: unknown) => sayFailure(error, texts))
@@ -23,10 +26,17 @@ export function useKeyColumns(onDelete: (key: ApiKey) => void): readonly Column<
       key: 'name',
       label: keys.name,
       phone: 'title',
-      cell: ({ id, name }) => (
-        <Link to="/keys/$id" params={{ id: String(id) }} data-row-link>
-          {name}
-        </Link>
+      cell: (row) => (
+        <>
+          <Link to="/keys/$id" params={{ id: String(row.id) }} data-row-link>
+            {row.name}
+          </Link>{' '}
+          {isLimitedFor(profile.role, row) && (
+            <Badge variant="default" size="sm" title={keys.operatorLimits}>
+              {keys.limitedByOperator}
+            </Badge>
+          )}
+        </>
       ),
     },
     {

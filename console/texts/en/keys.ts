@@ -31,6 +31,11 @@ export const keys = {
   ownGroup: 'Group of the account',
   addresses: 'Allowed addresses',
   addressesHint: 'Addresses or ranges such as 10.0.0.0/8, one a line. Empty: from everywhere.',
+  addressesWithin: (given: string) =>
+    `One a line, within those that an operator gave: ${given.split('\n').join(', ')}`,
+  limitedByOperator: 'Limited',
+  operatorLimits:
+    'An operator gave limits of this key. You can tighten them, and go back as far as the operator’s.',
   notAnAddress: (text: string) => `${text} is no address and no range of addresses.`,
   createButton: 'Create',
   defaultName: 'my-key',

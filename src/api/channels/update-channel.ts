@@ -1,4 +1,4 @@
-import { shownChannel, shownChannelSchema } from '../../management/channels/shown-channel.ts'
+import { shownChannelSchema } from '../../management/channels/shown-channel.ts'
 import { channelChange, updateChannel } from '../../management/channels/update-channel.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -12,5 +12,5 @@ export const updateChannelEndpoint = defineEndpoint({
   errorStatuses: [404, 409],
   body: channelChange,
   responseBody: shownChannelSchema,
-  handle: async ({ user, body, parts }) => shownChannel(parts, await updateChannel(parts, body, user)),
+  handle: ({ user, body, parts }) => updateChannel(parts, body, user),
 })

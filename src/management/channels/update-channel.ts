@@ -5,8 +5,9 @@ import { versionField, withPresent } from '../changed-meanwhile.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { changedChannel } from './changed-channel.ts'
 import { someChannelFields } from './channel-fields.ts'
-import { type ChannelObject, storedObject } from './channel-object.ts'
+import { storedObject } from './channel-object.ts'
 import { channelIdField, editableChannel, refuseDeclaredName } from './find-channel.ts'
+import { type ShownChannel, shownChannel } from './shown-channel.ts'
 
 /** A change of a channel: absent fields stay unchanged, and so do the keys where `key` is empty. */
 export const channelChange = someChannelFields.extend({ id: channelIdField, version: versionField.nullish() })
@@ -16,10 +17,10 @@ export const channelChange = someChannelFields.extend({ id: channelIdField, vers
  * changed channel when it is live.
  */
 export async function updateChannel(
-  parts: Pick<AdministrationParts, 'store' | 'liveConfig'>,
+  parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'settings'>,
   { id, version, ...given }: z.output<typeof channelChange>,
   by: Actor,
-): Promise<ChannelObject> {
+): Promise<ShownChannel> {
   const { store, liveConfig } = parts
   const before = await editableChannel(parts, id)
   const channel = changedChannel(before, given, by)
@@ -31,8 +32,8 @@ export async function updateChannel(
         (stored) => ({ ...stored, channels: stored.channels.map((one) => (one.id === id ? after : one)) }),
         () => store.write('changeChannel', { id, channel, version: version ?? undefined }),
       ),
-    async () => storedObject(await editableChannel(parts, id)),
+    async () => shownChannel(parts, storedObject(await editableChannel(parts, id))),
   )
   if (next === null) throw new GatewayError('not_found', `there is no channel with the id ${id}`)
-  return storedObject({ ...after, version: next })
+  return shownChannel(parts, storedObject({ ...after, version: next }))
 }

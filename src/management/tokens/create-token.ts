@@ -1,8 +1,7 @@
 import type { z } from 'zod'
-import { afterOperatorChange, NO_OPERATOR_TERMS } from '../../domain/operator-terms.ts'
+import { operatorTermsOfNew } from '../../store/term-columns.ts'
 import { TOKEN_STATUS } from '../../domain/token.ts'
 import { generateKey } from '../../store/generate-key.ts'
-import { MINUTE_MS } from '../../store/term-columns.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
@@ -38,6 +37,12 @@ export async function makeToken(
   const fields = { ...storedFields(input), ...terms }
   requireGroups(settings(), user, fields)
   const key = generateKey()
+  const grants = {
+    ...DEFAULTS,
+    ...fields,
+    remainQuota: input.remain_quota,
+    expiredTime: input.expired_time,
+  }
   const token = await store.write('createUserToken', {
     maxTokens: settings().options.maxUserTokens,
     token: {
@@ -45,14 +50,9 @@ export async function makeToken(
       key,
       status: TOKEN_STATUS.enabled,
       createdTime: Math.floor(nowMs() / 1000),
-      ...DEFAULTS,
-      ...fields,
-      ...(isOperator(by, user.id) && {
-        operatorTerms: afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS),
-      }),
+      ...grants,
+      ...(isOperator(by, user.id) && { operatorTerms: operatorTermsOfNew(terms, grants) }),
       name: input.name,
-      expiredTime: input.expired_time,
-      remainQuota: input.remain_quota,
     },
   })
   apiKeys.forgetKey(key)

@@ -9,6 +9,14 @@ import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 
+/** Limits that an operator gave, and the holder can only tighten; of the quota the part that is left. */
+const operatorLimits = z.object({
+  remain_quota: z.int().optional(),
+  model_limits: z.string().optional(),
+  allow_ips: z.string().optional(),
+  expired_time: z.int().optional(),
+})
+
 /** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response that creates it. */
 export const tokenSchema = z.object({
   id: z.int(),
@@ -28,6 +36,7 @@ export const tokenSchema = z.object({
   group: z.string(),
   vendor_routes: z.string(),
   ...termSchema,
+  operator_limits: operatorLimits.optional(),
   version: z.string(),
   DeletedAt: z.string().nullable(),
 })
@@ -94,7 +103,22 @@ function shown(token: Token, key: string, terms: TermsObject, nowMs: number): To
     group: token.group,
     vendor_routes: token.vendorRoutes,
     ...terms,
+    ...operatorLimitsOf(token),
     version: tokenVersion(token),
     DeletedAt: token.deletedTime === null ? null : new Date(token.deletedTime * 1000).toISOString(),
+  }
+}
+
+function operatorLimitsOf({ operatorTerms, usedQuota }: Token): Pick<TokenObject, 'operator_limits'> {
+  const { grants } = operatorTerms
+  if (!grants) return {}
+  const { quota, models, addresses, expires } = grants
+  return {
+    operator_limits: {
+      ...(quota !== undefined && { remain_quota: Math.max(0, quota - usedQuota) }),
+      ...(models !== undefined && { model_limits: models }),
+      ...(addresses !== undefined && { allow_ips: addresses }),
+      ...(expires !== undefined && { expired_time: expires }),
+    },
   }
 }

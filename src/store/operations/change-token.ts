@@ -1,6 +1,7 @@
 import type { Origin } from '../../domain/audit.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
+import { grantsAfter, loosenedGrant } from '../../domain/operator-grants.ts'
 import { afterOperatorChange, loosened } from '../../domain/operator-terms.ts'
 import type { Token } from '../../domain/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
@@ -69,7 +70,10 @@ export async function changeToken(
     ? afterOperatorChange(operatorTerms, { budget, rateLimit }, before.token.rateLimit.windowMs)
     : operatorTerms
   const terms = { ...columnsOfTerms(before.token), ...termColumns({ budget, rateLimit }) }
-  const changed: Token = { ...before.token, ...plain, ...termsFromRow(terms), operatorTerms: given }
+  const fresh = { ...before.token, ...plain, ...termsFromRow(terms) }
+  const grants = isByOperator ? grantsAfter(given.grants, fresh, plain) : given.grants
+  const { grants: _, ...others } = given
+  const changed: Token = { ...fresh, operatorTerms: { ...others, ...(grants && { grants }) } }
   if (!isByOperator) requireTightened(changed)
   requireQuotaOf(changed, fields.remainQuota !== undefined, maxQuota)
   const token = { ...changed, status: statusAt(changed, changed.remainQuota, nowMs) }
@@ -95,7 +99,8 @@ export async function changeToken(
 }
 
 function requireTightened(token: Token): void {
-  const looser = loosened(token, token.operatorTerms)
+  const { operatorTerms } = token
+  const looser = loosened(token, operatorTerms) ?? loosenedGrant(token, operatorTerms.grants ?? {})
   if (!looser) return
   throw new GatewayError(
     'operator_limit',

@@ -1,5 +1,4 @@
 import type { UserSeed } from '../../domain/seed.ts'
-import { afterOperatorChange, NO_OPERATOR_TERMS } from '../../domain/operator-terms.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
 import { type NewToken, refuseTakenKey } from './create-token.ts'
@@ -10,7 +9,7 @@ import { type ColumnChanges, declaredChanges, type NewTokenSeed } from './declar
 import { inChunks } from './in-chunks.ts'
 import type { Db } from './operation.ts'
 import { type PresentAccounts, presentAccounts } from './present-accounts.ts'
-import { MINUTE_MS } from '../term-columns.ts'
+import { operatorTermsOfNew } from '../term-columns.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /** Users and tokens that seeding created. */
@@ -91,7 +90,7 @@ function newToken(
   return {
     ...seed,
     ...terms,
-    ...(terms && { operatorTerms: afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS) }),
+    operatorTerms: operatorTermsOfNew(terms ?? {}, seed),
     userId,
     key: key ?? generateKey(),
     status: status ?? 1,
