@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type ListenOptions, type Server, type S
 import process from 'node:process'
 
 /** Sockets that listen on one address. */
-const SOCKETS = 32
+export const SOCKETS = 32
 /**
  * Connections that may wait at each socket; the system may allow fewer. Further ones are reset, which the
  * usual 511 would mean for thousands that come at once.
@@ -34,7 +34,7 @@ export async function listenOnManySockets(
   { host, port }: Address,
   accept: (socket: Socket) => void,
 ): Promise<Listeners> {
-  if (CAN_SHARE) return listenBesideOthers({ host, port: await freePort({ host, port }) }, accept)
+  if (CAN_SHARE) return listenOnEach({ host, port: await freePort({ host, port }) }, accept)
   const only = listenerFor(accept)
   await listening(only, { host, port })
   return { port: portOf(only), close: () => only.close() }
@@ -52,11 +52,7 @@ export async function freePort({ host, port }: Address): Promise<number> {
   return free
 }
 
-/** Listens like `listenOnManySockets`, beside other processes that do; the kernel spreads the connections. */
-export async function listenBesideOthers(
-  { host, port }: Address,
-  accept: (socket: Socket) => void,
-): Promise<Listeners> {
+async function listenOnEach({ host, port }: Address, accept: (socket: Socket) => void): Promise<Listeners> {
   const all = Array.from({ length: SOCKETS }, () => listenerFor(accept))
   await Promise.all(all.map((each) => listening(each, { host, port, reusePort: true })))
   return {
@@ -67,8 +63,14 @@ export async function listenBesideOthers(
   }
 }
 
-function listenerFor(accept: (socket: Socket) => void): Server {
+/** Makes a server whose connections are not read before they are accepted. */
+export function listenerFor(accept: (socket: Socket) => void): Server {
   return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept)
+}
+
+/** Listens on a socket that another process has bound; rejects as `listen` does. */
+export function listenOn(server: Server, socket: unknown): Promise<void> {
+  return whenListening(server, (onListening) => server.listen(socket, BACKLOG, onListening))
 }
 
 function portOf(server: Server): number {
@@ -76,9 +78,13 @@ function portOf(server: Server): number {
 }
 
 function listening(server: Server, options: ListenOptions): Promise<void> {
+  return whenListening(server, (onListening) => server.listen({ ...options, backlog: BACKLOG }, onListening))
+}
+
+function whenListening(server: Server, listen: (onListening: () => void) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ ...options, backlog: BACKLOG }, () => {
+    listen(() => {
       server.off('error', reject)
       resolve()
     })

@@ -26,16 +26,13 @@ export function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
-  // A bank client speaks at least every two seconds.
-  link.answer('bank', (request: BankRequest) => {
-    crew.heard(worker)
-    return database.bank(name, request)
-  })
+  link.answer('bank', (request: BankRequest) => database.bank(name, request))
   link.on('announce', announce)
   link.answer('share', ([counted, request]: [CountedLimit, ShareRequest]) =>
     shares.exchange(counted, request, crew.serving.length),
   )
   link.answer('places', ([subject, report]: [string, PlaceReport]) => places.exchange(name, subject, report))
   link.answer('ready', () => crew.ready(worker))
+  link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
 }

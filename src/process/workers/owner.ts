@@ -16,6 +16,7 @@ import { type ReloadResult, reloadOnChange } from '../reload.ts'
 import { answerWorker } from './answer-worker.ts'
 import { CollectedMetrics } from './collected-metrics.ts'
 import { FollowedCalls } from './followed-calls.ts'
+import { SharedSockets } from './shared-sockets.ts'
 import { WorkerCrew } from './worker-crew.ts'
 import { WorkerProcess } from './worker-process.ts'
 
@@ -53,7 +54,11 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     (lock) => lock.release(),
   )
   if (folder.warning !== undefined) log.warn(folder.warning)
+  const { host } = environment
   const port = await portOf(environment)
+  const sockets = opened.adopt(await SharedSockets.bind({ host, port }, environment.workers), (open) =>
+    open.close(),
+  )
   let crew: WorkerCrew | undefined
   const announce = (text: string): void => {
     for (const { link } of crew?.workers ?? []) link.send('announce', text)
@@ -77,8 +82,9 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
     planned,
-    start(index) {
-      const worker = new WorkerProcess(index, variables)
+    sockets,
+    async start(index) {
+      const worker = await WorkerProcess.start(index, variables)
       const { name, link } = worker
       answerWorker(worker, { ...shared, crew: started })
       followed.add(worker)
@@ -112,7 +118,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   opened.defer(() => reloading.close())
   const everything = opened.move()
   return {
-    url: urlOf({ host: environment.host, port }),
+    url: urlOf({ host, port }),
     settings: config.settings,
     firstCredentials,
     recovered,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { SharedSockets } from './shared-sockets.ts'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
 /** Delay before a worker that ended soon after its start is replaced: doubled each time, to the maximum. */
@@ -9,37 +10,45 @@ const MAX_PAUSE_MS = 5_000
 const PROVEN_MS = 10_000
 /** Delay before the calls of a lost worker are settled again, where the database could not. */
 const RETRY_MS = 200
-/** Interval at which silent workers are looked for, and how often one may be silent: for a minute. */
-const WATCH_MS = 5_000
-const MAX_SILENT = 12
+/** Interval at which workers are asked for a sign of life. */
+const PING_MS = 500
+/** Intervals without one after which a worker gets no new connections, and after which it is ended. */
+const SILENT_PINGS = 3
+const LOST_PINGS = 120
 
 /** Dependencies of a crew of workers. */
 interface CrewParts {
   readonly planned: number
-  /** Starts the process of one worker, and answers it. */
-  readonly start: (index: number) => WorkerProcess
+  readonly sockets: Pick<SharedSockets, 'divide' | 'drop' | 'close'>
+  /** Starts the process of one worker, and answers it; rejects if the system cannot. */
+  readonly start: (index: number) => Promise<WorkerProcess>
   /** Settles what a worker left open, and takes back what was lent; rejects while that is impossible. */
   readonly lose: (worker: WorkerProcess) => Promise<void>
-  readonly log: Pick<Logger, 'warn' | 'error'>
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
-/** The workers of one machine: each that ends is replaced, once what it left open is settled. */
+/**
+ * The workers of one machine. Each that ends is replaced, once what it left open is settled, and one that
+ * cannot be started is tried again; the others go on, and take its connections.
+ */
 export class WorkerCrew {
   readonly #parts: CrewParts
   readonly #workers = new Map<number, WorkerProcess>()
   readonly #running: Promise<void>[] = []
-  /** Checks in a row in which a worker had sent nothing. */
-  readonly #silent = new Map<WorkerProcess, number>()
-  readonly #watch: NodeJS.Timeout
+  /** Intervals since a worker was asked for a sign of life that has not come yet. */
+  readonly #unheard = new Map<WorkerProcess, number>()
+  readonly #pinging: NodeJS.Timeout
   readonly #stopping = new AbortController()
   /** Workers that wait to listen; undefined once all do as soon as they are ready. */
   #waiting: Set<WorkerProcess> | undefined = new Set()
-  readonly #allReady = Promise.withResolvers<void>()
+  /** Numbers of the workers whose first start has neither succeeded nor failed. */
+  readonly #starting = new Set<number>()
+  readonly #firstStarts = Promise.withResolvers<void>()
 
   constructor(parts: CrewParts) {
     this.#parts = parts
-    this.#watch = setInterval(() => this.#endSilent(), WATCH_MS).unref()
-    this.#allReady.promise.catch(() => {})
+    this.#pinging = setInterval(() => this.#ping(), PING_MS).unref()
+    this.#firstStarts.promise.catch(() => {})
   }
 
   /** The workers that run, by their numbers. */
@@ -52,100 +61,148 @@ export class WorkerCrew {
     return this.workers.filter(({ isServing }) => isServing)
   }
 
-  /** Starts all workers. Resolves when all listen; rejects if one of them cannot. */
+  /** Starts all workers. Resolves when all that can be started listen; rejects if none can. */
   async start(): Promise<void> {
-    for (let index = 1; index <= this.#parts.planned; index += 1) this.#running.push(this.#keep(index))
-    await this.#allReady.promise
+    const { planned } = this.#parts
+    for (let index = 1; index <= planned; index += 1) this.#starting.add(index)
+    for (let index = 1; index <= planned; index += 1) this.#running.push(this.#keep(index))
+    await this.#firstStarts.promise
     // Together: none is called while others are not there yet.
     const waiting = [...(this.#waiting ?? [])]
     this.#waiting = undefined
-    await Promise.all(waiting.map((worker) => this.#listen(worker)))
+    await this.#listen(waiting)
   }
 
   /** Takes a worker's word that it is ready. */
   ready(worker: WorkerProcess): void {
-    if (!this.#waiting) {
-      this.#listen(worker).catch((error: unknown) => {
-        this.#parts.log.error({ worker: worker.index, err: error }, 'a worker cannot listen')
-        worker.kill()
-      })
+    if (this.#waiting) {
+      this.#waiting.add(worker)
+      this.#firstStartOf(worker.index)
       return
     }
-    this.#waiting.add(worker)
-    if (this.#waiting.size === this.#parts.planned) this.#allReady.resolve()
+    this.#listen([worker]).catch((error: unknown) => {
+      this.#parts.log.error({ worker: worker.index, err: error }, 'a worker cannot listen')
+      worker.kill()
+    })
   }
 
-  /** Notes that a worker has sent something. */
-  heard(worker: WorkerProcess): void {
-    this.#silent.delete(worker)
+  /** Takes a worker's word that it takes no more connections. */
+  leaving(worker: WorkerProcess): void {
+    worker.isServing = false
+    this.#divide()
   }
 
   /** Tells all workers to stop. Resolves when the last one has ended and what it left open is settled. */
   async stop(): Promise<void> {
     this.#stopping.abort()
+    // The workers have them too: new connections are refused once the last one has stopped listening.
+    this.#parts.sockets.close()
     for (const { link } of this.workers) link.send('stop')
     await Promise.all(this.#running)
-    clearInterval(this.#watch)
+    clearInterval(this.#pinging)
   }
 
   /** Ends all workers at once. */
   kill(): void {
     this.#stopping.abort()
-    clearInterval(this.#watch)
+    clearInterval(this.#pinging)
     for (const worker of this.workers) worker.kill()
   }
 
   // Not by the time: the whole machine may have been suspended.
-  #endSilent(): void {
+  #ping(): void {
     for (const worker of this.workers) {
-      const count = (this.#silent.get(worker) ?? 0) + 1
-      this.#silent.set(worker, count)
-      if (count < MAX_SILENT) continue
-      this.#parts.log.error({ worker: worker.index }, 'a worker has been silent for a minute, and is ended')
-      worker.kill()
+      const intervals = this.#unheard.get(worker)
+      this.#unheard.set(worker, (intervals ?? 0) + 1)
+      if (intervals === undefined)
+        worker.link.request('ping').then(
+          () => this.#heard(worker),
+          () => {},
+        )
+      else if (intervals === SILENT_PINGS && worker.isServing) {
+        this.#parts.log.warn({ worker: worker.index }, 'a worker is silent: the others take its connections')
+        this.#divide()
+      } else if (intervals === LOST_PINGS) {
+        this.#parts.log.error({ worker: worker.index }, 'a worker has been silent for a minute, and is ended')
+        worker.kill()
+      }
     }
   }
 
-  async #listen(worker: WorkerProcess): Promise<void> {
-    await worker.link.request('listen')
-    worker.isServing = true
-    this.#announceCount()
+  #heard(worker: WorkerProcess): void {
+    const wasSilent = this.#isSilent(worker)
+    this.#unheard.delete(worker)
+    if (!wasSilent || !worker.isServing) return
+    this.#parts.log.info({ worker: worker.index }, 'a worker that was silent answers again')
+    this.#divide()
   }
 
-  #announceCount(): void {
+  #isSilent(worker: WorkerProcess): boolean {
+    return (this.#unheard.get(worker) ?? 0) > SILENT_PINGS
+  }
+
+  async #listen(workers: readonly WorkerProcess[]): Promise<void> {
+    for (const worker of workers) worker.isServing = true
+    this.#divide()
+    await Promise.all(workers.map(({ link }) => link.request('listening')))
+  }
+
+  /** Divides the connections among the workers that answer, and tells all how many there are. */
+  #divide(): void {
+    if (this.#stopping.signal.aborted) return
+    this.#parts.sockets.divide(this.serving.filter((worker) => !this.#isSilent(worker)))
     for (const { link } of this.workers) link.send('count', this.#workers.size)
   }
 
   async #keep(index: number): Promise<void> {
-    const { start, lose, log } = this.#parts
     const { signal } = this.#stopping
     for (let pauseMs = MIN_PAUSE_MS; !signal.aborted; ) {
       const startMs = performance.now()
-      const worker = start(index)
-      this.#workers.set(index, worker)
-      const end = await worker.ended
-      this.#workers.delete(index)
-      this.#silent.delete(worker)
-      if (this.#waiting) {
-        this.#waiting.delete(worker)
-        this.#allReady.reject(new Error(`worker ${index} ended before it was ready (${endText(end)})`))
-      }
-      this.#announceCount()
-      while (
-        !(await lose(worker).then(
-          () => true,
-          () => false,
-        ))
-      )
-        await delay(RETRY_MS)
-      if (signal.aborted) return
-      log.warn({ worker: index, pid: worker.pid, ...end }, 'a worker has ended; another one takes its place')
+      await this.#run(index)
       if (performance.now() - startMs > PROVEN_MS) pauseMs = MIN_PAUSE_MS
       else {
         await delay(pauseMs, undefined, { signal }).catch(() => {})
         pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)
       }
     }
+  }
+
+  /** Runs a worker to its end, if it can be started; what it left open is settled then. Never rejects. */
+  async #run(index: number): Promise<void> {
+    const { start, lose, log, sockets } = this.#parts
+    const { signal } = this.#stopping
+    let worker: WorkerProcess
+    try {
+      worker = await start(index)
+    } catch (error) {
+      log.error({ worker: index, err: error }, 'a worker cannot be started: it is tried again')
+      this.#firstStartOf(index, error)
+      return
+    }
+    this.#workers.set(index, worker)
+    if (signal.aborted) worker.kill()
+    const end = await worker.ended
+    this.#workers.delete(index)
+    this.#unheard.delete(worker)
+    this.#waiting?.delete(worker)
+    sockets.drop(worker)
+    this.#divide()
+    this.#firstStartOf(index, new Error(`worker ${index} ended before it was ready (${endText(end)})`))
+    const isLost = (): Promise<boolean> =>
+      lose(worker).then(
+        () => true,
+        () => false,
+      )
+    while (!(await isLost())) await delay(RETRY_MS)
+    if (!signal.aborted)
+      log.warn({ worker: index, pid: worker.pid, ...end }, 'a worker has ended; another one takes its place')
+  }
+
+  /** Notes how the first start of a worker went. */
+  #firstStartOf(index: number, failure?: unknown): void {
+    if (!this.#starting.delete(index) || this.#starting.size > 0) return
+    if (this.#waiting && this.#waiting.size > 0) this.#firstStarts.resolve()
+    else this.#firstStarts.reject(failure)
   }
 }
 

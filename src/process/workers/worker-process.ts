@@ -1,9 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type SendHandle, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import process from 'node:process'
 import { Link } from '../../link/link.ts'
+import type { SocketOrder } from './given-sockets.ts'
 import { LINK_DESCRIPTOR } from './setup.ts'
+import type { SharedSocket } from './shared-sockets.ts'
 
 /** How a worker's process has ended. */
 export interface ProcessEnd {
@@ -23,28 +26,48 @@ export class WorkerProcess {
   isServing = false
   readonly #child: ChildProcess
 
-  /** Starts a process with the options of this one. */
-  constructor(index: number, variables: ReadonlyMap<string, string>) {
+  private constructor(index: number, child: ChildProcess) {
     this.index = index
-    const [, program = ''] = process.argv
-    const child = spawn(process.execPath, [...process.execArgv, program, 'worker'], {
-      stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
-      // The owner tells the file, which may be gone when a worker is replaced.
-      env: { ...Object.fromEntries(variables), GATEWAY_CONFIG: '' },
-    })
     this.#child = child
     this.link = new Link(child.stdio[LINK_DESCRIPTOR] as Socket)
+    // An order that cannot be sent: the process is ending.
+    child.on('error', () => {})
     const exited = new Promise<ProcessEnd>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }))
-      child.once('error', () => resolve({ code: 1, signal: null }))
     })
     this.ended = Promise.all([exited, this.link.closed]).then(([end]) => end)
     // Without its link a worker is of no use, and its holds are settled only once it has ended.
     void this.link.closed.then(() => this.kill())
   }
 
+  /** Starts a process with the options of this one; rejects if the system cannot. */
+  static async start(index: number, variables: ReadonlyMap<string, string>): Promise<WorkerProcess> {
+    const [, program = ''] = process.argv
+    const child = spawn(process.execPath, [...process.execArgv, program, 'worker'], {
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'ipc'],
+      // The owner tells the file, which may be gone when a worker is replaced.
+      env: { ...Object.fromEntries(variables), GATEWAY_CONFIG: '' },
+    })
+    await once(child, 'spawn')
+    return new WorkerProcess(index, child)
+  }
+
   get pid(): number | undefined {
     return this.#child.pid
+  }
+
+  /** Gives it a socket to listen on, in addition to those that it has. */
+  giveSocket(place: number, socket: SharedSocket): void {
+    this.#order({ give: place }, socket)
+  }
+
+  /** Has it listen on a socket no longer. */
+  takeSocketBack(place: number): void {
+    this.#order({ takeBack: place })
+  }
+
+  #order(order: SocketOrder, socket?: SharedSocket): void {
+    if (this.#child.connected) this.#child.send(order, socket as SendHandle | undefined)
   }
 
   kill(): void {

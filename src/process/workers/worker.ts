@@ -11,11 +11,11 @@ import type { Environment } from '../../config/environment.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import { Link } from '../../link/link.ts'
 import { setCollectorFlags } from '../collector-flags.ts'
-import { prepareServer, type ListeningServer } from '../listen.ts'
-import { listenBesideOthers } from '../listeners.ts'
+import { prepareServer } from '../listen.ts'
 import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { untilStopSignal } from '../stop-signals.ts'
+import { GivenSockets } from './given-sockets.ts'
 import { LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
 
 /** Longest time that the last message waits to be sent. */
@@ -45,6 +45,7 @@ export async function runWorker(given: Environment): Promise<number> {
   if (server.fewConnections && index === 1) log.warn(server.fewConnections)
   let count = planned
   link.on('count', (workers: number) => (count = workers))
+  link.answer('ping', () => {})
   const secrets = gatewaySecrets(environment)
   const accounts = opened.adopt(
     await openWorkerLedger({
@@ -67,16 +68,17 @@ export async function runWorker(given: Environment): Promise<number> {
     }),
   )
   app = serving.app
-  let listening: ListeningServer | undefined
-  link.answer('listen', async () => {
-    listening = await server.listen({ host: environment.host, port }, listenBesideOthers)
-    opened.adopt(listening, (open) => open.close())
-  })
+  const sockets = new GivenSockets()
+  const listening = await server.listen({ host: environment.host, port }, sockets.listen)
+  opened.adopt(listening, (open) => open.close())
+  link.answer('listening', () => sockets.listening)
   flushCompileCache()
   setCollectorFlags()
   await link.request('ready')
   await stopping
-  const unresolved = await serving.drain(async (maxMs) => listening?.stopListening(maxMs))
+  // A signal may be for this worker alone.
+  link.send('leaving')
+  const unresolved = await serving.drain(async (maxMs) => listening.stopListening(maxMs))
   await opened.disposeAsync()
   await Promise.race([link.request('end', { unresolved } satisfies WorkerEnd), delay(GOODBYE_MS)])
   return unresolved > 0 ? 1 : 0

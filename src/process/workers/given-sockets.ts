@@ -1,0 +1,43 @@
+import type { Server, Socket } from 'node:net'
+import process from 'node:process'
+import { type Address, listenerFor, type Listeners, listenOn } from '../listeners.ts'
+
+/** Order of the owner on a socket, by its place; `give` comes with the socket. */
+export type SocketOrder = { readonly give: number } | { readonly takeBack: number }
+
+/** The sockets that the owner has given to this worker. */
+export class GivenSockets {
+  readonly #servers = new Map<number, Server>()
+  readonly #first = Promise.withResolvers<void>()
+
+  constructor() {
+    this.#first.promise.catch(() => {})
+  }
+
+  /** Resolves when the worker listens; rejects if it cannot. */
+  get listening(): Promise<void> {
+    return this.#first.promise
+  }
+
+  /** Listens on each socket that comes, until it is taken back. */
+  readonly listen = ({ port }: Address, accept: (socket: Socket) => void): Promise<Listeners> => {
+    const onOrder = (order: SocketOrder, socket: unknown): void => {
+      if ('takeBack' in order) {
+        this.#servers.get(order.takeBack)?.close()
+        this.#servers.delete(order.takeBack)
+        return
+      }
+      const server = listenerFor(accept)
+      this.#servers.set(order.give, server)
+      listenOn(server, socket).then(this.#first.resolve, this.#first.reject)
+    }
+    process.on('message', onOrder)
+    return Promise.resolve({
+      port,
+      close: () => {
+        process.off('message', onOrder)
+        for (const server of this.#servers.values()) server.close()
+      },
+    })
+  }
+}

@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import process from 'node:process'
+import { expect, test } from 'vitest'
+import { call } from '../equipment/client.ts'
+import { isAlive, workerPids } from '../equipment/worker-pids.ts'
+import { eventually, type Program, readyProgram } from './program.ts'
+
+const WORKERS = 3
+/** Time after which a silent worker gets no new connections. */
+const SILENT_MS = 2_000
+
+/** Statuses of requests on connections of their own, all opened at once. */
+function statuses({ url }: Program, count: number): Promise<(number | string)[]> {
+  const one = async (): Promise<number | string> => {
+    const request = { method: 'GET', path: '/v1/models', key: 'unknown' }
+    const answer = call(url, undefined, request).catch(String)
+    const first = await Promise.race([answer, sleep(20_000, 'no answer', { ref: false })])
+    return typeof first === 'string' ? first : first.status
+  }
+  return Promise.all(Array.from({ length: count }, one))
+}
+
+const all = (count: number): number[] => Array.from({ length: count }, () => 401)
+
+/** Numbers of the workers that answered since a line of the log. */
+function workersSince(program: Program, line: number): Set<unknown> {
+  const requests = program
+    .log()
+    .slice(line)
+    .filter(({ msg }) => msg === 'request')
+  return new Set(requests.map(({ worker }) => worker))
+}
+
+test('a worker that is silent for two seconds gets no new connections, and serves again once it answers', async () => {
+  const program = await readyProgram({ config: {}, env: { WORKERS: String(WORKERS) } })
+  const [stopped = 0] = workerPids(program.pid)
+  // Twice: what the others have taken over they must give back, and take over again.
+  for (const _ of [1, 2]) {
+    process.kill(stopped, 'SIGSTOP')
+    const early = statuses(program, 50)
+    await sleep(SILENT_MS)
+    const before = program.log().length
+    expect(await statuses(program, 200)).toEqual(all(200))
+    for (let turn = 0; turn < 20; turn += 1) expect(await statuses(program, 1)).toEqual(all(1))
+    expect(workersSince(program, before)).toEqual(new Set([2, 3]))
+    // Connections of the first two seconds waited for the others.
+    expect(await early).toEqual(all(50))
+    process.kill(stopped, 'SIGCONT')
+    await eventually(async () => {
+      const line = program.log().length
+      expect(await statuses(program, 30)).toEqual(all(30))
+      return workersSince(program, line).size === WORKERS
+    }, 'the worker serves again')
+  }
+  expect(isAlive(stopped)).toBe(true)
+})
+
+test('while a killed worker is replaced, every new connection is answered', async () => {
+  const program = await readyProgram({ config: {}, env: { WORKERS: String(WORKERS) } })
+  const [killed = 0] = workerPids(program.pid)
+  process.kill(killed, 'SIGKILL')
+  for (let turn = 0; turn < 20; turn += 1) expect(await statuses(program, 20)).toEqual(all(20))
+  await eventually(async () => {
+    const line = program.log().length
+    expect(await statuses(program, 30)).toEqual(all(30))
+    return workersSince(program, line).size === WORKERS
+  }, 'another one serves')
+})
+
+test('a worker that is told to stop by itself leaves its connections to the others, and is replaced', async () => {
+  const program = await readyProgram({ config: {}, env: { WORKERS: String(WORKERS) } })
+  const [leaving = 0] = workerPids(program.pid)
+  process.kill(leaving, 'SIGTERM')
+  for (let turn = 0; turn < 40; turn += 1) expect(await statuses(program, 20)).toEqual(all(20))
+  await eventually(() => !workerPids(program.pid).includes(leaving), 'it has ended')
+  for (let turn = 0; turn < 10; turn += 1) expect(await statuses(program, 20)).toEqual(all(20))
+})
