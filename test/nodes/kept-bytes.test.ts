@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest'
+import { usageText } from '../equipment/behaviour.ts'
+import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { call } from '../equipment/client.ts'
+import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { type Nodes, setNodes, SHARED } from './fixture.ts'
+
+const MOST = 2 ** 20
+const NODES = [0, 1, 2]
+/** Bytes of one response of a node's; its row counts 512 more, and encryption a third. */
+const BYTES = 60_000
+const ROW = 90_000
+
+describe.each(SHARED)('three nodes on $name that keep responses of one user', (engine) => {
+  async function keep({ gateways }: Nodes, node: number, key: string, bytes: number): Promise<string> {
+    const body = { model: 'm', input: 'i'.repeat(bytes) }
+    const answer = await call(gateways[node]?.url ?? '', body, { key, path: '/v1/responses' })
+    expect(answer.status).toBe(200)
+    return answer.json().id
+  }
+
+  test('stay within options.keep_bytes together: the oldest goes first, and nothing of other users', async () => {
+    const nodes = await setNodes(engine, NODES.length, (upstream) => ({
+      options: { keep_responses: '1h', keep_bytes: '1MiB' },
+      models: priced(['m']),
+      channels: [channel('m', upstream.baseUrl('m'))],
+      users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
+    }))
+    nodes.upstream.script('m', wholeChat({ text: 'Hello.', usage: usageText(10, 5) }))
+    const { sql } = nodes.database
+    const kept = (id: number): Promise<Readonly<Record<string, unknown>>[]> =>
+      sql(
+        `select id, kept_bytes + 512 as bytes from stored_responses where user_id = ${id} order by created_ms`,
+      )
+    const sumOf = async (id: number): Promise<number> => {
+      const [row] = await sql(`select bytes from kept_sums where user_id = ${id}`)
+      return Number(row?.['bytes'] ?? 0)
+    }
+    const others = [await keep(nodes, 0, 'bob', 400_000), await keep(nodes, 1, 'bob', 300_000)]
+    let largest = 0
+    const made: string[][] = []
+    for (let round = 0; round < 10; round += 1) {
+      made.push(await Promise.all(NODES.map((node) => keep(nodes, node, 'ann', BYTES))))
+      largest = Math.max(largest, await sumOf(2))
+    }
+    await expect.poll(() => sumOf(2)).toBeLessThanOrEqual(MOST)
+    // What the three nodes write at once may be there until the oldest has made room.
+    expect(largest).toBeGreaterThan(MOST - 2 * ROW)
+    expect(largest).toBeLessThanOrEqual(MOST + 2 * NODES.length * ROW)
+    const left = await kept(2)
+    expect(left.reduce((sum, { bytes }) => sum + Number(bytes), 0)).toBe(await sumOf(2))
+    // No more was dropped than needed, and the oldest of it: whole rounds, but for the one that the bound cuts.
+    expect(await sumOf(2)).toBeGreaterThan(MOST - 2 * ROW)
+    const rounds = left.map(({ id }) => made.findIndex((ids) => ids.includes(String(id))))
+    const first = Math.min(...rounds)
+    for (let round = first + 1; round < 10; round += 1)
+      expect(rounds.filter((one) => one === round)).toHaveLength(NODES.length)
+    expect((await kept(3)).map(({ id }) => id).toSorted()).toEqual(others.toSorted())
+  })
+})
