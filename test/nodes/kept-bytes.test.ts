@@ -44,12 +44,12 @@ describe.each(SHARED)('three nodes on $name that keep responses of one user', (e
       largest = Math.max(largest, await sumOf(2))
     }
     await expect.poll(() => sumOf(2)).toBeLessThanOrEqual(MOST)
-    // What the three nodes write at once may be there until the oldest has made room.
+    // Rows that the nodes write at once are there until the oldest have made room.
     expect(largest).toBeGreaterThan(MOST - 2 * ROW)
     expect(largest).toBeLessThanOrEqual(MOST + 2 * NODES.length * ROW)
     const left = await kept(2)
     expect(left.reduce((sum, { bytes }) => sum + Number(bytes), 0)).toBe(await sumOf(2))
-    // No more was dropped than needed, and the oldest of it: whole rounds, but for the one that the bound cuts.
+    // The oldest went, and no more than had to: whole rounds, but for the one that the bound cuts.
     expect(await sumOf(2)).toBeGreaterThan(MOST - 2 * ROW)
     const rounds = left.map(({ id }) => made.findIndex((ids) => ids.includes(String(id))))
     const first = Math.min(...rounds)
