@@ -326,6 +326,10 @@ describe('a warning is said of', () => {
     expect(warnings(withoutFile({ JINA_API_KEY: 'j' }))).toContain(
       'environment: channels: jina-embeddings-v4 has no price: calls to it are refused',
     )
+    const lines = warnings(withoutFile({ JINA_API_KEY: 'j' })).filter((line) => line.includes('gateway.yaml'))
+    expect(lines).toHaveLength(1)
+    const line = /models: \{.*\}$/.exec(lines[0] ?? '')?.[0] ?? ''
+    expect(warnings(config(`${line}\n`, { JINA_API_KEY: 'j' })).join()).not.toMatch(/jina|gateway\.yaml/)
     const priced = 'models: { jina-embeddings-v4: { price: { input: 0.05, output: 0 } } }\n'
     expect(warnings(config(priced, { JINA_API_KEY: 'j' })).join()).not.toContain('embeddings-v4')
   })

@@ -109,16 +109,29 @@ function unpriced(
   served: ReadonlySet<string>,
   tree: YamlNode,
 ): Issue[] {
-  return [...served]
-    .filter((name) => models.get(name).price === undefined)
-    .map((name) => {
+  const names = [...served].filter((name) => models.get(name).price === undefined)
+  const ofKeys = names.filter((name) => {
+    const index = channels.findIndex((channel) => channel.models.includes(name))
+    return !entriesOf(tree, index).includes(name)
+  })
+  return [
+    ...names.map((name) => {
       const index = channels.findIndex((channel) => channel.models.includes(name))
       const position = entriesOf(tree, index).indexOf(name)
       // A key of a vendor made the channel.
       const path = position === -1 ? ['channels'] : ['channels', index, 'models', position]
       const effect = options.unpricedModels === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
       return { path, message: `${name} has no price: ${effect}` }
-    })
+    }),
+    ...(ofKeys.length > 0 && options.unpricedModels === 'refuse' ? [priceLine(ofKeys)] : []),
+  ]
+}
+
+/** The line of gateway.yaml with which models of a vendor's key can be called. */
+function priceLine(names: readonly string[]): Issue {
+  const entries = names.map((name) => `${JSON.stringify(name)}: { price: { input: 0.05, output: 0 } }`)
+  const message = `write their prices into gateway.yaml, in USD per million tokens, such as: models: { ${entries.join(', ')} }`
+  return { path: ['models'], message }
 }
 
 /** One warning for each kind of price, since a kind concerns many models. */

@@ -54,6 +54,16 @@ function rowOf(answer: FullResponse): UsageRow {
 }
 
 describe('embeddings', () => {
+  test.each([{}, { model: null }, { model: '' }])(
+    'without a model are an invalid request: %j',
+    async (fields) => {
+      const answer = await embed({ input: 'hi', ...fields })
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({ type: 'invalid_request_error' })
+      expect(answer.json().error.message).toContain("'model'")
+    },
+  )
+
   test.each([
     ['a text', 'hi'],
     ['texts', ['hi', 'ho']],

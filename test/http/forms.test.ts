@@ -63,6 +63,18 @@ function openBodies(): { name: string; mode: number; links: number }[] {
   })
 }
 
+test('bytes in front of the first boundary are skipped up to 8 KiB, and are a 400 beyond', async () => {
+  fixture.upstream.forget('m')
+  const form = formBytes(recordingParts('m', waveFile(2)))
+  const body = Buffer.concat([Buffer.from(`${'p'.repeat(8_192)}\r\n`), form])
+  const answer = await sendBytes(body)
+  expect(answer.status, answer.text).toBe(200)
+  expect(fixture.upstream.only('m').body.equals(body)).toBe(true)
+  const refused = await sendBytes(Buffer.concat([Buffer.from('p'), body]))
+  expect(refused.status).toBe(400)
+  expect(refused.json().error).toMatchObject({ type: 'invalid_request_error' })
+})
+
 describe('a form is forwarded as it came', () => {
   test('byte for byte where the model keeps its name', async () => {
     fixture.upstream.forget('m')

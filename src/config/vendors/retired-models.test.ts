@@ -21,6 +21,12 @@ test.each([
   ['google', 'gemini-2.0-flash-lite', '2026-11-21', true],
   ['x-ai', 'grok-4-fast-reasoning', '2026-11-21', true],
   ['x-ai', 'grok-4.3', '2026-11-21', false],
+  ['mistral', 'mistral-tiny', '2026-11-21', true],
+  ['mistral', 'mistral-large-2512', '2026-11-21', false],
+  ['groq', 'llama-3.3-70b-versatile', '2026-08-15', false],
+  ['groq', 'llama-3.3-70b-versatile', '2026-08-16', true],
+  ['groq', 'llama3-70b-8192', '2026-11-21', true],
+  ['groq', 'openai/gpt-oss-120b', '2026-11-21', false],
   ['openrouter', 'ada', '2026-11-21', false],
 ])('%s answers for %s on %s: retired is %s', (vendor, model, day, retired) => {
   expect(isRetired(vendor, model, new Date(`${day}T00:00:00Z`))).toBe(retired)
@@ -57,4 +63,22 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
   ])
     expect(names).not.toContain(name)
   expect(names.filter((name) => /gpt-\d.*-image|realtime|text-moderation/.test(name))).toEqual([])
+})
+
+test.each(VENDORS.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
+  'a key of %s (%s) makes no channel for a model that is shut down',
+  (id, _, vendor) => {
+    const names = builtInPrices(() => TODAY).namesOf(vendor)
+    expect(names.filter((name) => isRetired(id, name, TODAY))).toEqual([])
+  },
+)
+
+test('a key of Groq makes a channel for what is left there', () => {
+  const groq = VENDORS.find(({ id }) => id === 'groq')
+  const names = groq ? builtInPrices(() => TODAY).namesOf(groq) : []
+  expect(names).toEqual(
+    expect.arrayContaining(['openai/gpt-oss-120b', 'openai/gpt-oss-20b', 'qwen/qwen3-32b']),
+  )
+  for (const name of ['llama-3.1-8b-instant', 'mixtral-8x7b-32768', 'gemma2-9b-it', 'llama3-8b-8192'])
+    expect(names).not.toContain(name)
 })

@@ -73,6 +73,32 @@ const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
       { on: '2026-05-15', models: /^(?:grok-3|grok-4(?:-1)?-fast|grok-4(?:-0709|-latest)?$|grok-code-fast)/ },
     ],
   ],
+  [
+    'mistral',
+    [
+      { on: '2025-03-30', models: /^(?:mistral-tiny|(?:open-)?mi[sx]tral-(?:7b|8x7b|8x22b).*)$/ },
+      { on: '2025-06-16', models: /^mistral-medium-2312$/ },
+      { on: '2025-09-30', models: /^mistral-saba/ },
+    ],
+  ],
+  [
+    'groq',
+    [
+      {
+        on: '2025-01-24',
+        models: /^(?:llama2-70b.*|gemma-7b-it|llama3-groq-.*|llama-3\.1-(?:70b|405b)-.*)$/,
+      },
+      { on: '2025-03-20', models: /^mixtral-8x7b-32768$/ },
+      { on: '2025-04-14', models: /^llama-3\.(?:2-.*-preview|3-70b-specdec)$/ },
+      { on: '2025-07-30', models: /^(?:mistral-saba-24b|llama-guard-3-8b)$/ },
+      { on: '2025-08-30', models: /^llama3-(?:8b|70b)-8192$/ },
+      {
+        on: '2025-10-10',
+        models: /^(?:gemma2-9b-it|deepseek-r1-distill-llama-70b|moonshotai\/kimi-k2-instruct)$/,
+      },
+      { on: '2026-08-16', models: /^(?:llama-3\.3-70b-versatile|llama-3\.1-8b-instant)$/ },
+    ],
+  ],
 ])
 
 /** Whether a vendor has shut a model down by `now`. */

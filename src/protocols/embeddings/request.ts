@@ -1,4 +1,3 @@
-import { GatewayError } from '../../errors.ts'
 import {
   type Check,
   checkMembers,
@@ -52,25 +51,20 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['dimensions', checkValue('an integer of at least 1', isInteger(1, Number.MAX_SAFE_INTEGER))],
 ])
 
+const REQUIRED = ['model', 'input'] as const
+
 /**
  * Checks every row of the table in `docs/api.md: Embeddings`; null in an optional field counts as absent,
- * fields outside the table pass. Throws `model_not_specified` first if no model is named, else
- * `invalid_request` naming the field, never a text of the client's.
+ * fields outside the table pass. Throws `invalid_request` naming the field, never a text of the client's.
  */
 export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
-  if (!isPresent(scan, 'model') || scan.value('model') === '') {
-    throw new GatewayError(
-      'model_not_specified',
-      "the model name is not specified: expected it in 'model', as a non-empty string",
-    )
-  }
-  checkMembers(scan, ['input'], CHECKS)
+  checkMembers(scan, REQUIRED, CHECKS)
   return { model: scan.value('model') as string, promptBound: promptBound(scan), form: formOf(scan) }
 }
 
 /** Builds the JSON Schema of requests that `readEmbeddingsRequest` accepts. */
 export function embeddingsRequestSchema(): JsonSchema {
-  return requestSchema(['model', 'input'], CHECKS)
+  return requestSchema(REQUIRED, CHECKS)
 }
 
 // Other types of numbers have encodings of their own (`output_dtype` of Voyage and Mistral).

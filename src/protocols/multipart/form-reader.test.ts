@@ -57,11 +57,28 @@ describe('a form', () => {
   })
 })
 
+describe('bytes in front of the first boundary', () => {
+  test.each(['', 'This is a multi-part message.', '\r\n--', 'p'.repeat(8_192)])(
+    'are skipped up to 8 KiB, whatever the pieces: %#',
+    (preamble) => {
+      const body = `${preamble}\r\n${field('a', 'b')}${end}`
+      for (const pieces of [1, 5, 700, body.length]) {
+        const [part, ...others] = read(body, pieces)
+        expect(others).toEqual([])
+        expect(part && body.slice(part.start, part.end)).toBe('b')
+      }
+    },
+  )
+})
+
 describe('a form that another reader may understand otherwise is refused:', () => {
   const refused: Record<string, string> = {
     'no last boundary': field('a', 'b'),
     'nothing at all': '',
-    'bytes before the first boundary': `preamble\r\n${field('a', 'b')}${end}`,
+    'more than 8 KiB before the first boundary': `${'p'.repeat(8_193)}\r\n${field('a', 'b')}${end}`,
+    'more than 8 KiB and no boundary': 'p'.repeat(9_000),
+    'a first boundary after a bare line feed': `preamble\n${field('a', 'b')}${end}`,
+    'a line before the first boundary that begins like it': `--${B}c\r\n${field('a', 'b')}${end}`,
     'a line that begins like the boundary': field('a', `b\r\n--${B}c`) + end,
     'a boundary after a bare line feed': `${field('a', `b\n--${B}`)}${end}`,
     'a part without a head': `--${B}\r\n\r\nb\r\n${end}`,

@@ -8,11 +8,16 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 
 /** Parts of one form. A form of 16 images has about 30. */
 const MAX_PARTS = 128
+/** Bytes in front of the first boundary, which say nothing (RFC 2046). */
+const MAX_PREAMBLE_BYTES = 8_192
 /** Bytes of the head of a part. */
 const MAX_HEAD_BYTES = 8_192
 /** Bytes that are kept of a field that is not a file, and of all of them together. */
 const MAX_TEXT_BYTES = 262_144
 const MAX_ALL_TEXT_BYTES = 524_288
+
+const CRLF_BYTES = 2
+const TOO_LONG = `more than ${MAX_PREAMBLE_BYTES} bytes stand in front of its first boundary`
 
 /** Part of a form: its head, and the place of its content in the body. */
 export interface FormPart extends PartHead {
@@ -79,9 +84,15 @@ export class FormReader {
   #readStart(): boolean {
     const first = this.#delimiter.subarray(1)
     if (this.#rest.length < first.length) return false
-    if (!this.#rest.subarray(0, first.length).equals(first))
-      throw refusal('it does not begin with its boundary')
-    this.#drop(first.length)
+    const isFirst = this.#rest.subarray(0, first.length).equals(first)
+    const at = isFirst ? -1 : this.#rest.indexOf(this.#delimiter)
+    if (!isFirst && at < 0) {
+      if (this.#rest.length > MAX_PREAMBLE_BYTES + CRLF_BYTES + first.length) throw refusal(TOO_LONG)
+      return false
+    }
+    if (at > MAX_PREAMBLE_BYTES + 1) throw refusal(TOO_LONG)
+    if (!isFirst && this.#rest[at - 1] !== CR) throw refusal('a line that is no boundary begins like one')
+    this.#drop(at + 1 + first.length)
     this.#state = 'delimited'
     return true
   }
