@@ -218,6 +218,8 @@ export interface ToolCallPart {
   readonly name: string
   /** JSON text that the model wrote; empty means `{}`. */
   readonly input: string
+  /** Whether it is a call of a custom tool of a chat client. */
+  readonly isCustom?: true
   readonly cache?: Cache
   readonly proof?: Proof
 }
@@ -274,6 +276,21 @@ export interface ToolForm {
   /** Name that the client knows. */
   readonly name: string
   readonly namespace?: string
+  /** Definition of a custom tool as a chat client writes it, for dialects that have such tools. */
+  readonly custom?: CustomDefinition
+}
+
+/** Definition of a custom tool. */
+export interface CustomDefinition {
+  readonly description: string | undefined
+  /** Undefined for any text. */
+  readonly grammar: Grammar | undefined
+}
+
+/** Grammar of a custom tool's input. */
+export interface Grammar {
+  readonly syntax: string
+  readonly definition: string
 }
 
 /** Constraint on tool calls. */

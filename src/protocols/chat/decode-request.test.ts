@@ -128,12 +128,12 @@ describe('messages', () => {
     expect(turns).toEqual([user({ kind: 'tool-result', callId: 'lost', parts: [], isError: false })])
   })
 
-  test('a call of a custom tool and its result are opaque', () => {
+  test('a call of a custom tool is one of a function with one text', () => {
     const custom = { id: 'c', type: 'custom', custom: { name: 'x', input: 'y' } }
     const result = { role: 'tool', tool_call_id: 'c', content: 'z' }
     expect(read({ role: 'assistant', tool_calls: [custom] }, result).turns).toEqual([
-      assistant({ kind: 'opaque', protocol: 'chat', value: custom }),
-      user({ kind: 'opaque', protocol: 'chat', value: result }),
+      assistant({ kind: 'tool-call', id: 'c', name: 'x', input: '{"input":"y"}', isCustom: true }),
+      user({ kind: 'tool-result', callId: 'c', parts: [text('z')], isError: false }),
     ])
   })
 
@@ -325,7 +325,7 @@ describe('what cannot be read is a 400 that names the path', () => {
       { tools: [{ type: 'function', function: { name: 'f', parameters: 'x' } }] },
     ],
     ['tool_choice', { tool_choice: 'sometimes' }],
-    ['tool_choice.type', { tool_choice: { type: 'custom', custom: { name: 'x' } } }],
+    ['tool_choice.type', { tool_choice: { type: 'mcp' } }],
     ['tool_choice.function.name', { tool_choice: { type: 'function', function: {} } }],
     ['tool_choice.allowed_tools', { tool_choice: { type: 'allowed_tools' } }],
     [
@@ -445,7 +445,6 @@ describe('fields', () => {
           function: { name: 'f', description: 'F', parameters: { type: 'object' }, strict: true },
         },
         { function: { name: 'g', parameters: null }, cache_control: { type: 'ephemeral' } },
-        { type: 'custom', custom: { name: 'x' } },
         { type: 'web_search_preview' },
       ],
     })
@@ -453,7 +452,7 @@ describe('fields', () => {
       { name: 'f', description: 'F', schema: '{"type":"object"}', strict: true },
       { name: 'g', description: undefined, schema: undefined, strict: undefined, cache: { ttl: undefined } },
     ])
-    expect(dropped).toEqual(['tools.custom', 'tools.unknown'])
+    expect(dropped).toEqual(['tools.unknown'])
   })
 })
 

@@ -1,4 +1,5 @@
 import type { OpaquePart, ToolCallPart } from '../conversation.ts'
+import { customArguments } from '../custom-tool.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { type Fields, fieldsAt, present, textAt } from '../field.ts'
 
@@ -14,7 +15,9 @@ export class CallReader {
     const call = fieldsAt(value, path)
     const id = textAt(call['id'], `${path}.id`)
     const type = present(call['type'])
-    if (type !== undefined && textAt(type, `${path}.type`) !== 'function') {
+    const kind = type === undefined ? 'function' : textAt(type, `${path}.type`)
+    if (kind === 'custom') return customCall(id, fieldsAt(call['custom'], `${path}.custom`), `${path}.custom`)
+    if (kind !== 'function') {
       this.#opaqueIds.add(id)
       return { kind: 'opaque', protocol: 'chat', value }
     }
@@ -43,6 +46,18 @@ export class CallReader {
 
   #nextId(): string {
     return `call_function_${this.#legacyCount++}`
+  }
+}
+
+/** Reads a call of a custom tool; its text is the argument of a function. */
+function customCall(id: string, call: Fields, path: string): ToolCallPart {
+  const input = present(call['input'])
+  return {
+    kind: 'tool-call',
+    id,
+    name: textAt(call['name'], `${path}.name`),
+    input: customArguments(input === undefined ? '' : textAt(input, `${path}.input`)),
+    isCustom: true,
   }
 }
 

@@ -12,7 +12,6 @@ export type DroppedName =
   | 'messages.audio'
   | 'messages.content'
   | 'reasoning.exclude'
-  | 'tools.custom'
   | 'tools.unknown'
   | 'tools.web_search'
   /** Names of fields of a messages request. */

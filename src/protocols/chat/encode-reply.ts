@@ -1,5 +1,7 @@
 import type { ReplyIdentity } from '../codec.ts'
 import type { Choice, Reply, ReplyPart } from '../reply.ts'
+import type { Asked } from '../conversation.ts'
+import { customInput } from '../custom-input.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { annotationsIn } from './annotations.ts'
 import { logprobsIn } from '../logprobs-in.ts'
@@ -15,22 +17,23 @@ export const PROOF_MARK = '\n'
  * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts form one content and thinking one
  * `reasoning_content`, as the sum of a stream of the same reply would.
  */
-export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
+export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
   const { usage } = reply
+  const custom = customNames(asked)
   return Buffer.from(
     JSON.stringify({
       id: reply.id || identity.id,
       object: 'chat.completion',
       created: identity.created,
       model: reply.model,
-      choices: [reply, ...(reply.others ?? [])].map(writeChoice),
+      choices: [reply, ...(reply.others ?? [])].map((choice, index) => writeChoice(choice, index, custom)),
       ...(usage && { usage: usageOut(usage, identity) }),
     }),
   )
 }
 
-function writeChoice({ parts, stop }: Choice, index: number): object {
-  const calls = callsIn(parts)
+function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet<string>): object {
+  const calls = callsIn(parts, custom)
   const content = joined(parts, (part) => (part.kind === 'text' && !part.refusal ? part.text : ''))
   const refusal = joined(parts, (part) => (part.kind === 'text' && part.refusal ? part.text : ''))
   const annotations = annotationsIn(parts)
@@ -57,14 +60,21 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
 }
 
 /** The calls; a signature in front of one stands at it. */
-function callsIn(parts: readonly ReplyPart[]): unknown[] {
+function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unknown[] {
   let signature: string | undefined
-  return parts.flatMap((part) => {
+  return parts.flatMap((part): object[] => {
     if (part.kind === 'thinking' && part.proof) signature = callSignature(part.proof)
     if (part.kind !== 'tool-call') return []
     const extra = extraContent(signature)
     signature = undefined
     const { id, name, input } = part
+    if (custom.has(name))
+      return [{ id, type: 'custom', custom: { name, input: customInput(input) }, ...extra }]
     return [{ id, type: 'function', function: { name, arguments: inputOrEmpty(input) }, ...extra }]
   })
+}
+
+/** Names of the custom tools that a client declared: their calls come back as such. */
+export function customNames(asked: Asked | undefined): ReadonlySet<string> {
+  return new Set(asked?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }

@@ -1,12 +1,14 @@
 import type { Usage } from '../../domain/usage.ts'
-import type { ReplyIdentity, StreamEncoder } from '../codec.ts'
+import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
+import type { Asked } from '../conversation.ts'
+import { CustomInput } from '../custom-input.ts'
 import { choiceOf } from '../choices.ts'
 import { type Citation, codePointsIn } from '../citation.ts'
 import { type CopiedText, frameOf, type TextFrame } from '../copied-text.ts'
 import type { FrameWriter } from '../frame-writer.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import { writeAnnotation } from './annotations.ts'
-import { PROOF_MARK } from './encode-reply.ts'
+import { customNames, PROOF_MARK } from './encode-reply.ts'
 import { chatErrorFrame } from './errors.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { callSignature, extraContent, isMarked } from './thought-signature.ts'
@@ -18,6 +20,8 @@ import { usageOut } from './usage-out.ts'
 interface WrittenCall {
   readonly number: number
   hasInput: boolean
+  /** Text of a custom tool's input, taken out of the arguments. */
+  readonly custom?: CustomInput
   /** Frame for more of its arguments. */
   frame?: TextFrame
 }
@@ -58,12 +62,16 @@ export class ChatStreamEncoder implements StreamEncoder {
   #isComplete = false
   #usage: Usage | undefined
   readonly #choice: number
+  readonly #asked: Asked | undefined
+  readonly #custom: ReadonlySet<string>
   /** Encoders of the other choices, by number. */
   readonly #others = new Map<number, ChatStreamEncoder>()
   #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
 
-  constructor(identity: ReplyIdentity, options: { readonly includeUsage: boolean }, choice = 0) {
+  constructor(identity: ReplyIdentity, options: Pick<StreamOptions, 'asked' | 'includeUsage'>, choice = 0) {
     this.#identity = identity
+    this.#asked = options.asked
+    this.#custom = customNames(options.asked)
     this.#includeUsage = options.includeUsage
     this.#choice = choice
     this.#begin('', '')
@@ -105,7 +113,11 @@ export class ChatStreamEncoder implements StreamEncoder {
   #other(choice: number): ChatStreamEncoder {
     const known = this.#others.get(choice)
     if (known) return known
-    const other = new ChatStreamEncoder(this.#identity, { includeUsage: false }, choice)
+    const other = new ChatStreamEncoder(
+      this.#identity,
+      { includeUsage: false, ...(this.#asked && { asked: this.#asked }) },
+      choice,
+    )
     this.#others.set(choice, other)
     return other
   }
@@ -178,12 +190,14 @@ export class ChatStreamEncoder implements StreamEncoder {
     }
     if (part.kind !== 'tool-call') return ''
     const number = this.#calls.size
-    this.#calls.set(index, { number, hasInput: false })
+    const isCustom = this.#custom.has(part.name)
+    this.#calls.set(index, { number, hasInput: isCustom, ...(isCustom && { custom: new CustomInput() }) })
     const call = {
       index: number,
       id: part.id,
-      type: 'function',
-      function: { name: part.name, arguments: '' },
+      ...(isCustom
+        ? { type: 'custom', custom: { name: part.name, input: '' } }
+        : { type: 'function', function: { name: part.name, arguments: '' } }),
       ...extraContent(this.#signature),
     }
     this.#signature = undefined
@@ -191,7 +205,9 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   #endPart(index: number): string {
-    if (this.#calls.get(index)?.hasInput === false) return this.#addInput(index, '{}')
+    const call = this.#calls.get(index)
+    if (call?.custom) return this.#addText(call, call.custom.end())
+    if (call?.hasInput === false) return this.#addInput(index, '{}')
     const text = this.#texts.get(index)
     if (!text || text.citations.length === 0) return ''
     const length = this.#length - text.base
@@ -202,8 +218,16 @@ export class ChatStreamEncoder implements StreamEncoder {
   #addInput(index: number, text: string): string {
     const call = this.#calls.get(index)
     if (!call || text === '') return ''
+    if (call.custom) return this.#addText(call, call.custom.push(text))
     call.hasInput = true
     return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
+  }
+
+  /** Adds to the input of a custom tool. */
+  #addText({ number }: WrittenCall, text: string): string {
+    if (text === '') return ''
+    const call = JSON.stringify({ index: number, custom: { input: text } })
+    return `${this.#delta}"tool_calls":[${call}]${NO_FINISH}`
   }
 
   #frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
@@ -214,7 +238,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   #frameOfCall(call: WrittenCall | undefined): TextFrame | undefined {
-    if (!call) return undefined
+    if (!call || call.custom) return undefined
     call.hasInput = true
     return (call.frame ??= frameOf(this.#inputHead(call), INPUT_TAIL))
   }

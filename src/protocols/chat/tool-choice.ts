@@ -25,7 +25,7 @@ type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 
 /**
  * Decodes `tool_choice`; `allowed_tools` keeps only the tools that it names. Throws `invalid_request` for a
- * tool that is not offered, and for a forced tool that is not a function.
+ * tool that is not offered, and for a forced tool that is neither a function nor a custom tool.
  */
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
   if (value === undefined) return { tools, toolChoice: undefined }
@@ -33,17 +33,17 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
   const choice = fieldsAt(value, 'tool_choice')
   const type = textAt(choice['type'], 'tool_choice.type')
   if (type === 'allowed_tools') return decodeAllowed(choice['allowed_tools'], tools)
-  if (type !== 'function')
+  if (type !== 'function' && type !== 'custom')
     refuse(
       'tool_choice.type',
-      `'function' or 'allowed_tools'`,
+      `'function', 'custom' or 'allowed_tools'`,
       'a type that cannot be passed on to this model',
     )
-  const chosen = fieldsAt(choice['function'], 'tool_choice.function')
-  return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], 'tool_choice.function.name') } }
+  const chosen = fieldsAt(choice[type], `tool_choice.${type}`)
+  return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], `tool_choice.${type}.name`) } }
 }
 
-/** Decodes `allowed_tools`. Tools that are not functions were dropped before, and are ignored here. */
+/** Decodes `allowed_tools`. Tools of other kinds were dropped before, and are ignored here. */
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)
@@ -52,10 +52,11 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   for (const [i, entry] of listAt(named, `${path}.tools`).entries()) {
     const at = `${path}.tools[${i}]`
     const tool = fieldsAt(entry, at)
-    if (textAt(tool['type'], `${at}.type`) !== 'function') continue
-    const name = textAt(fieldsAt(tool['function'], `${at}.function`)['name'], `${at}.function.name`)
+    const type = textAt(tool['type'], `${at}.type`)
+    if (type !== 'function' && type !== 'custom') continue
+    const name = textAt(fieldsAt(tool[type], `${at}.${type}`)['name'], `${at}.${type}.name`)
     if (!tools.some((offered) => offered.name === name))
-      refuse(`${at}.function.name`, `the name of a tool in 'tools'`, 'another name')
+      refuse(`${at}.${type}.name`, `the name of a tool in 'tools'`, 'another name')
     names.add(name)
   }
   return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }

@@ -1,5 +1,6 @@
 import type { Dropped } from '../codec.ts'
-import type { Tool } from '../conversation.ts'
+import type { Grammar, Tool } from '../conversation.ts'
+import { customTool } from '../custom-tool.ts'
 import { membersOf, objectOf } from '../json/json-text.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { cacheControl, cacheOf } from './cache-control.ts'
@@ -8,8 +9,8 @@ import { type Fields, fieldsAt, booleanAt, listAt, present, textAt } from '../fi
 import { schemaText } from '../schema-text.ts'
 
 /**
- * Decodes the functions in `tools`; other kinds are dropped and reported. A tool without a type is a function
- * to some clients.
+ * Decodes the functions and custom tools in `tools`; other kinds are dropped and reported. A tool without a
+ * type is a function to some clients.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
   const list = scan.span('tools')
@@ -20,7 +21,8 @@ export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
     const tool = fieldsAt(tools[index], path)
     const type = present(tool['type']) ?? 'function'
     if (type === 'function') return decodeFunction(scan, node, tool, path)
-    drop(dropped, textAt(type, `${path}.type`) === 'custom' ? 'tools.custom' : 'tools.unknown')
+    if (textAt(type, `${path}.type`) === 'custom') return decodeCustom(tool, path)
+    drop(dropped, 'tools.unknown')
     return []
   })
 }
@@ -36,6 +38,33 @@ function decodeFunction(scan: ScannedObject, node: Node, tool: Fields, path: str
     schema: schemaText(scan, scan.memberOf(node, 'function'), 'parameters', at),
     strict: strict === undefined ? undefined : booleanAt(strict, `${at}.strict`),
     ...cacheOf(tool, path),
+  }
+}
+
+function decodeCustom(tool: Fields, path: string): Tool {
+  const at = `${path}.custom`
+  const { name: given, description: text, format } = fieldsAt(tool['custom'], at)
+  const name = textAt(given, `${at}.name`)
+  const description = present(text) === undefined ? undefined : textAt(text, `${at}.description`)
+  const grammar = present(format) === undefined ? undefined : decodeGrammar(format, `${at}.format`)
+  const asFunction = customTool(description, grammar)
+  return {
+    name,
+    description: asFunction.description || undefined,
+    schema: asFunction.schema,
+    strict: undefined,
+    form: { type: 'custom', name, custom: { description, grammar } },
+    ...cacheOf(tool, path),
+  }
+}
+
+function decodeGrammar(format: unknown, path: string): Grammar | undefined {
+  const fields = fieldsAt(format, path)
+  if (fields['type'] !== 'grammar') return undefined
+  const { syntax, definition } = fieldsAt(fields['grammar'], `${path}.grammar`)
+  return {
+    syntax: textAt(syntax, `${path}.grammar.syntax`),
+    definition: textAt(definition, `${path}.grammar.definition`),
   }
 }
 

@@ -3,7 +3,7 @@ import type { ToolCallPart, ToolForm, ToolResultPart } from '../conversation.ts'
 import { type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { decodeContent } from './decode-content.ts'
-import { customArguments } from './tool-forms.ts'
+import { customArguments } from '../custom-tool.ts'
 import type { ToolNames } from './tool-names.ts'
 
 /** Reader of the items of calls and of their outputs. */

@@ -6,7 +6,8 @@ import { schemaText } from '../schema-text.ts'
 import { SEARCHES } from '../search-size.ts'
 import { drop } from './dropped.ts'
 import { isStrictSchema } from './strict-schema.ts'
-import { customTool, TOOL_SEARCH, TYPED_TOOLS, typedTool } from './tool-forms.ts'
+import { customTool } from '../custom-tool.ts'
+import { TOOL_SEARCH, TYPED_TOOLS, typedTool } from './tool-forms.ts'
 import type { ToolNames } from './tool-names.ts'
 
 /** The types of tools that the provider runs and nobody else can, by how they begin; and their names. */

@@ -1,6 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Part, TextPart, ThinkingPart, ToolResultPart, Turn } from '../conversation.ts'
+import { customInput } from '../custom-input.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { drop } from './dropped.ts'
 import { contentOf, encodePart, type Written } from './encode-part.ts'
@@ -18,8 +19,9 @@ const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
 /** The conversation as items. Throws `invalid_request` where nothing of it is left to say. */
 export function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
+  const custom = customCalls(turns)
   const items = turns.flatMap((turn) =>
-    turn.role === 'user' ? encodeUser(turn, dropped) : encodeAssistant(turn, dropped),
+    turn.role === 'user' ? encodeUser(turn, custom, dropped) : encodeAssistant(turn, dropped),
   )
   if (items.length === 0 && turns.length > 0)
     throw new GatewayError(
@@ -34,12 +36,18 @@ export function encodeItems({ system, turns }: Conversation, dropped: Dropped): 
   return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
 }
 
+/** Ids of the calls of custom tools. */
+function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
+  const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool-call'))
+  return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
+}
+
 /** Outputs of tools are items of their own, and stand before all else that the turn says. */
-function encodeUser({ parts }: Turn, dropped: Dropped): Written[] {
+function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
   const results: Written[] = []
   const content: Written[] = []
   for (const part of parts) {
-    if (part.kind === 'tool-result') results.push(encodeResult(part, dropped))
+    if (part.kind === 'tool-result') results.push(encodeResult(part, custom, dropped))
     else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
       content.push(...encodePart(part, dropped))
   }
@@ -81,6 +89,8 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
     case 'thinking':
       return encodeThought(part, dropped)
     case 'tool-call':
+      if (part.isCustom)
+        return { type: 'custom_tool_call', call_id: part.id, name: part.name, input: customInput(part.input) }
       return { type: 'function_call', call_id: part.id, name: part.name, arguments: inputOrEmpty(part.input) }
     case 'search':
       return searchItem(part)
@@ -106,7 +116,11 @@ function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written
 }
 
 /** This wire cannot say that a tool failed. */
-function encodeResult({ callId, parts, isError, cache }: ToolResultPart, dropped: Dropped): Written {
+function encodeResult(
+  { callId, parts, isError, cache }: ToolResultPart,
+  custom: ReadonlySet<string>,
+  dropped: Dropped,
+): Written {
   if (isError) drop(dropped, 'is_error')
   const last = parts.at(-1)
   // A mark on the result stands on its last part.
@@ -115,5 +129,6 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart, dropped
       ? [...parts.slice(0, -1), { ...last, cache }]
       : parts
   const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
-  return { type: 'function_call_output', call_id: callId, output }
+  const type = custom.has(callId) ? 'custom_tool_call_output' : 'function_call_output'
+  return { type, call_id: callId, output }
 }

@@ -1,6 +1,6 @@
 import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
-import type { Conversation, Tool, WebSearch } from '../conversation.ts'
+import type { Conversation, CustomDefinition, Tool, WebSearch } from '../conversation.ts'
 import { isThinkingOff } from '../thinking-effort.ts'
 import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
 import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
@@ -94,14 +94,15 @@ function encodeTools(
   return [
     ['tools', arrayOf(written)],
     ...membersOf({
-      tool_choice: toolChoice && encodeToolChoice(toolChoice),
+      tool_choice: toolChoice && encodeToolChoice(toolChoice, tools),
       parallel_tool_calls: parallelTools,
     }),
   ]
 }
 
 /** Tools are strict here unless they say otherwise, and not strict elsewhere: it is said. */
-function encodeTool({ name, description, schema = 'null', strict = false }: Tool): string {
+function encodeTool({ name, description, schema = 'null', strict = false, form }: Tool): string {
+  if (form?.custom) return encodeCustom(name, form.custom)
   return objectOf([
     ...membersOf({ type: 'function', name, description }),
     ['parameters', schema],
@@ -115,4 +116,9 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
     search_context_size: sizeOf(maxUses),
     user_location: location && { type: 'approximate', ...location },
   }
+}
+
+function encodeCustom(name: string, { description, grammar }: CustomDefinition): string {
+  const format = grammar && { type: 'grammar', ...grammar }
+  return objectOf(membersOf({ type: 'custom', name, description, format }))
 }

@@ -3,7 +3,7 @@ import { type CopiedPart, textOf } from '../copied-text.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import type { Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../reply.ts'
 import { type MemberText, readItem, textOr } from './read-item.ts'
-import { CUSTOM_MEMBER } from './tool-forms.ts'
+import { CUSTOM_MEMBER } from '../custom-tool.ts'
 
 type Item = Readonly<Record<string, unknown>>
 

@@ -5,7 +5,7 @@ import type { Proof, ToolForm } from '../conversation.ts'
 import type { SearchPart } from '../provider-search.ts'
 import type { Logprobs, ReplyPart, ReplyText, StartedPart } from '../reply.ts'
 import { isCut } from '../cut-calls.ts'
-import { CustomInput } from './custom-input.ts'
+import { CustomInput } from '../custom-input.ts'
 import {
   annotationsOf,
   type ItemStatus,

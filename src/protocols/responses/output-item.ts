@@ -5,7 +5,7 @@ import type { ReplyPart, ReplyText, StartedPart } from '../reply.ts'
 import { inputObject, inputOrEmpty } from '../tool-input.ts'
 import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../envelope.ts'
 import { searchItem } from './search-item.ts'
-import { customInput } from './custom-input.ts'
+import { customInput } from '../custom-input.ts'
 
 /** How an item stands. */
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'

@@ -3,7 +3,7 @@ import { type Citation, readUrlCitation } from '../citation.ts'
 import type { Logprobs, ReplyPart, ReplyText } from '../reply.ts'
 import { open } from '../envelope.ts'
 import { isSearch, readSearch } from './search-item.ts'
-import { customArguments } from './tool-forms.ts'
+import { customArguments } from '../custom-tool.ts'
 
 type Item = Readonly<Record<string, unknown>>
 

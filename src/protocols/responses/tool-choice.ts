@@ -98,6 +98,8 @@ class Choosable {
 }
 
 /** The choice in this wire's words. */
-export function encodeToolChoice(choice: ToolChoice): unknown {
-  return choice.kind === 'tool' ? { type: 'function', name: choice.name } : NAMES[choice.kind]
+export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
+  if (choice.kind !== 'tool') return NAMES[choice.kind]
+  const isCustom = tools.some(({ name, form }) => name === choice.name && form?.custom)
+  return { type: isCustom ? 'custom' : 'function', name: choice.name }
 }

@@ -54,37 +54,6 @@ export function typedTool(type: string): FormType | undefined {
   return Object.hasOwn(TYPED_TOOLS, type) ? (type as FormType) : undefined
 }
 
-/** The member in which a custom tool's text goes by as a function's argument. */
-export const CUSTOM_MEMBER = 'input'
-
-const CUSTOM_SCHEMA = JSON.stringify({
-  type: 'object',
-  properties: {
-    [CUSTOM_MEMBER]: { type: 'string', description: 'The whole input of the tool, as plain text.' },
-  },
-  required: [CUSTOM_MEMBER],
-  additionalProperties: false,
-})
-
-/** How a custom tool goes by as a function: its grammar is told in the description. */
-export function customTool(
-  description: string | undefined,
-  grammar: { readonly syntax: string; readonly definition: string } | undefined,
-): Described {
-  const rule =
-    grammar &&
-    `The value of "${CUSTOM_MEMBER}" must match this ${grammar.syntax} grammar:\n${grammar.definition}`
-  return {
-    description: [description, rule].filter((part) => part !== undefined && part !== '').join('\n\n'),
-    schema: CUSTOM_SCHEMA,
-  }
-}
-
-/** The text of a custom tool's input as the JSON text of a function's arguments. */
-export function customArguments(input: string): string {
-  return JSON.stringify({ [CUSTOM_MEMBER]: input })
-}
-
 const SEARCH_SCHEMA = JSON.stringify({
   type: 'object',
   properties: { query: { type: 'string', description: 'What the tools are wanted for.' } },

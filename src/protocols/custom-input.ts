@@ -1,5 +1,5 @@
-import { asRecord } from '../json/record.ts'
-import { CUSTOM_MEMBER } from './tool-forms.ts'
+import { CUSTOM_MEMBER } from './custom-tool.ts'
+import { asRecord } from './json/record.ts'
 
 /** The beginning of arguments that hold a custom tool's text and, so far, nothing else. */
 const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_MEMBER}"\s*:\s*"`)
