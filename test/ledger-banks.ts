@@ -97,7 +97,7 @@ async function workerOf(link: Link, path: string, index: number, planned: number
     path,
     secrets: SECRETS,
     name: `worker-${index}`,
-    workers: { link, announcer, index, planned, count: () => planned },
+    workers: { link, announcer, index, planned, count: () => planned, isComplete: () => true },
   })
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= opened.close().then(() => link.close()))

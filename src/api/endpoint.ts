@@ -77,8 +77,11 @@ export interface KeyEndpoint extends EndpointDeclaration, RawDescription {
   handle(exchange: ClientExchange, caller: Caller, relay: Relay, params: PathParams): Promise<void>
 }
 
-/** Whether calls are accepted, or why not: the gateway starts or stops, or calls cannot be charged. */
-export type Readiness = 'ready' | 'starting' | 'stopping' | 'storage'
+/**
+ * Whether calls are accepted, `degraded` without a worker or helper thread that there should be, or why not:
+ * the gateway starts or stops, or calls cannot be charged.
+ */
+export type Readiness = 'ready' | 'degraded' | 'starting' | 'stopping' | 'storage'
 
 /** Open to clients without credentials. */
 export interface OpenEndpoint extends EndpointDeclaration, RawDescription {

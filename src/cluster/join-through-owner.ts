@@ -19,6 +19,8 @@ export interface Workers {
   readonly planned: number
   /** Number of workers that run. */
   readonly count: () => number
+  /** Whether all that there should be take calls. */
+  readonly isComplete: () => boolean
 }
 
 /** Joins the workers that share one machine's database: its owner counts their limits. */

@@ -6,7 +6,7 @@ import { type Config, configOf } from './config.ts'
 import type { FileContent } from './content.ts'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { Environment } from './environment.ts'
-import type { FileReading } from './file-reading.ts'
+import { type FileReading, readFile } from './file-reading.ts'
 import { freeze } from './freeze.ts'
 import { type PackedNode, unpackNode } from './packed-node.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
@@ -48,7 +48,13 @@ export async function readConfigInThread(
   builtIn: BuiltInPrices,
   given?: string,
 ): Promise<Config> {
-  const worker = startReading({ environment, given })
+  let worker: Worker
+  try {
+    worker = startReading({ environment, given })
+  } catch {
+    // The system has no thread to spare: calls wait a moment.
+    return configOf(environment, readFile(environment, builtIn, given), builtIn)
+  }
   const users: UserSeed[] = []
   try {
     return await new Promise<Config>((resolve, reject) => {

@@ -1,5 +1,5 @@
 /** Metrics of which the largest, and of which the smallest value counts; of all others, the sum. */
-const LARGEST = /^sluice_(?:event_loop_delay_\w+_seconds|missing_models|resting_channels)$/
+const LARGEST = /^sluice_(?:event_loop_delay_\w+_seconds|degraded|missing_models|resting_channels)$/
 const SMALLEST = /^sluice_(?:keeping|storage)_ok$/
 
 /**

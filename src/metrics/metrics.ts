@@ -19,6 +19,7 @@ export interface Gauges {
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly pendingWrites: () => number
   readonly isStorageOk: () => boolean
+  readonly isDegraded: () => boolean
   readonly droppedLines: () => number
   readonly droppedMessages: () => number
   /** Undefined if no Redis server is configured. */
@@ -128,6 +129,9 @@ export class Metrics {
         'Lines of the log that were not read in time.',
         gauges.droppedLines,
         'counter',
+      ),
+      new Gauge('sluice_degraded', 'Whether a worker or a helper thread is missing.', () =>
+        gauges.isDegraded() ? 1 : 0,
       ),
       new Gauge('sluice_storage_ok', 'Whether calls can be charged.', () => (gauges.isStorageOk() ? 1 : 0)),
       new Gauge(

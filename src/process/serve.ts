@@ -34,6 +34,7 @@ import { keptDays, pruneRegularly } from '../bootstrap/prune.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
+import { HelperThreads } from '../relay/helper-threads.ts'
 import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
@@ -128,6 +129,8 @@ export async function serve({
   let addressOf = addresses()
 
   const [health, missing] = [new ChannelHealth(), new MissingModels()]
+  const helpers = opened.adopt(new HelperThreads(log), (open) => open.close())
+  const isDegraded = (): boolean => !helpers.areComplete || workers?.isComplete() === false
   const metrics = new Metrics({
     connections,
     openStreams: () => relay.openStreams,
@@ -136,6 +139,7 @@ export async function serve({
     coolingChannels: () => health.openCircuits(performance.now()),
     missingModels: () => missing.list(performance.now()),
     pendingWrites: () => store.queued + ledger.writes.repeating,
+    isDegraded,
     isStorageOk: () => ledger.writes.storage.isOk,
     droppedLines: () => lines.dropped,
     droppedMessages: () => messages.dropped,
@@ -149,7 +153,7 @@ export async function serve({
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
     (upstreams) => upstreams.close(),
   )
-  const count = opened.adopt(new LocalCount(Math.random()), (open) => open.close())
+  const count = opened.adopt(new LocalCount(Math.random(), helpers), (open) => open.close())
   const tokenizer = count.load()
   const callParts = {
     ledger,
@@ -175,7 +179,7 @@ export async function serve({
       minutes,
       missing,
       ...shared,
-      recordings: opened.adopt(new RecordingLengths(), (lengths) => lengths.close()),
+      recordings: opened.adopt(new RecordingLengths(helpers), (lengths) => lengths.close()),
       drains: new Drains(),
       failureLog: new FailureLog(log),
       media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
@@ -229,10 +233,8 @@ export async function serve({
     }),
   )
 
-  opened.adopt(
-    pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log),
-    (pruning) => pruning.stop(),
-  )
+  const pruning = pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log)
+  opened.defer(() => pruning.stop())
   const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
   const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
 
@@ -266,19 +268,16 @@ export async function serve({
     refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
     isOpen: () => !isShut,
     isStaying: () => !draining,
-    readiness: readinessOf(
-      () => draining,
-      tokenizer,
-      () => accounts.isReady(),
-    ),
+    readiness: readinessOf({ isDraining: () => draining, loaded: tokenizer, accounts, isDegraded }),
     onStoreFailure: (error) => storageWatch.report(error),
     log,
     tracing,
   })
   const collecting = collectWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())
+  // A worker begins to listen once it is ready.
+  if (workers) await tokenizer
   const everything = opened.move()
-
   return {
     app,
     settings: inForce.settings,

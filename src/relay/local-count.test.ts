@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { afterAll, expect, test, vi } from 'vitest'
 import { LocalCount } from './local-count.ts'
 
-const count = new LocalCount(0)
+const count = new LocalCount(0, { start: (_, make) => make() })
 afterAll(() => count.close())
 
 test('texts for charges are counted before others, of which few are counted at a time', async () => {

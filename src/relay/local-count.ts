@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { countedText } from './counted-text.ts'
+import type { HelperThreads } from './helper-threads.ts'
 
 /** Texts, waiting or being counted, from which on the counter is busy. */
 const BUSY_TEXTS = 32
@@ -21,6 +22,7 @@ interface Waiting {
  */
 export class LocalCount {
   readonly #offset: number
+  readonly #threads: Pick<HelperThreads, 'start'>
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
   /** Texts that the worker is counting. */
@@ -32,8 +34,9 @@ export class LocalCount {
   readonly #lowPriority: Waiting[] = []
 
   /** `offset`, from 0 to 1 and by chance, decides which pieces of very long texts are counted. */
-  constructor(offset: number) {
+  constructor(offset: number, threads: Pick<HelperThreads, 'start'>) {
     this.#offset = offset
+    this.#threads = threads
   }
 
   /** Whether another text would wait long. */
@@ -91,6 +94,7 @@ export class LocalCount {
       return
     }
     this.#worker ??= this.#start()
+    if (!this.#worker) return this.#giveUp()
     this.#worker.postMessage(batch.map(({ text }) => countedText(text, this.#offset)))
   }
 
@@ -111,10 +115,13 @@ export class LocalCount {
     return batch
   }
 
-  #start(): Worker {
+  #start(): Worker | undefined {
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
     const url = new URL(`./local-count-worker${extension}`, import.meta.url)
-    const worker = new Worker(url, { name: 'tokenizer' })
+    const name = 'tokenizer'
+    const retry = (): void => void this.load()
+    const worker = this.#threads.start(name, () => new Worker(url, { name }), retry)
+    if (!worker) return undefined
     worker.unref()
     this.#loading = new Promise((resolve) => {
       worker.once('message', () => resolve())
@@ -127,14 +134,19 @@ export class LocalCount {
     worker.on('error', () => {})
     worker.on('exit', () => {
       this.#worker = undefined
-      const waiting = [
-        ...this.#current.splice(0),
-        ...this.#highPriority.splice(0),
-        ...this.#lowPriority.splice(0),
-      ]
-      this.#isIdle = true
-      for (const each of waiting) each.reject(new Error('the counting thread ended'))
+      this.#giveUp()
     })
     return worker
+  }
+
+  // Texts without a thread are estimated by their length.
+  #giveUp(): void {
+    const waiting = [
+      ...this.#current.splice(0),
+      ...this.#highPriority.splice(0),
+      ...this.#lowPriority.splice(0),
+    ]
+    this.#isIdle = true
+    for (const each of waiting) each.reject(new Error('there is no counting thread'))
   }
 }

@@ -2,7 +2,8 @@ import { afterAll, expect, test } from 'vitest'
 import { waveFile } from '../../test/equipment/form.ts'
 import { RecordingLengths } from './recording-length.ts'
 
-const lengths = new RecordingLengths()
+const THREADS: ConstructorParameters<typeof RecordingLengths>[0] = { start: (_, make) => make() }
+const lengths = new RecordingLengths(THREADS)
 afterAll(() => lengths.close())
 
 const KEY = 1
@@ -64,7 +65,7 @@ test('a key that sends many recordings delays another by one of them', async () 
 })
 
 test('a recording that takes too much work counts by its size, and the next one is read', async () => {
-  const impatient = new RecordingLengths(200)
+  const impatient = new RecordingLengths(THREADS, 200)
   const poisoned = tinyPackets(700_000)
   expect(await measured(poisoned, KEY, impatient)).toMatchObject({ isEstimate: true })
   expect(await measured(waveFile(2), KEY, impatient)).toEqual({ seconds: 2, isEstimate: false })
@@ -72,7 +73,7 @@ test('a recording that takes too much work counts by its size, and the next one 
 })
 
 test('recordings that are being read when it is closed count by their size', async () => {
-  const closing = new RecordingLengths()
+  const closing = new RecordingLengths(THREADS)
   const recording = waveFile(100)
   const under = measured(recording, KEY, closing)
   await closing.close()

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { FairQueue } from '../limits/fair-queue.ts'
 import type { StoredBytes } from './form-body.ts'
+import type { HelperThreads } from './helper-threads.ts'
 
 /** How long a recording may wait for others, and how long one may be read, however busy the machine is. */
 const MAX_WAIT_MS = 60_000
@@ -48,6 +49,7 @@ class TooManyWaiting extends Error {}
  */
 export class RecordingLengths {
   readonly #turns = new FairQueue(1, MAX_WAITING)
+  readonly #threads: Pick<HelperThreads, 'start'>
   readonly #maxCpuMs: number
   #worker: Worker | undefined
   /** Settles when the worker is loaded, or has ended. */
@@ -57,7 +59,8 @@ export class RecordingLengths {
   #isClosed = false
 
   /** `maxCpuMs`: processor time that one recording may take. */
-  constructor(maxCpuMs = MAX_CPU_MS) {
+  constructor(threads: Pick<HelperThreads, 'start'>, maxCpuMs = MAX_CPU_MS) {
+    this.#threads = threads
     this.#maxCpuMs = maxCpuMs
   }
 
@@ -103,6 +106,7 @@ export class RecordingLengths {
   async #readNow(recording: RecordingToMeasure): Promise<number | undefined> {
     clearTimeout(this.#idle)
     const worker = (this.#worker ??= this.#start())
+    if (!worker) return undefined
     const stop = (): void => void this.#end(worker)
     await this.#loaded
     const before = await cpuMs(worker)
@@ -121,8 +125,13 @@ export class RecordingLengths {
     } finally {
       clearTimeout(timeout)
       clearInterval(check)
-      this.#idle = setTimeout(() => void this.#end(this.#worker), IDLE_MS).unref()
+      this.#endWhenIdle()
     }
+  }
+
+  #endWhenIdle(): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => void this.#end(this.#worker), IDLE_MS).unref()
   }
 
   async #end(worker: Worker | undefined): Promise<void> {
@@ -130,11 +139,16 @@ export class RecordingLengths {
     await worker?.terminate()
   }
 
-  #start(): Worker {
+  #start(): Worker | undefined {
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'))
-    const worker = new Worker(new URL(`./recording-length-worker${extension}`, import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: 128 },
+    const url = new URL(`./recording-length-worker${extension}`, import.meta.url)
+    const name = 'recordings'
+    const make = (): Worker => new Worker(url, { name, resourceLimits: { maxOldGenerationSizeMb: 128 } })
+    const worker = this.#threads.start(name, make, () => {
+      this.#worker ??= this.#start()
+      this.#endWhenIdle()
     })
+    if (!worker) return undefined
     worker.unref()
     const settle = (seconds: number | undefined): void => {
       const reading = this.#reading

@@ -18,8 +18,8 @@ export const healthz: OpenEndpoint = {
 }
 
 /**
- * Readiness: 200 while calls are accepted; 503 before that, while draining, and while calls cannot be
- * charged. The text of a 503 says which.
+ * Readiness: 200 while calls are accepted, `degraded` or not; 503 before that, while draining, and while
+ * calls cannot be charged. The text of a 503 says which.
  */
 export const readyz: OpenEndpoint = {
   method: 'GET',
@@ -33,7 +33,7 @@ export const readyz: OpenEndpoint = {
   access: 'anyone',
   async handle({ response }, readiness) {
     const state = await readiness()
-    if (state === 'ready') sendText(response, 200, state)
+    if (state === 'ready' || state === 'degraded') sendText(response, 200, state)
     else sendText(response, 503, `not ready: ${state}`)
   },
 }

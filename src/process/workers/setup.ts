@@ -15,6 +15,14 @@ export interface WorkerSetup {
   readonly fileText: string
 }
 
+/** Message of the owner to each worker whenever it changes. */
+export interface CrewState {
+  /** Workers that run. */
+  readonly count: number
+  /** Whether all that there should be take calls. */
+  readonly isComplete: boolean
+}
+
 /** The last message of a worker, as far as it gets. */
 export interface WorkerEnd {
   /** Calls that could not be settled. */

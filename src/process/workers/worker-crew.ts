@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { CrewState } from './setup.ts'
 import type { SharedSockets } from './shared-sockets.ts'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
@@ -150,8 +151,11 @@ export class WorkerCrew {
   /** Divides the connections among the workers that answer, and tells all how many there are. */
   #divide(): void {
     if (this.#stopping.signal.aborted) return
-    this.#parts.sockets.divide(this.serving.filter((worker) => !this.#isSilent(worker)))
-    for (const { link } of this.workers) link.send('count', this.#workers.size)
+    const { sockets, planned } = this.#parts
+    const answering = this.serving.filter((worker) => !this.#isSilent(worker))
+    sockets.divide(answering)
+    const state: CrewState = { count: this.#workers.size, isComplete: answering.length === planned }
+    for (const { link } of this.workers) link.send('crew', state)
   }
 
   async #keep(index: number): Promise<void> {

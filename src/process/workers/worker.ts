@@ -16,7 +16,7 @@ import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { untilStopSignal } from '../stop-signals.ts'
 import { GivenSockets } from './given-sockets.ts'
-import { LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
+import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
 
 /** Longest time that the last message waits to be sent. */
 const GOODBYE_MS = 1_000
@@ -43,8 +43,8 @@ export async function runWorker(given: Environment): Promise<number> {
     (open) => open.close(),
   )
   if (server.fewConnections && index === 1) log.warn(server.fewConnections)
-  let count = planned
-  link.on('count', (workers: number) => (count = workers))
+  let crew: CrewState = { count: planned, isComplete: true }
+  link.on('crew', (state: CrewState) => (crew = state))
   link.answer('ping', () => {})
   const secrets = gatewaySecrets(environment)
   const accounts = opened.adopt(
@@ -52,7 +52,14 @@ export async function runWorker(given: Environment): Promise<number> {
       path: sqlitePath(environment.databaseUrl) ?? '',
       secrets,
       name,
-      workers: { link, announcer: new OwnerAnnouncer(link), count: () => count, index, planned },
+      workers: {
+        link,
+        announcer: new OwnerAnnouncer(link),
+        count: () => crew.count,
+        isComplete: () => crew.isComplete,
+        index,
+        planned,
+      },
     }),
     (open) => open.close(),
   )

@@ -1,0 +1,72 @@
+import type { Worker } from 'node:worker_threads'
+import type { Logger } from 'pino'
+
+/** Pause before a thread that could not be started is tried again: doubled each time, to the maximum. */
+const MIN_PAUSE_MS = 100
+const MAX_PAUSE_MS = 5_000
+
+interface Missing {
+  readonly pauseMs: number
+  /** Undefined while another start is under way. */
+  timer: NodeJS.Timeout | undefined
+}
+
+/**
+ * Starts helper threads. One that cannot be started, as where the system has no more processes to spare, is
+ * tried again after a pause; meanwhile its work is estimated.
+ */
+export class HelperThreads {
+  readonly #log: Pick<Logger, 'error' | 'info'>
+  readonly #missing = new Map<string, Missing>()
+  #isClosed = false
+
+  constructor(log: Pick<Logger, 'error' | 'info'>) {
+    this.#log = log
+  }
+
+  /** Whether each thread that is needed could be started. */
+  get areComplete(): boolean {
+    return this.#missing.size === 0
+  }
+
+  /**
+   * Starts a thread; returns undefined if that is impossible at present. `retry` is called after the pause,
+   * and starts it again.
+   */
+  start(name: string, make: () => Worker, retry: () => void): Worker | undefined {
+    if (this.#missing.get(name)?.timer) return undefined
+    try {
+      const thread = make()
+      const onEnd = (code: number): void => this.#failed(name, `it ended with code ${code}`, retry)
+      thread.once('exit', onEnd)
+      thread.once('online', () => {
+        thread.off('exit', onEnd)
+        if (this.#missing.delete(name))
+          this.#log.info({ thread: name }, 'a helper thread could be started again')
+      })
+      return thread
+    } catch (error) {
+      this.#failed(name, error, retry)
+      return undefined
+    }
+  }
+
+  /** Starts nothing again. */
+  close(): void {
+    this.#isClosed = true
+    for (const { timer } of this.#missing.values()) clearTimeout(timer)
+  }
+
+  #failed(name: string, reason: unknown, retry: () => void): void {
+    if (this.#isClosed) return
+    const before = this.#missing.get(name)
+    const pauseMs = before ? Math.min(2 * before.pauseMs, MAX_PAUSE_MS) : MIN_PAUSE_MS
+    this.#log.error({ thread: name, err: reason }, 'a helper thread cannot be started: it is tried again')
+    const missing: Missing = { pauseMs, timer: undefined }
+    missing.timer = setTimeout(() => {
+      missing.timer = undefined
+      retry()
+    }, pauseMs).unref()
+    this.#missing.set(name, missing)
+  }
+}
