@@ -20,7 +20,10 @@ const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
 /**
  * Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect knows.
  */
-type Enclosed = { readonly proof?: Proof } | { readonly opaque: OpaquePart }
+export type Enclosed = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
+  /** Place of the thought, where the dialect does not tell it otherwise. */
+  readonly place?: unknown
+}
 
 /** Envelope of a thought that nobody signed, for clients that drop a thought without any signature. */
 export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
@@ -29,13 +32,20 @@ export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 
 /** A proof as it stands on a wire: one of its own as it is, one of another in an envelope. */
-export function sealProof({ protocol, value, signs }: Proof, wire: ConversionProtocol): string {
-  return protocol === wire ? value : seal({ protocol, proof: value, signs })
+export function sealProof(
+  { protocol, value, signs }: Proof,
+  wire: ConversionProtocol,
+  place?: object,
+): string {
+  return protocol === wire ? value : seal({ protocol, proof: value, signs, place })
 }
 
 /** A part of another wire in an envelope. */
-export function sealOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): string {
-  return seal({ protocol, value })
+export function sealOpaque(
+  { protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>,
+  place?: object,
+): string {
+  return seal({ protocol, value, place })
 }
 
 /** Whether a signature is an envelope, which no provider made. */
@@ -59,12 +69,14 @@ export function open(content: string, wire: ConversionProtocol): Enclosed {
   const from = protocol as ConversionProtocol
   const proof = enclosed?.['proof']
   const signs = enclosed?.['signs']
+  const place = enclosed?.['place'] === undefined ? {} : { place: enclosed['place'] }
   if (typeof proof === 'string')
     return {
       proof: { protocol: from, value: proof, ...((signs === 'call' || signs === 'text') && { signs }) },
+      ...place,
     }
   const value = asRecord(enclosed?.['value'])
-  return value ? { opaque: { kind: 'opaque', protocol: from, value } } : own
+  return value ? { opaque: { kind: 'opaque', protocol: from, value }, ...place } : own
 }
 
 function seal(content: object): string {

@@ -5,6 +5,7 @@ import { cacheOf } from './cache-control.ts'
 import { type ContentPart, decodeContent } from './decode-part.ts'
 import { CallReader } from './decode-tool-call.ts'
 import { drop, type DroppedName } from './dropped-fields.ts'
+import { isOwnDetail, readThoughts } from './reasoning-details.ts'
 import { signatureIn } from './thought-signature.ts'
 import { type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 
@@ -30,6 +31,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'refusal',
   'reasoning_content',
   'reasoning',
+  'reasoning_details',
   'tool_calls',
   'tool_call_id',
   'function_call',
@@ -124,7 +126,11 @@ class MessagesReader {
     const parts: Part[] = []
     const thought =
       optionalText(message, 'reasoning_content', path) || optionalText(message, 'reasoning', path)
-    if (thought !== '') parts.push({ kind: 'thinking', text: thought })
+    const details = present(message['reasoning_details']) ?? []
+    const given = Array.isArray(details) ? (details as readonly unknown[]) : []
+    if (given.some((detail) => !isOwnDetail(detail))) drop(this.#dropped, 'unknown')
+    const thoughts = readThoughts(thought, given)
+    parts.push(...thoughts.first)
     parts.push(...decodeContent(message['content'], `${path}.content`, this.#dropped))
     const refusal = optionalText(message, 'refusal', path)
     if (refusal !== '') parts.push({ kind: 'text', text: refusal })
@@ -132,9 +138,10 @@ class MessagesReader {
     if (calls !== undefined) {
       for (const [index, value] of listAt(calls, `${path}.tool_calls`).entries()) {
         const call = this.#calls.readCall(value, `${path}.tool_calls[${index}]`)
-        parts.push(...signatureIn(value as Fields), call)
+        parts.push(...thoughts.before(index), ...signatureIn(value as Fields), call)
       }
     }
+    parts.push(...thoughts.after(Array.isArray(calls) ? calls.length : 0))
     const legacy = present(message['function_call'])
     if (legacy !== undefined) parts.push(this.#calls.readLegacyCall(legacy, `${path}.function_call`))
     markLast(parts, cacheOf(message, path).cache)

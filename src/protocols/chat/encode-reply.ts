@@ -7,6 +7,8 @@ import { annotationsIn } from './annotations.ts'
 import { logprobsIn } from '../logprobs-in.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { callSignature, extraContent, isMarked } from './thought-signature.ts'
+import { codePointsIn } from '../citation.ts'
+import { writeDetail } from './reasoning-details.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
@@ -40,6 +42,7 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
   const thinking = joined(parts, (part) =>
     part.kind === 'thinking' ? part.text + (part.proof && isMarked(part.proof) ? PROOF_MARK : '') : '',
   )
+  const details = detailsIn(parts)
   return {
     index,
     message: {
@@ -47,6 +50,7 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
       content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
       ...(refusal !== '' && { refusal }),
       ...(thinking !== '' && { reasoning_content: thinking }),
+      ...(details.length > 0 && { reasoning_details: details }),
       ...(annotations.length > 0 && { annotations }),
       ...(calls.length > 0 && { tool_calls: calls }),
     },
@@ -57,6 +61,21 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
 
 function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string): string {
   return parts.map(textOf).join('')
+}
+
+/** Encrypted reasoning, with its places. */
+function detailsIn(parts: readonly ReplyPart[]): object[] {
+  const details: object[] = []
+  let [from, calls] = [0, 0]
+  for (const part of parts) {
+    if (part.kind === 'tool-call') calls++
+    const length = part.kind === 'thinking' ? codePointsIn(part.text) : 0
+    const signed = part.kind === 'opaque' ? part : part.kind === 'thinking' ? part.proof : undefined
+    const detail = signed && writeDetail(signed, { from, length, calls }, details.length)
+    if (detail) details.push(detail)
+    from += length
+  }
+  return details
 }
 
 /** The calls; a signature in front of one stands at it. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { GatedField } from '../../domain/allowed-field.ts'
 import type { Channel } from '../../domain/channel.ts'
+import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
 import { readChatRequest } from './request.ts'
@@ -103,5 +104,26 @@ describe('pass-through', () => {
   test('keeps model mapping and disable_store', () => {
     const gated = gate(body(fields, 'big'), { disableStore: true, passThrough: true })
     expect(gated.body.toString()).toBe(body(fields.replace(',"store":true', ''), 'vendor/big-2026'))
+  })
+})
+
+describe('encrypted reasoning of other providers', () => {
+  const data = sealProof({ protocol: 'responses', value: 'x' }, 'chat')
+  const own = `{"type":"reasoning.encrypted","data":"${data}","index":0}`
+  const gatedMessages = (message: string): string => {
+    const body = `{"model":"m","messages":[{"role":"user","content":"hi"},${message}]}`
+    const scan = scanObject(Buffer.from(body))
+    return gateChatRequest(scan, readChatRequest(scan), channelOf({}), false).body.toString()
+  }
+
+  test.each([
+    [`{"role":"assistant","content":"a","reasoning_details":[${own}]}`, '{"role":"assistant","content":"a"}'],
+    [`{"reasoning_details" : [${own}] , "role":"assistant"}`, '{ "role":"assistant"}'],
+    [
+      `{"role":"assistant","reasoning_details":[{"text":"t"},${own}],"x":9007199254740993}`,
+      `{"role":"assistant","reasoning_details":[{"text":"t"}],"x":9007199254740993}`,
+    ],
+  ])('is removed: %s', (message, expected) => {
+    expect(gatedMessages(message)).toContain(`{"role":"user","content":"hi"},${expected}]`)
   })
 })

@@ -3,6 +3,7 @@ import type { Channel } from '../../domain/channel.ts'
 import { editRequest, type EditedRequest } from '../edited-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { asRecord } from '../json/record.ts'
+import { messagesWithoutEnvelopes } from './native-envelopes.ts'
 import type { ChatRequest } from './request.ts'
 
 /** Request for a channel. */
@@ -34,6 +35,8 @@ export function gateChatRequest(
   const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
   if (channel.disableStore) remove.push('store')
+  const messages = messagesWithoutEnvelopes(scan)
+  if (messages !== undefined) replace.set('messages', messages)
 
   let askedForUsage = false
   const isOpen = passThrough || channel.passThrough

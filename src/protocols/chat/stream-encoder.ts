@@ -1,6 +1,6 @@
 import type { Usage } from '../../domain/usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
-import type { Asked } from '../conversation.ts'
+import type { Asked, OpaquePart, Proof } from '../conversation.ts'
 import { CustomInput } from '../custom-input.ts'
 import { choiceOf } from '../choices.ts'
 import { type Citation, codePointsIn } from '../citation.ts'
@@ -11,6 +11,7 @@ import { writeAnnotation } from './annotations.ts'
 import { customNames, PROOF_MARK } from './encode-reply.ts'
 import { chatErrorFrame } from './errors.ts'
 import { writeLogprobs } from './logprobs.ts'
+import { writeDetail } from './reasoning-details.ts'
 import { callSignature, extraContent, isMarked } from './thought-signature.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import type { ErrorParts } from '../upstream-error.ts'
@@ -57,6 +58,10 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #refusals = new Set<number>()
   /** Code points of the content so far. */
   #length = 0
+  /** Code points of the reasoning so far, and of those before the thought that grows. */
+  #thinkingLength = 0
+  #thinkingFrom = 0
+  #details = 0
   /** Signature of the next call. */
   #signature: string | undefined
   #isComplete = false
@@ -146,10 +151,11 @@ export class ChatStreamEncoder implements StreamEncoder {
         this.#texts.get(event.index)?.citations.push(event.citation)
         return ''
       case 'thinking':
+        this.#thinkingLength += codePointsIn(event.text)
         return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
       case 'proof':
         this.#signature = callSignature(event.proof)
-        if (!isMarked(event.proof)) return ''
+        if (!isMarked(event.proof)) return this.#addDetail(event.proof)
         return this.#reasoning + JSON.stringify(PROOF_MARK) + NO_FINISH
       case 'tool-input':
         return this.#addInput(event.index, event.text)
@@ -188,6 +194,11 @@ export class ChatStreamEncoder implements StreamEncoder {
       this.#texts.set(index, { base: this.#length, citations: [] })
       return `${this.#content}""${NO_FINISH}`
     }
+    if (part.kind === 'thinking') this.#thinkingFrom = this.#thinkingLength
+    if (part.kind === 'opaque') {
+      this.#thinkingFrom = this.#thinkingLength
+      return this.#addDetail(part)
+    }
     if (part.kind !== 'tool-call') return ''
     const number = this.#calls.size
     const isCustom = this.#custom.has(part.name)
@@ -202,6 +213,16 @@ export class ChatStreamEncoder implements StreamEncoder {
     }
     this.#signature = undefined
     return `${this.#delta}"tool_calls":[${JSON.stringify(call)}]${NO_FINISH}`
+  }
+
+  /** Tells encrypted reasoning of the thought that grows. */
+  #addDetail(signed: Proof | OpaquePart): string {
+    const from = this.#thinkingFrom
+    const place = { from, length: this.#thinkingLength - from, calls: this.#calls.size }
+    const detail = writeDetail(signed, place, this.#details)
+    if (!detail) return ''
+    this.#details++
+    return `${this.#delta}"reasoning_details":[${JSON.stringify(detail)}]${NO_FINISH}`
   }
 
   #endPart(index: number): string {
@@ -232,6 +253,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   #frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
     if (kind === 'tool-input') return this.#frameOfCall(this.#calls.get(index))
+    if (kind === 'thinking') this.#thinkingLength += codePoints
     if (kind === 'thinking') return (this.#thinkingFrame ??= frameOf(this.#reasoning, NO_FINISH))
     this.#length += codePoints
     return (this.#textFrame ??= frameOf(this.#content, NO_FINISH))

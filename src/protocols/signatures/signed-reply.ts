@@ -3,7 +3,8 @@ import { CopiedText } from '../copied-text.ts'
 import { EmittedText } from '../emitted-text.ts'
 import type { ReplyEvent, ReplyPart, StartedPart } from '../reply.ts'
 import { callAnchor, textAnchor } from './anchors.ts'
-import { isSignedOpaque, type SignedRun, type SignedSlot } from './signed-run.ts'
+import { isSignedOpaque } from '../signed-opaque.ts'
+import type { SignedRun, SignedSlot } from './signed-run.ts'
 
 /**
  * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` has

@@ -27,13 +27,6 @@ export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set<ConversionProtocol
   'converse',
 ])
 
-/** Whether a provider wants an opaque part back unchanged: thoughts that it encrypted. */
-export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
-  const block = asRecord(value)
-  if (protocol === 'converse') return block?.['reasoningContent'] !== undefined
-  return protocol === 'messages' && block?.['type'] === 'redacted_thinking'
-}
-
 /** Version of the text form; texts of another version are not read. */
 const VERSION = 1
 

@@ -1,0 +1,85 @@
+import type { ConversionProtocol, OpaquePart, Part, Proof, ThinkingPart } from '../conversation.ts'
+import { isEnvelope, type Enclosed, open, sealOpaque, sealProof } from '../envelope.ts'
+import type { Fields } from '../field.ts'
+import { asRecord } from '../json/record.ts'
+import { isSignedOpaque } from '../signed-opaque.ts'
+
+/** Dialects whose encrypted reasoning chat clients are told here; signatures of others have other places. */
+const TOLD: ReadonlySet<ConversionProtocol> = new Set(['responses', 'converse'])
+
+/** Place of a signed thought in a message: its code points of the reasoning, and the calls before it. */
+export interface ThoughtPlace {
+  readonly from: number
+  readonly length: number
+  readonly calls: number
+}
+
+/** Signed thought as an element of `reasoning_details`; undefined for signatures that are not told here. */
+export function writeDetail(
+  signed: Proof | OpaquePart,
+  place: ThoughtPlace,
+  index: number,
+): object | undefined {
+  if (!TOLD.has(signed.protocol)) return undefined
+  if ('kind' in signed && !isSignedOpaque(signed)) return undefined
+  const data = 'kind' in signed ? sealOpaque(signed, place) : sealProof(signed, 'chat', place)
+  return { type: 'reasoning.encrypted', data, index }
+}
+
+/** Thoughts of a message: those in front of its content, and those in front of a call, by its number. */
+export interface ReadThoughts {
+  readonly first: readonly Part[]
+  before(call: number): readonly Part[]
+  /** Thoughts behind the last of so many calls. */
+  after(calls: number): readonly Part[]
+}
+
+/** Puts the reasoning of a message and what its details enclose together again. */
+export function readThoughts(text: string, details: readonly unknown[]): ReadThoughts {
+  const characters = Array.from(text)
+  const parts: { readonly part: Part; readonly calls: number }[] = []
+  let end = 0
+  const unsigned = (to: number): void => {
+    const said = characters.slice(end, to).join('')
+    if (said !== '') parts.push({ part: { kind: 'thinking', text: said }, calls: 0 })
+    end = Math.max(end, to)
+  }
+  for (const detail of details) {
+    const enclosed = enclosedIn(detail)
+    if (!enclosed) continue
+    const { from = end, length = 0, calls = 0 } = placeOf(enclosed)
+    if ('opaque' in enclosed) parts.push({ part: enclosed.opaque, calls })
+    else if (enclosed.proof) {
+      unsigned(from)
+      const said = characters.slice(from, from + length)
+      end = Math.max(end, from + said.length)
+      const thought: ThinkingPart = { kind: 'thinking', text: said.join(''), proof: enclosed.proof }
+      // A signature fits its whole text alone.
+      if (said.length === length || enclosed.proof.protocol === 'responses')
+        parts.push({ part: thought, calls })
+    }
+  }
+  unsigned(characters.length)
+  const of = (isAt: (calls: number) => boolean): readonly Part[] =>
+    parts.filter(({ calls }) => isAt(calls)).map(({ part }) => part)
+  return {
+    first: of((calls) => calls === 0),
+    before: (call) => (call === 0 ? [] : of((calls) => calls === call)),
+    after: (count) => of((calls) => calls > 0 && calls >= count),
+  }
+}
+
+/** Whether a detail was made by the gateway. */
+export function isOwnDetail(detail: unknown): boolean {
+  const data = asRecord(detail)?.['data']
+  return typeof data === 'string' && isEnvelope(data)
+}
+
+function enclosedIn(detail: unknown): Enclosed | undefined {
+  return isOwnDetail(detail) ? open(String((detail as Fields)['data']), 'chat') : undefined
+}
+
+function placeOf({ place }: Enclosed): Partial<ThoughtPlace> {
+  const numbers = Object.entries(asRecord(place) ?? {}).filter(([, value]) => Number.isSafeInteger(value))
+  return Object.fromEntries(numbers)
+}
