@@ -4,8 +4,9 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
 
-/** Tests that take long: the management API, faults, load, several nodes, commands, fuzzing, a browser. */
+/** Tests that take long: databases, the management API, faults, load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
+  'src/{ledger,store}/**/*.test.ts',
   ...['management', 'faults', 'nodes', 'load', 'operations', 'commands', 'fuzz'].map(
     (family) => `test/${family}/**/*.test.ts`,
   ),

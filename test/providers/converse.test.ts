@@ -212,8 +212,11 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
   })
 })
 
-test('a stream that ends after its reason is complete, and its tokens are counted', async () => {
-  answer = { events: EVENTS.slice(0, -1) }
+test.each([
+  ['after its reason', { events: EVENTS.slice(0, -1) }],
+  ['inside a frame behind it', { events: EVENTS, cutBytes: 9 }],
+])('a stream that ends %s is complete, and its tokens are counted', async (_, cut) => {
+  answer = cut
   const { headers, text } = await ask('chat', 'nova', true)
   expect(text).toContain('[DONE]')
   const charged = databaseOf(gateway.dataDir).usageOf(String(headers['x-request-id']))
@@ -223,7 +226,7 @@ test('a stream that ends after its reason is complete, and its tokens are counte
 
 test.each([
   ['without a reason', { events: EVENTS.slice(0, -2) }],
-  ['inside a frame', { events: EVENTS, cutBytes: 9 }],
+  ['inside the frame of its reason', { events: EVENTS.slice(0, -1), cutBytes: 9 }],
 ])('a stream that is cut %s does not look finished', async (_, cut) => {
   answer = cut
   expect((await ask('chat', 'nova', true)).text).not.toContain('[DONE]')
