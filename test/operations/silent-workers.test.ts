@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import process from 'node:process'
-import { expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { call, open } from '../equipment/client.ts'
+import { plainConfiguration } from '../equipment/configuration.ts'
+import { askStream } from '../equipment/fixture.ts'
+import { startUpstream } from '../equipment/scripted-upstream.ts'
 import { isAlive, workerPids } from '../equipment/worker-pids.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 
@@ -68,10 +71,23 @@ test('while a killed worker is replaced, every new connection is answered', asyn
 })
 
 test('a worker that is told to stop by itself leaves its connections to the others, and is replaced', async () => {
-  const program = await readyProgram({ config: {}, env: { WORKERS: String(WORKERS) } })
+  const upstream = await startUpstream()
+  onTestFinished(() => upstream.stop())
+  const streams = Promise.withResolvers<void>()
+  upstream.script('m', { kind: 'stream', endsAfter: streams.promise })
+  const config = plainConfiguration(upstream.baseUrl('m'))
+  const program = await readyProgram({ config, env: { WORKERS: String(WORKERS) } })
+  // It stops once its streams have ended: with so many, each worker has one.
+  const live = await Promise.all(
+    Array.from({ length: 24 }, () => open(program.url, askStream('m'), { key: 'ann' })),
+  )
+  await Promise.all(live.map((stream) => stream.until(' word1')))
   const [leaving = 0] = workerPids(program.pid)
   process.kill(leaving, 'SIGTERM')
-  for (let turn = 0; turn < 40; turn += 1) expect(await statuses(program, 20)).toEqual(all(20))
+  for (let turn = 0; turn < 20; turn += 1) expect(await statuses(program, 20)).toEqual(all(20))
+  expect(isAlive(leaving)).toBe(true)
+  streams.resolve()
+  for (const { broken } of await Promise.all(live.map((stream) => stream.end()))) expect(broken).toBe(false)
   await eventually(() => !workerPids(program.pid).includes(leaving), 'it has ended')
-  for (let turn = 0; turn < 10; turn += 1) expect(await statuses(program, 20)).toEqual(all(20))
+  expect(await statuses(program, 20)).toEqual(all(20))
 })
