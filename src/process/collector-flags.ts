@@ -17,16 +17,25 @@ export const COLLECTOR_FLAGS = [
   '--no-flush-bytecode',
 ] as const
 
-/** Flags that some Nodes do not know: they exist up to V8 14.7. */
-export const RECENT_COLLECTOR_FLAGS = [
+/** Flags that later versions of V8 do not know, with the last one that is known to have them. */
+const FORMER_COLLECTOR_FLAGS: readonly (readonly [flag: string, major: number, minor: number])[] = [
   // V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's
   // limit.
-  '--external-memory-accounted-in-global-limit',
+  ['--external-memory-accounted-in-global-limit', 14, 7],
   // While V8 marks for a full collection, it collects nothing of the young generation, unless the phases may
   // overlap. Under load, marking takes half a second: all that calls allocate meanwhile is promoted, and
   // brings about the next full collection.
-  '--no-separate-gc-phases',
-] as const
+  ['--no-separate-gc-phases', 13, 6],
+]
+
+/** The flags that a version of V8 knows. */
+export function collectorFlags(version: string): readonly string[] {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const former = FORMER_COLLECTOR_FLAGS.filter(
+    ([, lastMajor, lastMinor]) => major < lastMajor || (major === lastMajor && minor <= lastMinor),
+  )
+  return [...COLLECTOR_FLAGS, ...former.map(([flag]) => flag)]
+}
 
 /** Sets the flags for threads, before the first one is started. */
 export function setThreadFlags(): void {
@@ -38,8 +47,5 @@ export function setThreadFlags(): void {
  * Node's own modules, whose code it brings along compiled, would be compiled anew, in each thread.
  */
 export function setCollectorFlags(): void {
-  for (const flag of COLLECTOR_FLAGS) setFlagsFromString(flag)
-  const [major = 0, minor = 0] = process.versions.v8.split('.').map(Number)
-  if (major > 14 || (major === 14 && minor > 7)) return
-  for (const flag of RECENT_COLLECTOR_FLAGS) setFlagsFromString(flag)
+  for (const flag of collectorFlags(process.versions.v8)) setFlagsFromString(flag)
 }

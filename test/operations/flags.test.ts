@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { COLLECTOR_FLAGS, RECENT_COLLECTOR_FLAGS } from '../../src/process/collector-flags.ts'
+import { COLLECTOR_FLAGS, collectorFlags } from '../../src/process/collector-flags.ts'
 import { OLD_NODE } from '../equipment/old-node.ts'
 import { family } from './process-family.ts'
 import { eventually, readyProgram } from './program.ts'
@@ -128,8 +128,11 @@ test('the nursery of the main thread has its whole size from the start on, those
 
 test('the flags that the program sets once it has started are known to this Node', () => {
   const known = spawnSync(process.execPath, ['--v8-options'], { timeout: 60_000 }).stdout.toString()
-  const late = [...COLLECTOR_FLAGS, ...RECENT_COLLECTOR_FLAGS]
-  expect(late).toContain('--no-separate-gc-phases')
+  // Node 24, and Node 26 from 26.1 on.
+  expect(collectorFlags('13.6.233.17-node.49')).toContain('--no-separate-gc-phases')
+  const later = collectorFlags('14.6.202.34-node.19')
+  expect(later).toEqual([...COLLECTOR_FLAGS, '--external-memory-accounted-in-global-limit'])
+  const late = collectorFlags(process.versions.v8)
   for (const flag of late) expect(known).toContain(`  ${flag.replace('--no-', '--').replace(/=.*/, '')} (`)
 })
 

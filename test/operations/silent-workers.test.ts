@@ -77,7 +77,7 @@ test('a worker that is told to stop by itself leaves its connections to the othe
   upstream.script('m', { kind: 'stream', endsAfter: streams.promise })
   const config = plainConfiguration(upstream.baseUrl('m'))
   const program = await readyProgram({ config, env: { WORKERS: String(WORKERS) } })
-  // It stops once its streams have ended: with so many, each worker has one.
+  // So many that each worker has one: a worker stops once its streams have ended.
   const live = await Promise.all(
     Array.from({ length: 24 }, () => open(program.url, askStream('m'), { key: 'ann' })),
   )
