@@ -1,12 +1,20 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../equipment/client.ts'
 import { isAlive, workerPids } from '../equipment/worker-pids.ts'
-import { eventually, type Program, readyProgram } from './program.ts'
+import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
 const FAILED = 'a worker cannot be started: it is tried again'
@@ -90,6 +98,42 @@ test.skipIf(!hasLimits)(
     await expectOthersGoOn(program, () => limit(1024))
   },
 )
+
+/** Runs two workers whose Node is a script; `command` is a line of it. */
+async function runWith(command: string): Promise<Program> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-script-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const script = join(folder, 'node')
+  writeFileSync(script, `#!/bin/sh\n${command.replaceAll('$FOLDER', folder)}\n`, { mode: 0o755 })
+  const { scripts } = JSON.parse(readFileSync(join(BIN, '../../package.json'), 'utf8')) as {
+    scripts: { start: string }
+  }
+  const flags = scripts.start.match(/--\S+/g) ?? []
+  const preload = `process.execPath = ${JSON.stringify(script)}`
+  const program = await runProgram({
+    config: {},
+    // With its flags: otherwise it would start itself again, by that script.
+    command: [process.execPath, ...flags, BIN, 'start'],
+    env: { WORKERS: '2', NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}` },
+  })
+  onTestFinished(() => discard(program))
+  return program
+}
+
+test('a start goes on without a worker that fails, which is tried again', async () => {
+  const program = await runWith(`mkdir $FOLDER/failed 2>/dev/null && exit 3; exec ${process.execPath} "$@"`)
+  await program.ready()
+  await eventually(async () => (await readyz(program)) === '200 ready', 'both serve')
+  const ends = program.log().filter(({ msg }) => String(msg).startsWith('a worker has ended'))
+  expect(ends).toMatchObject([{ code: 3 }])
+  expect(workerPids(program.pid)).toHaveLength(2)
+})
+
+test('a start of which no worker runs is refused', async () => {
+  const program = await runWith('exit 3')
+  expect((await program.exit).code).toBe(1)
+  expect(program.err()).toMatch(/^sluice cannot start: worker [12] ended before it was ready \(code 3\)\n$/)
+})
 
 test('a helper thread that cannot be started is tried again, and calls go on', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-thread-'))

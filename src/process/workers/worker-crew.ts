@@ -71,7 +71,13 @@ export class WorkerCrew {
     // Together: none is called while others are not there yet.
     const waiting = [...(this.#waiting ?? [])]
     this.#waiting = undefined
-    await this.#listen(waiting)
+    for (const worker of waiting) worker.isServing = true
+    this.#divide()
+    await Promise.any(waiting.map((worker) => this.#listening(worker))).catch(
+      ({ errors }: AggregateError) => {
+        throw errors[0]
+      },
+    )
   }
 
   /** Takes a worker's word that it is ready. */
@@ -81,10 +87,9 @@ export class WorkerCrew {
       this.#firstStartOf(worker.index)
       return
     }
-    this.#listen([worker]).catch((error: unknown) => {
-      this.#parts.log.error({ worker: worker.index, err: error }, 'a worker cannot listen')
-      worker.kill()
-    })
+    worker.isServing = true
+    this.#divide()
+    this.#listening(worker).catch(() => {})
   }
 
   /** Takes a worker's word that it takes no more connections. */
@@ -142,10 +147,15 @@ export class WorkerCrew {
     return (this.#unheard.get(worker) ?? 0) > SILENT_PINGS
   }
 
-  async #listen(workers: readonly WorkerProcess[]): Promise<void> {
-    for (const worker of workers) worker.isServing = true
-    this.#divide()
-    await Promise.all(workers.map(({ link }) => link.request('listening')))
+  /** Resolves when a worker listens; rejects, and ends the worker, if it cannot. */
+  async #listening(worker: WorkerProcess): Promise<void> {
+    try {
+      await worker.link.request('listening')
+    } catch (error) {
+      this.#parts.log.error({ worker: worker.index, err: error }, 'a worker cannot listen')
+      worker.kill()
+      throw error
+    }
   }
 
   /** Divides the connections among the workers that answer, and tells all how many there are. */
