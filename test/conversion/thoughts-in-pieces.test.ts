@@ -55,11 +55,11 @@ function streamOf(blocks: readonly Block[], size: number): Buffer {
         : { ...block, ...('text' in block && { text: '' }), ...('input' in block && { input: {} }) }
     return [
       event('content_block_start', { index, content_block: started }),
-      thinking === undefined ? '' : deltas(index, 'thinking_delta', 'thinking', String(thinking)),
+      typeof thinking === 'string' ? deltas(index, 'thinking_delta', 'thinking', thinking) : '',
       signed === undefined
         ? ''
         : event('content_block_delta', { index, delta: { type: 'signature_delta', signature: signed } }),
-      text === undefined ? '' : deltas(index, 'text_delta', 'text', String(text)),
+      typeof text === 'string' ? deltas(index, 'text_delta', 'text', text) : '',
       input === undefined ? '' : deltas(index, 'input_json_delta', 'partial_json', JSON.stringify(input)),
       event('content_block_stop', { index }),
     ].join('')

@@ -1,14 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  contentFrame,
-  DONE_FRAME,
-  finishFrame,
-  roleFrame,
-  type Streamed,
-  usageText,
-} from '../equipment/behaviour.ts'
+import { contentFrame, DONE_FRAME, roleFrame, type Streamed, usageText } from '../equipment/behaviour.ts'
 import { chunkFrame } from '../equipment/chat-behaviour.ts'
-import { type FullResponse, events, open } from '../equipment/client.ts'
+import { type FullResponse, events } from '../equipment/client.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
 import type { Fixture } from '../equipment/fixture.ts'
@@ -107,34 +100,5 @@ describe('a converted event may have up to 32 MiB', () => {
     const messagesBegun = messageFrames([{ text: 'a' }]).slice(0, 5)
     fixture.upstream.script(MODEL.messages, stream([...messagesBegun, ...messagesPicture(33 * MIB).slice(1)]))
     checkChatStream((await chat({ stream: true })).text, false)
-  })
-
-  test('all unfinished events together may have 256 MiB, which are released at the end', async () => {
-    const unfinished = chatPicture(31 * MIB)[1]?.slice(0, -2) ?? ''
-    fixture.upstream.script(MODEL.chat, {
-      kind: 'stream',
-      frames: [roleFrame(), contentFrame('a'), unfinished],
-      ending: 'stall',
-    })
-    const body = {
-      model: MODEL.chat,
-      max_tokens: 100,
-      stream: true,
-      messages: [{ role: 'user', content: 'hi' }],
-    }
-    const answers = await Promise.all(
-      Array.from({ length: 9 }, () => open(fixture.gateway.url, body, { key: 'ann', path: '/v1/messages' })),
-    )
-    // Nine events of 31 MiB are more than 256 MiB: exactly one of them is refused.
-    const refused = await Promise.race(answers.map((answer) => answer.end()))
-    checkMessagesStream(refused.text, false)
-    expect(refused.text).toContain('too many large events')
-    expect(answers.filter((answer) => answer.text().includes('event: error'))).toHaveLength(1)
-    for (const answer of answers) answer.abort()
-    // The refusal does not count against the channel.
-    fixture.upstream.script(MODEL.chat, stream([...chatPicture(24 * MIB).slice(0, 2), finishFrame()]))
-    await expect
-      .poll(async () => (await message({ stream: true })).text, { timeout: 20_000 })
-      .toContain('message_stop')
   })
 })

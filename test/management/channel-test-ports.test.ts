@@ -77,7 +77,14 @@ describe('a channel test by an administrator below root', () => {
         return [name, body, data['response_time']]
       }),
     )
-    const same = { success: false, message: 'no model server answered', time: 10, model: 'm' }
+    const same = {
+      success: false,
+      message: 'no model server answered',
+      time: 10,
+      model: 'm',
+      endpoint: 'chat',
+      costs: false,
+    }
     expect(answers).toEqual(Object.keys(SERVICES).map((name) => [name, same, 10_000]))
   })
 

@@ -5,7 +5,7 @@ import { manage } from '../equipment/account.ts'
 import { usageText } from '../equipment/behaviour.ts'
 import { call } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
+import { ask, retryWhileOverloaded } from '../equipment/fixture.ts'
 import { residentBytes } from '../equipment/resident-memory.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
@@ -40,8 +40,12 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     const notify = (text: string) => client.query('select pg_notify($1, $2)', ['sluice', text])
     const statuses = async (key: string, count: number): Promise<number[]> => {
       const all: number[] = []
-      for (let index = 0; index < count; index += 1)
-        all.push((await nodes.chat(index % 2, key, ask('m', { max_tokens: 100 }))).status)
+      for (let index = 0; index < count; index += 1) {
+        const answer = await retryWhileOverloaded(() =>
+          nodes.chat(index % 2, key, ask('m', { max_tokens: 100 })),
+        )
+        all.push(answer.status)
+      }
       return all
     }
     const dropped = async (): Promise<number> => {

@@ -55,6 +55,6 @@ describe.each(SHARED)('three nodes on $name that keep responses of one user', (e
     const first = Math.min(...rounds)
     for (let round = first + 1; round < 10; round += 1)
       expect(rounds.filter((one) => one === round)).toHaveLength(NODES.length)
-    expect((await kept(3)).map(({ id }) => id).toSorted()).toEqual(others.toSorted())
+    expect(new Set((await kept(3)).map(({ id }) => id))).toEqual(new Set(others))
   })
 })

@@ -54,8 +54,9 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
 
   const answer = async (nodes: Nodes, node: number): Promise<number> =>
     (await nodes.chat(node, 'ann', ask('m', { max_tokens: 10_000 }))).status
-  const served = (nodes: Nodes, node: number): Promise<void> =>
-    expect.poll(() => answer(nodes, node)).toBe(200)
+  const served = async (nodes: Nodes, node: number): Promise<void> => {
+    await expect.poll(() => answer(nodes, node)).toBe(200)
+  }
 
   test('under running nodes: calls go on, also where leases were recalled since, until the quota is used up', async () => {
     const nodes = await site(2)

@@ -28,6 +28,8 @@ function withoutMember(scan: ScannedObject, object: Node, member: Node): string 
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))
   const after = bytes.toString('utf8', scan.endOf(member), scan.endOf(object))
-  const rest = before.replace(/,?\s*"(?:[^"\\]|\\.)*"\s*:\s*$/, '')
+  const named = before.trimEnd().slice(0, -':'.length).trimEnd()
+  const earlier = named.slice(0, named.lastIndexOf('"', named.length - 2)).trimEnd()
+  const rest = earlier.endsWith(',') ? earlier.slice(0, -1) : earlier
   return rest + (rest.trimEnd() === '{' ? after.replace(/^\s*,/, '') : after)
 }

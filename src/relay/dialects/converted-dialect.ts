@@ -21,7 +21,7 @@ export interface UpstreamDialect {
   /**
    * Whether a channel's upstream takes a field that chat and responses share; absent where its codec knows.
    */
-  takesSharedField?(field: SharedField, channel: Channel, capabilities: Capabilities): boolean
+  readonly takesSharedField?: (field: SharedField, channel: Channel, capabilities: Capabilities) => boolean
   /** The web search that an upstream is offered for a conversation; undefined where it is left out. */
   search(conversation: Conversation, model: string): OfferedTool | undefined
   /** The maximum of output tokens that an upstream will be told; undefined where it is told none. */
