@@ -39,7 +39,7 @@ export function crowdFixture(): Promise<Fixture> {
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [
       ROOT,
-      user(2, 'ann', [token('crowd', { remain_quota: 0 }), token('poor', { remain_quota: 1 })], {
+      user(2, 'ann', [token('crowd'), token('poor', { remain_quota: 1 })], {
         access_token: ANN.accessToken,
       }),
     ],
@@ -64,7 +64,11 @@ export async function crowds(
     const hold = await holdOf(fixture, request)
     const quota = Math.floor(hold * (size.affordable + random() * 0.99))
     const { id, used_quota: usedBefore } = database.token('token-crowd')
-    const put = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
+    const put = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', {
+      id,
+      unlimited_quota: false,
+      remain_quota: quota,
+    })
     expect(put.status, put.message).toBe(200)
     // New connections for each crowd: a kept one may be closed at the moment of its reuse.
     const agent = new Agent({ keepAlive: true, maxSockets: size.calls })

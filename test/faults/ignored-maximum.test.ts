@@ -52,7 +52,7 @@ beforeAll(async () => {
       channel('chat', upstream.baseUrl('chat')),
       channel('messages', upstream.baseUrl('messages'), { protocol: 'messages' }),
     ],
-    users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 0 })], { access_token: ANN.accessToken })],
+    users: [ROOT, user(2, 'ann', [token('ann')], { access_token: ANN.accessToken })],
   }))
   database = databaseOf(fixture.gateway.dataDir)
 })
@@ -70,7 +70,11 @@ async function spend(
 ): Promise<{ answers: FullResponse[]; spent: number; remain: number }> {
   const { id, used_quota: before } = database.token('token-ann')
   const quota = calls * HOLD
-  const put = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', { id, remain_quota: quota })
+  const put = await manage(fixture.gateway.url, ANN, 'PUT /api/token/', {
+    id,
+    unlimited_quota: false,
+    remain_quota: quota,
+  })
   expect(put.status, put.message).toBe(200)
   const messages = [{ role: 'user', content: 'hi' }]
   const request = { model, stream: true, max_tokens: MAXIMUM, messages }

@@ -48,8 +48,7 @@ describe('a channel that leads back to the gateway', () => {
     const logged = returnsLogged()
     const answer = await chat(model)
     expect(answer.status, answer.text).toBe(500)
-    // A converted request gets the error of this gateway's own messages endpoint, with its own type.
-    expect(answer.json().error.type).toBe(model === 'converted' ? 'gateway_error' : 'api_error')
+    expect(answer.json().error.type).toBe('api_error')
     expect(answer.json().error.message).toContain('base_url')
     await expect.poll(returnsLogged).toBe(logged + 1)
     const { remain_quota: remain, used_quota: used } = databaseOf(gateway.dataDir).token('token-ann')

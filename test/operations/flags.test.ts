@@ -106,7 +106,9 @@ const OBSERVER = `
   import { getHeapSpaceStatistics } from 'node:v8'
   const print = (name, bytes) => console.log(JSON.stringify({ heap: name, bytes }))
   process.on('worker', (thread) => setInterval(async () => {
-    print(thread.threadName, (await thread.getHeapStatistics()).total_heap_size)
+    // A thread may have ended.
+    const heap = await thread.getHeapStatistics().catch(() => undefined)
+    if (heap) print(thread.threadName, heap.total_heap_size)
     print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
   }, 100).unref())`
 
