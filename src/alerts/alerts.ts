@@ -22,7 +22,7 @@ interface AlertParts extends ConditionSources {
   readonly node: string
   /** Name of this node, for people. */
   readonly nodeName: string
-  /** Error of a storage that cannot be written, where this process tells of it. */
+  /** Error of a storage that cannot be written; always undefined in processes that do not report it. */
   readonly storageFailure: () => Error | undefined
   /** Tags the URL of a receiver. */
   readonly tag: (url: string) => string

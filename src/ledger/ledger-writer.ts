@@ -13,7 +13,7 @@ const SETTLE_RETRY_MS = 200
 /** Writes of a ledger: notes whether the store takes them, and repeats settlements until it does. */
 export class LedgerWriter {
   readonly storage = new StorageHealth()
-  /** Told of each call once its charge is durable; undefined while nobody asks. */
+  /** Called with each call once its charge is durable; undefined without listeners. */
   onSettled: ((call: SettledCall) => void) | undefined
   readonly #store: Pick<Store, 'write'>
   readonly #waiting: WaitingHolds
