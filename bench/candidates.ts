@@ -4,9 +4,12 @@ import { committing, forwarder } from './candidates/forwarder.ts'
 import { haproxy } from './candidates/haproxy.ts'
 import { nginx } from './candidates/nginx.ts'
 import { portkey } from './candidates/portkey.ts'
-import { sluice } from './candidates/sluice.ts'
+import { earlier, sluice } from './candidates/sluice.ts'
 
-/** All candidates, by their names in the table; `watched` is a gateway whose log consoles show meanwhile. */
+/**
+ * All candidates, by their names in the table; `watched` is a gateway whose log consoles show
+ * meanwhile, `earlier` another checkout of this gateway.
+ */
 export const CANDIDATES = {
   direct,
   nginx,
@@ -15,6 +18,7 @@ export const CANDIDATES = {
   committing,
   sluice,
   watched: sluice,
+  earlier,
   portkey,
 } satisfies Record<string, Candidate>
 

@@ -1,6 +1,6 @@
 import type { CandidateName } from './candidates.ts'
 import { type Effort, FULL, QUICK, QUICK_PAIR } from './effort.ts'
-import { againstGoals, againstKept, againstUnwatched, type Verdict } from './limits.ts'
+import { againstEarlier, againstGoals, againstKept, againstUnwatched, type Verdict } from './limits.ts'
 import type { ScenarioResult } from './scenario-result.ts'
 import { isStartedAnew, type Scenario, type ScenarioName } from './scenarios.ts'
 
@@ -32,6 +32,17 @@ export function amongOthers(isQuick: boolean): Comparison {
       goals: againstGoals(name, findings),
       kept: againstKept(name, findings),
     }),
+  }
+}
+
+/** Compares this gateway with another checkout of it. */
+export function withEarlier(isQuick: boolean): Comparison {
+  return {
+    effort: isQuick ? QUICK_PAIR : FULL,
+    has: () => true,
+    leavesOut: ({ quick }) => isQuick && quick === 'left out',
+    candidatesOf: () => ['earlier', 'sluice'],
+    verdicts: (name, findings) => ({ goals: [], kept: againstEarlier(name, findings) }),
   }
 }
 

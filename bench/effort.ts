@@ -49,4 +49,4 @@ export const QUICK = {
 } as const satisfies Effort
 
 /** A quick run of two candidates only, for which there is time for more rounds. */
-export const QUICK_PAIR: Effort = { ...QUICK, rounds: [5, 7], budgetMs: 7000 }
+export const QUICK_PAIR: Effort = { ...QUICK, rounds: [7, 11], budgetMs: 9000 }

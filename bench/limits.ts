@@ -23,13 +23,15 @@ interface LimitsFile {
   readonly kept: Limits
   /** Factor by which a kept ratio may be exceeded: machines differ, and other processes disturb. */
   readonly tolerance: number
+  /** Factor by which this gateway may cost more than another checkout of it, with three quarters of the rounds. */
+  readonly change: number
 }
 
 /** A limit, and the measured value. */
 export interface Verdict {
   /** Name of the scenario, and the conditions where it has several rows. */
   readonly scenario: string
-  readonly figure: FigureName | 'over unwatched'
+  readonly figure: FigureName | 'over its pair'
   readonly limit: number
   readonly found: number
   readonly isMet: boolean
@@ -53,10 +55,27 @@ export function againstKept(scenario: ScenarioName, findings: readonly ScenarioR
 /** Compares what a gateway costs with consoles open with what it costs without, including the tolerance. */
 export function againstUnwatched(scenario: ScenarioName, findings: readonly ScenarioResult[]): Verdict[] {
   const limit = file.tolerance
-  return findings.flatMap(({ overUnwatched }) => {
-    if (!overUnwatched) return []
-    const found = overUnwatched.median
-    return [{ scenario, figure: 'over unwatched', limit, found, isMet: found <= limit }]
+  return overPair(scenario, findings, limit, 'median')
+}
+
+/**
+ * Compares this gateway with another checkout. A row is worse where three quarters of its rounds are: single
+ * rounds differ by more than the limit.
+ */
+export function againstEarlier(scenario: ScenarioName, findings: readonly ScenarioResult[]): Verdict[] {
+  return overPair(scenario, findings, file.change, 'p25')
+}
+
+function overPair(
+  scenario: ScenarioName,
+  findings: readonly ScenarioResult[],
+  limit: number,
+  quantile: 'median' | 'p25',
+): Verdict[] {
+  return findings.flatMap(({ overPair: ratios }) => {
+    if (!ratios) return []
+    const found = ratios[quantile]
+    return [{ scenario, figure: 'over its pair', limit, found, isMet: found <= limit }]
   })
 }
 

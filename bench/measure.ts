@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Running } from './candidate.ts'
+import { earlierCheckout } from './candidates/sluice.ts'
 import type { CandidateName } from './candidates.ts'
 import type { Effort } from './effort.ts'
 import type { Figure, Round } from './figure.ts'
@@ -61,8 +62,9 @@ export async function measure(
       )
     case 'start-up': {
       using startUps = new StartUps()
-      await startUps.measure('sluice, later')
-      return await interleaved(STARTS, effort, random, (start) => startUps.measure(start))
+      const starts = STARTS.filter((start) => !start.startsWith('earlier') || earlierCheckout.folder !== '')
+      for (const start of starts) if (start.endsWith('later')) await startUps.measure(start)
+      return await interleaved(starts, effort, random, (start) => startUps.measure(start))
     }
   }
 }

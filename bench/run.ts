@@ -1,11 +1,14 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { randomFrom } from '../test/equipment/random.ts'
+import { earlierCheckout } from './candidates/sluice.ts'
 import { CANDIDATES, type CandidateName } from './candidates.ts'
 import { commitCost } from './commit-cost.ts'
 import { consolesOf } from './consoles/open-consoles.ts'
 import { cores } from './cores.ts'
-import { amongOthers, withConsoles } from './comparison.ts'
+import { amongOthers, withConsoles, withEarlier } from './comparison.ts'
 import { type ScenarioResult, findingsOf } from './scenario-result.ts'
 import type { Verdict } from './limits.ts'
 import { STARTS } from './kinds/start-up.ts'
@@ -15,10 +18,12 @@ import { openTestBed } from './test-bed.ts'
 import { tableOf } from './table.ts'
 
 const USAGE = `npm run bench -- [--quick] [--only SCENARIO]… [--json] [--check] [--seed NUMBER] [--consoles NUMBER]
+              [--against FOLDER]
 
 Measures this gateway beside others, in one run, and prints ratios. With --consoles, measures it
-beside another of its kind, whose log so many consoles show meanwhile, with Live on. --check ends
-with 1 where a figure is worse than what limits.json keeps. Scenarios:
+beside another of its kind, whose log so many consoles show meanwhile, with Live on. With --against,
+measures it beside another checkout of it in that folder, installed and built. --check ends with 1
+where a figure is worse than what limits.json keeps. Scenarios:
   ${Object.keys(SCENARIOS).join('\n  ')}
 `
 
@@ -27,6 +32,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     consoles: { type: 'string', default: '0' },
+    against: { type: 'string' },
     check: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
@@ -34,7 +40,9 @@ const { values: options } = parseArgs({
   },
 })
 const consoleCount = Number(options.consoles)
-const comparison = (consoleCount > 0 ? withConsoles : amongOthers)(options.quick)
+if (options.against !== undefined) earlierCheckout.folder = resolve(options.against)
+const compared = consoleCount > 0 ? withConsoles : options.against === undefined ? amongOthers : withEarlier
+const comparison = compared(options.quick)
 
 interface Result {
   readonly scenario: ScenarioName
@@ -121,6 +129,9 @@ if (unknown !== undefined) {
   process.exitCode = 1
 } else if (!Number.isSafeInteger(consoleCount) || consoleCount < 0) {
   console.error(`--consoles: expected a number of consoles, found ${options.consoles}\n\n${USAGE}`)
+  process.exitCode = 1
+} else if (options.against !== undefined && !existsSync(join(earlierCheckout.folder, 'bin/sluice.mjs'))) {
+  console.error(`--against: expected a checkout of this gateway, found ${options.against}\n\n${USAGE}`)
   process.exitCode = 1
 } else if (options.help) console.log(USAGE)
 else process.exitCode = await main()

@@ -9,8 +9,8 @@ export interface ScenarioResult {
   /** Medians of the ratios within each round; undefined where the forwarder was not measured. */
   readonly overForwarder: Spread | undefined
   readonly overNginx: Spread | undefined
-  /** Cost with consoles open, as a multiple of that of a gateway which nobody watches. */
-  readonly overUnwatched: Spread | undefined
+  /** Cost as a multiple of the other gateway of a pair: the one without consoles, or the earlier checkout. */
+  readonly overPair: Spread | undefined
   /** Cost as a multiple of the steady cost in the same process. */
   readonly overSteady: Spread | undefined
   /** Cost of the peer as a multiple of this candidate's cost. */
@@ -42,7 +42,7 @@ export function findingsOf(rounds: readonly Round[], order: readonly string[]): 
       cost: spread(each(rounds, (round) => round[name]?.cost)) ?? { median: 0, p25: 0, p75: 0 },
       overForwarder: over(name, baseOf(name, names)),
       overNginx: over(name, 'nginx'),
-      overUnwatched: name === 'watched' ? over(name, 'sluice') : undefined,
+      overPair: over(name, otherOf(name)),
       overSteady: spread(each(rounds, ({ [name]: own }) => ratio(own?.cost, own?.steady))),
       portkeyOver: over('portkey', name),
       p50: spread(each(rounds, (round) => round[name]?.p50))?.median,
@@ -52,6 +52,12 @@ export function findingsOf(rounds: readonly Round[], order: readonly string[]): 
       p50OverForwarder: above('p50', name, 'forwarder'),
     }
   })
+}
+
+/** The gateway that one of a pair is compared with, under the same conditions; empty for others. */
+function otherOf(name: string): string {
+  if (name === 'watched') return 'sluice'
+  return name.startsWith('sluice') ? name.replace('sluice', 'earlier') : ''
 }
 
 /** The place of a name, or of what stands before its comma. */

@@ -18,7 +18,7 @@ const OTHERS: readonly Column[] = [
   ['Portkey ÷ this', ({ portkeyOver }) => threeDigits(portkeyOver?.median)],
 ]
 
-const WATCHED: readonly Column[] = [['× unwatched', ({ overUnwatched }) => withQuartiles(overUnwatched)]]
+const PAIR: readonly Column[] = [['× the other', ({ overPair }) => withQuartiles(overPair)]]
 
 const STEADY: readonly Column[] = [['× steady', ({ overSteady }) => withQuartiles(overSteady)]]
 
@@ -26,11 +26,11 @@ const STEADY: readonly Column[] = [['× steady', ({ overSteady }) => withQuartil
 export function tableOf(unit: string, findings: readonly ScenarioResult[]): string {
   const hasLatency = findings.some(({ p50 }) => p50 !== undefined)
   const hasSteady = findings.some(({ overSteady }) => overSteady !== undefined)
-  const isWatched = findings.some(({ overUnwatched }) => overUnwatched !== undefined)
+  const isPair = findings.some(({ overPair }) => overPair !== undefined)
   const columns: Column[] = [
     ['', ({ name }) => name],
     [unit, ({ cost }) => (cost.median === 0 ? '' : withQuartiles(cost))],
-    ...(isWatched ? WATCHED : [FORWARDER, ...(hasSteady ? STEADY : OTHERS)]),
+    ...(isPair ? PAIR : [FORWARDER, ...(hasSteady ? STEADY : OTHERS)]),
     ...(hasLatency ? LATENCY : []),
   ]
   const lines = [

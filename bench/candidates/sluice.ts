@@ -9,7 +9,7 @@ import { gatewayRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'
 import { CLIENT_KEY, MODELS, type Wire } from '../wire.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../bin/sluice.mjs', import.meta.url))
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** A limit that is counted and never reached. */
 const LIMIT = { requests: 1_000_000_000, tokens: 1_000_000_000_000, window: '60s' }
 
@@ -19,14 +19,28 @@ export const sluice: Candidate = {
   request: gatewayRequest,
 }
 
-/** Starts this gateway with so many workers. */
-export async function startSluice(upstreamPort: number, folder: string, workers: number): Promise<Running> {
+/** Another checkout of this gateway, in the folder that `--against` names. */
+export const earlier: Candidate = {
+  start: (upstreamPort, folder) => startSluice(upstreamPort, folder, 1, earlierCheckout.folder),
+  request: gatewayRequest,
+}
+
+/** The folder of another checkout; empty where there is none. */
+export const earlierCheckout = { folder: '' }
+
+/** Starts this gateway, or that of another checkout, with so many workers. */
+export async function startSluice(
+  upstreamPort: number,
+  folder: string,
+  workers: number,
+  checkout = REPOSITORY,
+): Promise<Running> {
   const port = await freePort()
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, stringify(configuration(upstreamPort)))
   const started = await startMeasured({
     // The program itself, which gives Node the flags that `npm start` does.
-    command: [PROGRAM, 'start', '--config', file, '--workers', String(workers)],
+    command: [join(checkout, 'bin/sluice.mjs'), 'start', '--config', file, '--workers', String(workers)],
     port,
     folder,
     readyPath: '/readyz',

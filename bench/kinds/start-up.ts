@@ -5,13 +5,14 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { freePort, statusOn } from '../../test/equipment/port.ts'
+import { earlierCheckout } from '../candidates/sluice.ts'
 import type { Figure } from '../figure.ts'
 
 /**
  * Programs to start: a server that does nothing but listen, and this gateway on an empty data folder and on a
  * used one.
  */
-export const STARTS = ['bare server', 'sluice', 'sluice, later'] as const
+export const STARTS = ['bare server', 'sluice', 'sluice, later', 'earlier', 'earlier, later'] as const
 export type Start = (typeof STARTS)[number]
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
@@ -22,7 +23,6 @@ createServer((_, response) => response.end('ok')).listen(process.env.PORT)
 /** Prepared folders and files for the starts, until it is disposed of. */
 export class StartUps implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  readonly #used = join(this.#folder, 'used')
   #count = 0
 
   constructor() {
@@ -39,7 +39,19 @@ export class StartUps implements Disposable {
       case 'sluice':
         return { cost: await firstAnswer(REPOSITORY, '/readyz', join(this.#folder, `data-${this.#count++}`)) }
       case 'sluice, later':
-        return { cost: await firstAnswer(REPOSITORY, '/readyz', this.#used) }
+        return { cost: await firstAnswer(REPOSITORY, '/readyz', join(this.#folder, 'used')) }
+      case 'earlier':
+        return {
+          cost: await firstAnswer(
+            earlierCheckout.folder,
+            '/readyz',
+            join(this.#folder, `data-${this.#count++}`),
+          ),
+        }
+      case 'earlier, later':
+        return {
+          cost: await firstAnswer(earlierCheckout.folder, '/readyz', join(this.#folder, 'used-earlier')),
+        }
     }
   }
 
