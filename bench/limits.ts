@@ -23,7 +23,7 @@ interface LimitsFile {
   readonly kept: Limits
   /** Factor by which a kept ratio may be exceeded: machines differ, and other processes disturb. */
   readonly tolerance: number
-  /** Factor by which this gateway may cost more than another checkout of it, with three quarters of the rounds. */
+  /** Factor by which three quarters of the rounds may cost more than those of another checkout. */
   readonly change: number
 }
 
