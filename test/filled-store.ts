@@ -67,13 +67,13 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
       proof: { kind: 'password', passwordHash: '$argon2id$x' },
       address: '192.0.2.1',
       userAgent: 'test',
-      createdTime: 1_760_000_000,
+      created_time: 1_760_000_000,
       expiresTime: 4_000_000_000,
     })
   }
   const text = { declared: { protocol: 'chat' }, keys: ['upstream-key'], status: 1, family: {} } as const
   const channels = ['kept', 'gone'].map((name) => ({ ...text, name }))
-  const [, gone = 0] = await store.write('createChannels', { channels, createdTime: 1_760_000_000 })
+  const [, gone = 0] = await store.write('createChannels', { channels, created_time: 1_760_000_000 })
   await store.write('deleteChannels', { ids: [gone] })
   await store.write('setEntries', { changes: [{ section: 'options', name: 'retries', value: '3' }] })
   const who = (index: number): { userId: number; tokenId: number } => {

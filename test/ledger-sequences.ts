@@ -194,7 +194,10 @@ class Slot {
     for (const token of [0, 1] as const) {
       if (this.#tokenIds[token] !== 0 && !this.#deleted[token]) continue
       const key = `${this.#name} ${token} ${this.#made++}`
-      const made = await store.write('createToken', newToken(this.#userId, { key, remainQuota: TOKEN_QUOTA }))
+      const made = await store.write(
+        'createToken',
+        newToken(this.#userId, { key, remain_quota: TOKEN_QUOTA }),
+      )
       this.#tokenIds[token] = made.id
       this.#deleted[token] = false
       this.#model.remain[token] = TOKEN_QUOTA
@@ -256,7 +259,7 @@ class Slot {
       case 'set': {
         if (!this.#deleted[command.token]) model.remain[command.token] = command.remain
         const tokenId = this.#tokenIds[command.token]
-        const fields = { remainQuota: command.remain }
+        const fields = { remain_quota: command.remain }
         const change = { tokenId, userId: this.#userId, fields, maxQuota: MAX_QUOTA, nowMs: 0 }
         return void this.#changes.push(ledger.changeToken(change))
       }

@@ -99,7 +99,7 @@ export function newUser(of: Partial<NewUser> = {}): NewUser {
     group: 'default',
     quota: 1_000_000,
     accessToken: null,
-    createdTime: 1_760_000_000,
+    created_time: 1_760_000_000,
     ...of,
   }
 }
@@ -111,15 +111,15 @@ export function newToken(userId: number, of: Partial<NewToken> = {}): NewToken {
     name: 'main',
     key: 'k1',
     status: 1,
-    createdTime: 1_760_000_000,
-    expiredTime: -1,
-    remainQuota: 500_000,
-    unlimitedQuota: false,
-    modelLimitsEnabled: false,
-    modelLimits: '',
-    allowIps: null,
+    created_time: 1_760_000_000,
+    expired_time: -1,
+    remain_quota: 500_000,
+    unlimited_quota: false,
+    model_limits_enabled: false,
+    model_limits: '',
+    allow_ips: null,
     group: '',
-    vendorRoutes: '',
+    vendor_routes: '',
     ...of,
   }
 }

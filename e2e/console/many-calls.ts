@@ -13,15 +13,15 @@ const CHANNELS = 10
 const KEY = {
   userId: 1,
   status: 1,
-  createdTime: 1_760_000_000,
-  expiredTime: -1,
-  remainQuota: 0,
-  unlimitedQuota: true,
-  modelLimitsEnabled: false,
-  modelLimits: '',
-  allowIps: null,
+  created_time: 1_760_000_000,
+  expired_time: -1,
+  remain_quota: 0,
+  unlimited_quota: true,
+  model_limits_enabled: false,
+  model_limits: '',
+  allow_ips: null,
   group: '',
-  vendorRoutes: '',
+  vendor_routes: '',
 } as const
 /** The sums that the log and the series share. */
 const SUMS = ['requests', 'quota', 'input_tokens', 'output_tokens']

@@ -164,7 +164,7 @@ export class ApiKeys {
       return undefined
     }
     const { token, user, account } = found
-    const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allowIps) }
+    const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allow_ips) }
     if (isLatest) this.#keys.set(key, cached)
     return cached
   }

@@ -23,7 +23,7 @@ const stored = (name: string, of: Partial<StoredChannel> = {}, fields: object = 
   keys: ['k'],
   status: 1,
   family: {},
-  createdTime: 0,
+  created_time: 0,
   testTime: 0,
   responseMs: 0,
   ...of,

@@ -36,14 +36,14 @@ const key = secret('sk- and then letters and digits only', (given) => {
   return /^[A-Za-z0-9]+$/.test(bare) ? bare : undefined
 })
 
-const allowIps = text('addresses and CIDRs, one a line', (given) => {
+const addresses = text('addresses and CIDRs, one a line', (given) => {
   const lines = given.split('\n').map((line) => line.trim())
   const wrong = lines.find((line) => line !== '' && !isAddressRange(line))
   if (wrong !== undefined) return new Refusal(`addresses and CIDRs, one a line (${wrong} is neither)`)
   return lines.filter((line) => line !== '').join('\n')
 })
 
-const expiredTime = scalar('-1 (never) or a time in Unix seconds', ({ value }) => {
+const expiry = scalar('-1 (never) or a time in Unix seconds', ({ value }) => {
   const time = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
   return typeof time === 'number' && Number.isSafeInteger(time) && (time === -1 || time > 0)
     ? time
@@ -69,12 +69,12 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
     name: name('a name for the token', 50),
     key: key.optional(),
     status: oneOf(STATUS).optional(),
-    expired_time: expiredTime.default(-1),
+    expired_time: expiry.default(-1),
     remain_quota: integer(0, maxQuota).optional(),
     unlimited_quota: flag.default(false),
     model_limits_enabled: flag.default(false),
     model_limits: text('model names with commas between them', (given) => given.trim()).default(''),
-    allow_ips: allowIps.optional(),
+    allow_ips: addresses.optional(),
     group: text('the name of a group', group).default(''),
     vendor_routes: text('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(''),
     ...budgetFields(maxQuota),
@@ -91,14 +91,14 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
         name: given.name,
         key: given.key,
         status: given.status,
-        expiredTime: given.expired_time,
-        remainQuota: given.remain_quota ?? 0,
-        unlimitedQuota: given.unlimited_quota,
-        modelLimitsEnabled: given.model_limits_enabled,
-        modelLimits: given.model_limits,
-        allowIps: given.allow_ips || null,
+        expired_time: given.expired_time,
+        remain_quota: given.remain_quota ?? 0,
+        unlimited_quota: given.unlimited_quota,
+        model_limits_enabled: given.model_limits_enabled,
+        model_limits: given.model_limits,
+        allow_ips: given.allow_ips || null,
         group: given.group,
-        vendorRoutes: given.vendor_routes,
+        vendor_routes: given.vendor_routes,
         terms: declaredTerms(given),
       }),
     )

@@ -189,7 +189,7 @@ function userWarnings(user: UserSeed, index: number): Issue[] {
     if (token.key !== undefined && token.key.length < MIN_SECRET_LENGTH) {
       issues.push({ path: [...at, 'key'], message: short })
     }
-    if (token.modelLimits !== '' && !token.modelLimitsEnabled) {
+    if (token.model_limits !== '' && !token.model_limits_enabled) {
       issues.push({
         path: [...at, 'model_limits'],
         message: 'without model_limits_enabled: true it limits nothing',

@@ -51,8 +51,8 @@ export function isLoopback(address: string): boolean {
 }
 
 /** Entries of a token's `allow_ips`, one a line, without blank lines. `docs/api.md: Token`. */
-export function allowListLines(allowIps: string | null): string[] {
-  return (allowIps ?? '')
+export function allowListLines(allow_ips: string | null): string[] {
+  return (allow_ips ?? '')
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '')
@@ -62,8 +62,8 @@ export function allowListLines(allowIps: string | null): string[] {
  * Addresses that a token with this `allow_ips` may be used from: all without a list, none with an invalid
  * one.
  */
-export function allowedAddresses(allowIps: string | null): AddressSet {
-  const lines = allowListLines(allowIps)
+export function allowedAddresses(allow_ips: string | null): AddressSet {
+  const lines = allowListLines(allow_ips)
   if (lines.length === 0) return () => true
   return parseAddresses(lines) ?? (() => false)
 }

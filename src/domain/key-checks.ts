@@ -13,12 +13,12 @@ export type KeyUse = 'call' | 'read'
  * exhausted keys may read. `docs/api.md: Authentication`.
  */
 export function refuseUnusableKey(
-  { deletedTime }: Pick<Token, 'deletedTime'>,
+  { deleted_time }: Pick<Token, 'deleted_time'>,
   user: Pick<User, 'status'>,
   status: TokenStatus,
   use: KeyUse,
 ): void {
-  if (deletedTime !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
+  if (deleted_time !== null) throw new GatewayError('token_deleted', 'this API key was deleted')
   if (status !== TOKEN_STATUS.enabled && (use === 'call' || status === TOKEN_STATUS.disabled)) {
     throw refusal(status)
   }

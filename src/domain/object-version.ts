@@ -18,17 +18,17 @@ export function tokenVersion(token: Token): string {
     token.name,
     // Calls find a token expired or exhausted; only people disable one.
     token.status === TOKEN_STATUS.disabled,
-    token.expiredTime,
-    token.unlimitedQuota,
-    token.modelLimitsEnabled,
-    token.modelLimits,
-    token.allowIps,
+    token.expired_time,
+    token.unlimited_quota,
+    token.model_limits_enabled,
+    token.model_limits,
+    token.allow_ips,
     token.group,
-    token.vendorRoutes,
+    token.vendor_routes,
     token.budget,
     token.rateLimit,
     // Versions of other tokens are as they were before there were such terms.
-    ...(hasOperatorTerms(token) ? [token.operatorTerms] : []),
+    ...(hasOperatorTerms(token) ? [token.operator_terms] : []),
   ])
 }
 
@@ -36,7 +36,7 @@ export function tokenVersion(token: Token): string {
 export function userVersion(user: ManagedUser): string {
   return versionOf([
     user.username,
-    user.displayName,
+    user.display_name,
     user.email,
     user.role,
     user.status,

@@ -13,34 +13,34 @@ const range = fc
   .tuple(address, fc.constantFrom('', '/8', '/15', '/16', '/25', '/32'))
   .map(([parts, bits]) => parts.join('.') + bits)
 const grants: fc.Arbitrary<TokenGrants> = fc.record({
-  remainQuota: fc.integer({ min: 0, max: 5 }),
-  unlimitedQuota: fc.boolean(),
-  modelLimitsEnabled: fc.boolean(),
-  modelLimits: fc.subarray(['a', 'b', 'c']).map((names) => names.join(', ')),
-  allowIps: fc.option(fc.array(range, { maxLength: 3 }).map((lines) => lines.join('\n'))),
-  expiredTime: fc.constantFrom(-1, 1, 2, 3),
+  remain_quota: fc.integer({ min: 0, max: 5 }),
+  unlimited_quota: fc.boolean(),
+  model_limits_enabled: fc.boolean(),
+  model_limits: fc.subarray(['a', 'b', 'c']).map((names) => names.join(', ')),
+  allow_ips: fc.option(fc.array(range, { maxLength: 3 }).map((lines) => lines.join('\n'))),
+  expired_time: fc.constantFrom(-1, 1, 2, 3),
 })
-const usedQuota = fc.integer({ min: 0, max: 3 })
+const used_quota = fc.integer({ min: 0, max: 3 })
 
 /** Models that a token may call, of three. */
-const models = ({ modelLimitsEnabled, modelLimits }: TokenGrants): string[] =>
-  ['a', 'b', 'c'].filter((name) => !modelLimitsEnabled || modelLimits.includes(name))
+const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =>
+  ['a', 'b', 'c'].filter((name) => !model_limits_enabled || model_limits.includes(name))
 
 test('a token that is accepted may do nothing that the operator’s may not', () => {
   fc.assert(
-    fc.property(grants, grants, usedQuota, address, (theirs, own, used, parts) => {
-      const given = grantsAfter(undefined, { ...theirs, usedQuota: 0 }, theirs)
+    fc.property(grants, grants, used_quota, address, (theirs, own, used, parts) => {
+      const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs)
       // Spent quota was taken off the balance.
-      if (loosenedGrant({ ...own, usedQuota: used }, given ?? {})) return
-      if (!theirs.unlimitedQuota)
-        expect(own.unlimitedQuota ? Number.POSITIVE_INFINITY : own.remainQuota + used).toBeLessThanOrEqual(
-          theirs.remainQuota,
+      if (loosenedGrant({ ...own, used_quota: used }, given ?? {})) return
+      if (!theirs.unlimited_quota)
+        expect(own.unlimited_quota ? Number.POSITIVE_INFINITY : own.remain_quota + used).toBeLessThanOrEqual(
+          theirs.remain_quota,
         )
       expect(models(theirs)).toEqual(expect.arrayContaining(models(own)))
       const from = parts.join('.')
-      if (allowedAddresses(own.allowIps)(from)) expect(allowedAddresses(theirs.allowIps)(from)).toBe(true)
+      if (allowedAddresses(own.allow_ips)(from)) expect(allowedAddresses(theirs.allow_ips)(from)).toBe(true)
       const end = (one: TokenGrants): number =>
-        one.expiredTime === -1 ? Number.POSITIVE_INFINITY : one.expiredTime
+        one.expired_time === -1 ? Number.POSITIVE_INFINITY : one.expired_time
       expect(end(own)).toBeLessThanOrEqual(end(theirs))
     }),
   )
@@ -48,9 +48,9 @@ test('a token that is accepted may do nothing that the operator’s may not', ()
 
 test('a token as the operator made it is accepted, also once some of it is spent', () => {
   fc.assert(
-    fc.property(grants, usedQuota, (theirs, used) => {
-      const given = grantsAfter(undefined, { ...theirs, usedQuota: 0 }, theirs) ?? {}
-      const spent = { ...theirs, remainQuota: theirs.remainQuota - used, usedQuota: used }
+    fc.property(grants, used_quota, (theirs, used) => {
+      const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
+      const spent = { ...theirs, remain_quota: theirs.remain_quota - used, used_quota: used }
       expect(loosenedGrant(spent, given)).toBeUndefined()
     }),
   )
@@ -58,20 +58,20 @@ test('a token as the operator made it is accepted, also once some of it is spent
 
 test('an operator takes away a limit by changing its fields, and leaves the others', () => {
   const token = {
-    remainQuota: 5,
-    unlimitedQuota: false,
-    modelLimitsEnabled: true,
-    modelLimits: 'a',
-    allowIps: null,
-    expiredTime: -1,
-    usedQuota: 1,
+    remain_quota: 5,
+    unlimited_quota: false,
+    model_limits_enabled: true,
+    model_limits: 'a',
+    allow_ips: null,
+    expired_time: -1,
+    used_quota: 1,
   }
   const before = { quota: 9, models: 'a', expires: 7 }
-  expect(grantsAfter(before, { ...token, modelLimitsEnabled: false }, { modelLimitsEnabled: false })).toEqual(
-    { quota: 9, expires: 7 },
-  )
-  expect(grantsAfter(before, token, { remainQuota: 5 })).toEqual({ quota: 6, models: 'a', expires: 7 })
   expect(
-    grantsAfter({ quota: 9 }, { ...token, unlimitedQuota: true }, { unlimitedQuota: true }),
+    grantsAfter(before, { ...token, model_limits_enabled: false }, { model_limits_enabled: false }),
+  ).toEqual({ quota: 9, expires: 7 })
+  expect(grantsAfter(before, token, { remain_quota: 5 })).toEqual({ quota: 6, models: 'a', expires: 7 })
+  expect(
+    grantsAfter({ quota: 9 }, { ...token, unlimited_quota: true }, { unlimited_quota: true }),
   ).toBeUndefined()
 })

@@ -4,7 +4,7 @@ import type { Token } from './token.ts'
 /** Quota, models, addresses and expiry of a token. */
 export type TokenGrants = Pick<
   Token,
-  'remainQuota' | 'unlimitedQuota' | 'modelLimitsEnabled' | 'modelLimits' | 'allowIps' | 'expiredTime'
+  'remain_quota' | 'unlimited_quota' | 'model_limits_enabled' | 'model_limits' | 'allow_ips' | 'expired_time'
 >
 
 /** The part of these that an operator gave. */
@@ -21,30 +21,30 @@ export interface OperatorGrants {
 
 /** Fields of a token that each of them is given by. */
 const FIELDS: Readonly<Record<keyof OperatorGrants, readonly (keyof TokenGrants)[]>> = {
-  quota: ['remainQuota', 'unlimitedQuota'],
-  models: ['modelLimitsEnabled', 'modelLimits'],
-  addresses: ['allowIps'],
-  expires: ['expiredTime'],
+  quota: ['remain_quota', 'unlimited_quota'],
+  models: ['model_limits_enabled', 'model_limits'],
+  addresses: ['allow_ips'],
+  expires: ['expired_time'],
 }
 
-/** The limits that a token has, of which `usedQuota` is spent. */
-function grantsOf(token: TokenGrants, usedQuota: number): OperatorGrants {
-  const { remainQuota, unlimitedQuota, modelLimitsEnabled, modelLimits, allowIps, expiredTime } = token
+/** The limits that a token has, of which `used_quota` is spent. */
+function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
+  const { remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, expired_time } = token
   return {
-    ...(!unlimitedQuota && { quota: remainQuota + usedQuota }),
-    ...(modelLimitsEnabled && { models: modelLimits }),
-    ...(allowListLines(allowIps).length > 0 && { addresses: allowIps ?? '' }),
-    ...(expiredTime !== -1 && { expires: expiredTime }),
+    ...(!unlimited_quota && { quota: remain_quota + used_quota }),
+    ...(model_limits_enabled && { models: model_limits }),
+    ...(allowListLines(allow_ips).length > 0 && { addresses: allow_ips ?? '' }),
+    ...(expired_time !== -1 && { expires: expired_time }),
   }
 }
 
 /** The operator's grants after an operator made `token` what it is by these fields; undefined without any. */
 export function grantsAfter(
   before: OperatorGrants | undefined,
-  token: TokenGrants & { readonly usedQuota: number },
+  token: TokenGrants & { readonly used_quota: number },
   fields: Partial<TokenGrants>,
 ): OperatorGrants | undefined {
-  const present = grantsOf(token, token.usedQuota)
+  const present = grantsOf(token, token.used_quota)
   const names = (Object.keys(FIELDS) as (keyof OperatorGrants)[]).filter((name) =>
     FIELDS[name].some((field) => fields[field] !== undefined),
   )
@@ -56,12 +56,12 @@ export function grantsAfter(
 
 /** The field by which a token is looser than the operator's grants, with its value there. */
 export function loosenedGrant(
-  token: TokenGrants & { readonly usedQuota: number },
+  token: TokenGrants & { readonly used_quota: number },
   { quota, models, addresses, expires }: OperatorGrants,
 ): { readonly field: string; readonly most: string | number } | undefined {
-  const present = grantsOf(token, token.usedQuota)
+  const present = grantsOf(token, token.used_quota)
   if (quota !== undefined) {
-    const most = Math.max(0, quota - token.usedQuota)
+    const most = Math.max(0, quota - token.used_quota)
     if (present.quota === undefined) return { field: 'unlimited_quota', most }
     if (present.quota > quota) return { field: 'remain_quota', most }
   }

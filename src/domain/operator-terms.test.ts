@@ -75,7 +75,7 @@ test('what an operator changes is what the holder then has, whoever changed what
 
 test('terms that an operator takes away are no terms of the operator', () => {
   const given = afterOperatorChange(NO_OPERATOR_TERMS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
-  expect(hasOperatorTerms({ operatorTerms: given })).toBe(true)
+  expect(hasOperatorTerms({ operator_terms: given })).toBe(true)
   const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
-  expect(hasOperatorTerms({ operatorTerms: after })).toBe(false)
+  expect(hasOperatorTerms({ operator_terms: after })).toBe(false)
 })

@@ -27,8 +27,8 @@ export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolea
 }
 
 /** Whether an operator gave any of a token's terms. */
-export function hasOperatorTerms({ operatorTerms }: { readonly operatorTerms: OperatorTerms }): boolean {
-  const { budget, rateLimit, grants } = operatorTerms
+export function hasOperatorTerms({ operator_terms }: { readonly operator_terms: OperatorTerms }): boolean {
+  const { budget, rateLimit, grants } = operator_terms
   return budget !== undefined || rateLimit !== undefined || grants !== undefined
 }
 

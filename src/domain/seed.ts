@@ -9,19 +9,19 @@ export interface TokenSeed {
   /** Undefined = not declared: a new token is enabled, an existing one keeps its status. */
   readonly status: 1 | 2 | undefined
   /** Unix seconds; −1 = never. */
-  readonly expiredTime: number
+  readonly expired_time: number
   /** Whole quota units. */
-  readonly remainQuota: number
-  readonly unlimitedQuota: boolean
-  readonly modelLimitsEnabled: boolean
+  readonly remain_quota: number
+  readonly unlimited_quota: boolean
+  readonly model_limits_enabled: boolean
   /** Comma-separated. */
-  readonly modelLimits: string
+  readonly model_limits: string
   /** Addresses and CIDRs, one a line; null = no restriction. */
-  readonly allowIps: string | null
+  readonly allow_ips: string | null
   /** Empty = the user's own group. */
   readonly group: string
   /** JSON map of vendor → group; empty = `group`. */
-  readonly vendorRoutes: string
+  readonly vendor_routes: string
   /** Applied at every load, like a declared status. */
   readonly terms?: TermChanges | undefined
 }

@@ -24,7 +24,7 @@ export interface StoredChannel extends ChannelDefinition {
   /** Changes with the definition, not with tests. */
   readonly version: string
   /** Unix seconds. */
-  readonly createdTime: number
+  readonly created_time: number
   /** Unix seconds of the last test; 0 = never. */
   readonly testTime: number
   /** Duration of the last test. */

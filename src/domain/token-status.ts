@@ -6,12 +6,12 @@ import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
  * and transitions`.
  */
 export function statusAt(
-  token: Pick<Token, 'status' | 'expiredTime' | 'unlimitedQuota'>,
+  token: Pick<Token, 'status' | 'expired_time' | 'unlimited_quota'>,
   remain: number,
   nowMs: number,
 ): TokenStatus {
   if (token.status === TOKEN_STATUS.disabled) return TOKEN_STATUS.disabled
-  if (token.expiredTime !== -1 && token.expiredTime * 1000 <= nowMs) return TOKEN_STATUS.expired
-  if (!token.unlimitedQuota && remain <= 0) return TOKEN_STATUS.exhausted
+  if (token.expired_time !== -1 && token.expired_time * 1000 <= nowMs) return TOKEN_STATUS.expired
+  if (!token.unlimited_quota && remain <= 0) return TOKEN_STATUS.exhausted
   return TOKEN_STATUS.enabled
 }

@@ -14,27 +14,27 @@ export interface Token {
   readonly userId: number
   readonly name: string
   readonly status: TokenStatus
-  readonly createdTime: number
-  readonly accessedTime: number
+  readonly created_time: number
+  readonly accessed_time: number
   /** −1 = never. */
-  readonly expiredTime: number
+  readonly expired_time: number
   /** May be negative after a call that cost more than its hold. */
-  readonly remainQuota: number
-  readonly unlimitedQuota: boolean
-  readonly usedQuota: number
-  readonly modelLimitsEnabled: boolean
+  readonly remain_quota: number
+  readonly unlimited_quota: boolean
+  readonly used_quota: number
+  readonly model_limits_enabled: boolean
   /** Comma-separated. */
-  readonly modelLimits: string
+  readonly model_limits: string
   /** Addresses and CIDRs, one a line; null or blank = no restriction. */
-  readonly allowIps: string | null
+  readonly allow_ips: string | null
   /** Empty = the user's own group. */
   readonly group: string
   /** JSON map of vendor → group; empty = `group`. */
-  readonly vendorRoutes: string
+  readonly vendor_routes: string
   readonly budget: Budget | undefined
   readonly rateLimit: CallRateLimit
   /** The part of these that an operator gave. */
-  readonly operatorTerms: OperatorTerms
+  readonly operator_terms: OperatorTerms
   /** Unix seconds of the soft deletion; null if not deleted. */
-  readonly deletedTime: number | null
+  readonly deleted_time: number | null
 }

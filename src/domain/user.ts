@@ -19,8 +19,8 @@ export interface User {
   readonly group: string
   /** Remaining quota; may be negative after a call that cost more than its hold. */
   readonly quota: number
-  readonly usedQuota: number
-  readonly requestCount: number
+  readonly used_quota: number
+  readonly request_count: number
   readonly budget: Budget | undefined
   readonly rateLimit: CallRateLimit
 }

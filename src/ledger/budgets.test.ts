@@ -79,7 +79,7 @@ test(`${CALLS} calls at clocks that jump, with kills, leave each budget at the s
   const { userId, tokenId } = await addAccount(store)
   const second = await store.write(
     'createToken',
-    newToken(userId, { name: 'b', key: 'k2', unlimitedQuota: true }),
+    newToken(userId, { name: 'b', key: 'k2', unlimited_quota: true }),
   )
   await store.write('changeUser', { userId, quota: { mode: 'override', value: 1e12, maxQuota: 1e12 } })
   const random = randomFrom(SEED)

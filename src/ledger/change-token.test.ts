@@ -19,13 +19,13 @@ describe('a quota that is set', () => {
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
     const hold = ledger.admit(account, 400, factsOf('h'))
-    const setting = ledger.changeToken(changeOf(userId, tokenId, { remainQuota: 1000 }))
+    const setting = ledger.changeToken(changeOf(userId, tokenId, { remain_quota: 1000 }))
     expect(account.token.free).toBe(500_000 - 400)
-    expect((await setting)?.token.remainQuota).toBe(1000)
+    expect((await setting)?.token.remain_quota).toBe(1000)
     expect(account.token.free).toBe(600)
     await hold.settle(settlementOf(300))
     expect(account.token.free).toBe(700)
-    expect((await store.read('tokenById', { tokenId }))?.remainQuota).toBe(700)
+    expect((await store.read('tokenById', { tokenId }))?.remain_quota).toBe(700)
   })
 
   test('is reduced by calls that settle while it is written', async () => {
@@ -35,18 +35,18 @@ describe('a quota that is set', () => {
     const [early, late] = [ledger.admit(account, 400, factsOf('a')), ledger.admit(account, 400, factsOf('b'))]
     await Promise.all([
       early.settle(settlementOf(100)),
-      ledger.changeToken(changeOf(userId, tokenId, { remainQuota: 1000 })),
+      ledger.changeToken(changeOf(userId, tokenId, { remain_quota: 1000 })),
       late.settle(settlementOf(200)),
     ])
     expect(account.token.remain).toBe(800)
-    expect((await store.read('tokenById', { tokenId }))?.remainQuota).toBe(800)
+    expect((await store.read('tokenById', { tokenId }))?.remain_quota).toBe(800)
   })
 
   test.each(['before', 'after'])('counts once where the balance is read right %s it', async (when) => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const reading = when === 'before' ? accountOf(ledger, tokenId) : undefined
-    const setting = ledger.changeToken(changeOf(userId, tokenId, { remainQuota: 7, unlimitedQuota: true }))
+    const setting = ledger.changeToken(changeOf(userId, tokenId, { remain_quota: 7, unlimited_quota: true }))
     const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), setting])
     expect([account.token.remain, account.unlimited]).toEqual([7, true])
   })
@@ -55,7 +55,7 @@ describe('a quota that is set', () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
-    const setting = ledger.changeToken(changeOf(userId, tokenId, { remainQuota: MOST + 1 }))
+    const setting = ledger.changeToken(changeOf(userId, tokenId, { remain_quota: MOST + 1 }))
     await expect(setting).rejects.toThrow('remain_quota')
     expect(account.token.free).toBe(500_000)
   })
@@ -64,18 +64,18 @@ describe('a quota that is set', () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
-    for (const remainQuota of [Number.MAX_SAFE_INTEGER, -(2 ** 52), 5]) {
-      await ledger.changeToken(changeOf(userId, tokenId, { remainQuota, unlimitedQuota: true }))
-      expect(account.token.remain).toBe(remainQuota)
+    for (const remain_quota of [Number.MAX_SAFE_INTEGER, -(2 ** 52), 5]) {
+      await ledger.changeToken(changeOf(userId, tokenId, { remain_quota, unlimited_quota: true }))
+      expect(account.token.remain).toBe(remain_quota)
     }
   })
 
   test("of another user's token, or of none, is undefined", async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
-    expect(await ledger.changeToken(changeOf(userId, 99, { remainQuota: 7 }))).toBeUndefined()
-    expect(await ledger.changeToken(changeOf(userId + 1, tokenId, { remainQuota: 7 }))).toBeUndefined()
-    expect((await store.read('tokenById', { tokenId }))?.remainQuota).toBe(500_000)
+    expect(await ledger.changeToken(changeOf(userId, 99, { remain_quota: 7 }))).toBeUndefined()
+    expect(await ledger.changeToken(changeOf(userId + 1, tokenId, { remain_quota: 7 }))).toBeUndefined()
+    expect((await store.read('tokenById', { tokenId }))?.remain_quota).toBe(500_000)
   })
 })
 
@@ -101,7 +101,7 @@ const steps = fc.array(
 /** Runs a sequence on its own user, token and ledger; `name` distinguishes runs. */
 async function runs(store: Store, name: string, sequence: readonly Step[]): Promise<void> {
   const user = await store.write('createUser', newUser({ username: name }))
-  const token = await store.write('createToken', newToken(user.id, { key: name, remainQuota: 1000 }))
+  const token = await store.write('createToken', newToken(user.id, { key: name, remain_quota: 1000 }))
   const ledger = new Ledger(store, name)
   const pending: Promise<unknown>[] = []
   const holds: OpenHold[] = []
@@ -127,10 +127,10 @@ async function runs(store: Store, name: string, sequence: readonly Step[]): Prom
       }
       case 'set':
         expected = step.remain
-        pending.push(ledger.changeToken(changeOf(user.id, token.id, { remainQuota: step.remain })))
+        pending.push(ledger.changeToken(changeOf(user.id, token.id, { remain_quota: step.remain })))
         break
       case 'limit':
-        pending.push(ledger.changeToken(changeOf(user.id, token.id, { unlimitedQuota: step.unlimited })))
+        pending.push(ledger.changeToken(changeOf(user.id, token.id, { unlimited_quota: step.unlimited })))
         break
       case 'wait':
         await Promise.all(pending)
@@ -139,10 +139,10 @@ async function runs(store: Store, name: string, sequence: readonly Step[]): Prom
   await Promise.all(pending)
   const account = await accountOf(ledger, token.id)
   const row = await store.read('tokenById', { tokenId: token.id })
-  expect(row?.remainQuota).toBe(expected)
-  expect(row?.usedQuota).toBe(spent)
+  expect(row?.remain_quota).toBe(expected)
+  expect(row?.used_quota).toBe(spent)
   expect(account.token.remain).toBe(expected)
-  expect(account.unlimited).toBe(row?.unlimitedQuota)
+  expect(account.unlimited).toBe(row?.unlimited_quota)
 }
 
 test('after concurrent holds, settlements and changes, memory and row agree on the balance', async () => {

@@ -104,8 +104,8 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     if (!node) throw new Error('no node')
     for (let call = 1; call <= 5; call += 1) {
       await (await admit(node, tokenId, 100, `${call}`)).settle(settlementOf(7))
-      expect(await node.store.read('tokenById', { tokenId })).toMatchObject({ usedQuota: 7 * call })
-      expect((await node.store.write('loadAccount', { tokenId }))?.user.usedQuota).toBe(7 * call)
+      expect(await node.store.read('tokenById', { tokenId })).toMatchObject({ used_quota: 7 * call })
+      expect((await node.store.write('loadAccount', { tokenId }))?.user.used_quota).toBe(7 * call)
     }
   })
 
@@ -115,7 +115,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       nodes: [node],
     } = await open(1)
     const user = await store.write('createUser', newUser({ username: 'rich', quota: MOST }))
-    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remainQuota: MOST }))
+    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remain_quota: MOST }))
     if (!node) throw new Error('no node')
     const { accounts, bankClient, ledger } = node
     const over = new AbortController()
@@ -144,7 +144,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     } = await open(1)
     if (!node) throw new Error('no node')
     const user = await store.write('createUser', newUser({ username: 'rich', quota: MOST }))
-    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remainQuota: MOST }))
+    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remain_quota: MOST }))
     const { accounts, bankClient, ledger } = node
     const account = await accounts.load(token.id)
     if (!account) throw new Error('no account')
@@ -198,7 +198,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
         const user = await store.write('createUser', newUser({ username: name, quota: 3_000 }))
         const ids: number[] = []
         for (const key of [`${name}a`, `${name}b`]) {
-          ids.push((await store.write('createToken', newToken(user.id, { key, remainQuota: 2_000 }))).id)
+          ids.push((await store.write('createToken', newToken(user.id, { key, remain_quota: 2_000 }))).id)
         }
         let [spent, open] = [0, 0]
         const calls = steps.map(async ({ node, token, amount, part, pauseMs }, index) => {
@@ -221,7 +221,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
         await Promise.all(calls)
         await expect
           .poll(() => store.read('userById', user.id))
-          .toMatchObject({ usedQuota: spent, quota: 3_000 - spent })
+          .toMatchObject({ used_quota: spent, quota: 3_000 - spent })
       }),
       { numRuns: 8 },
     )
@@ -239,14 +239,20 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     } = await open(1)
     if (!node) throw new Error('no node')
     const hold = await admit(node, tokenId, 100_000, 'a')
-    const set = (remainQuota: number) =>
-      node.ledger.changeToken({ tokenId, userId, fields: { remainQuota }, maxQuota: MOST, nowMs: Date.now() })
-    expect((await set(150_000))?.token.remainQuota).toBe(150_000)
+    const set = (remain_quota: number) =>
+      node.ledger.changeToken({
+        tokenId,
+        userId,
+        fields: { remain_quota },
+        maxQuota: MOST,
+        nowMs: Date.now(),
+      })
+    expect((await set(150_000))?.token.remain_quota).toBe(150_000)
     // Open holds count against the new quota.
     await expect(admit(node, tokenId, 50_001, 'b')).rejects.toThrow(/50000 remain/)
     await set(400_000)
     await (await admit(node, tokenId, 250_000, 'c')).settle(settlementOf(1))
     await hold.settle(settlementOf(99))
-    await expect.poll(() => store.read('tokenById', { tokenId })).toMatchObject({ remainQuota: 399_900 })
+    await expect.poll(() => store.read('tokenById', { tokenId })).toMatchObject({ remain_quota: 399_900 })
   })
 })

@@ -112,7 +112,7 @@ export class LeasedAccounts implements AccountSource {
         continue
       }
       const nowMs = Date.now()
-      refuseUnusableKey(token, user, statusAt(token, token.remainQuota, nowMs), 'call')
+      refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs), 'call')
       const waitMs = RECALL_WAITS_MS[recalls]
       if (waitMs === undefined || !isCovered(loan, account, amount)) {
         const { free, freeOf } = freeIn(loan, account)
@@ -135,7 +135,7 @@ export class LeasedAccounts implements AccountSource {
   }
 
   async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
-    if (change.fields.remainQuota !== undefined) await this.#bankClient.flush()
+    if (change.fields.remain_quota !== undefined) await this.#bankClient.flush()
     const changed = await this.#rows.write('changeToken', change)
     await this.#refresh(`t:${change.tokenId}`)
     return changed ?? undefined
@@ -191,7 +191,7 @@ export class LeasedAccounts implements AccountSource {
     const { leases } = this.#bankClient
     const tokenBalance = leases.getOrCreate(tokenState.account)
     const userBalance = leases.getOrCreate(userState.account)
-    const unlimited = token.unlimitedQuota
+    const unlimited = token.unlimited_quota
     if (cached?.token !== tokenBalance || cached.user !== userBalance) {
       const budgets = NO_BUDGETS
       return { token: tokenBalance, user: userBalance, unlimited, budgets, isRenewing: false }

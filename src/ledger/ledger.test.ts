@@ -25,7 +25,7 @@ describe('the ledger', () => {
     const { store, userId } = await storeWithAccount()
     const rich = await store.write(
       'createToken',
-      newToken(userId, { name: 'rich', key: 'k2', remainQuota: 9_000_000 }),
+      newToken(userId, { name: 'rich', key: 'k2', remain_quota: 9_000_000 }),
     )
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, rich.id)
@@ -39,14 +39,14 @@ describe('the ledger', () => {
     const { store, userId } = await storeWithAccount()
     const token = await store.write(
       'createToken',
-      newToken(userId, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
+      newToken(userId, { name: 'free', key: 'k2', remain_quota: 0, unlimited_quota: true }),
     )
     const ledger = new Ledger(store, 'run')
     const hold = ledger.admit(await accountOf(ledger, token.id), 900_000, factsOf('h1'))
     await hold.settle(settlementOf(700))
     const row = await store.write('loadAccount', { tokenId: token.id })
-    expect(row?.token).toMatchObject({ remainQuota: -700, usedQuota: 700 })
-    expect(row?.user).toMatchObject({ quota: 999_300, usedQuota: 700, requestCount: 1 })
+    expect(row?.token).toMatchObject({ remain_quota: -700, used_quota: 700 })
+    expect(row?.user).toMatchObject({ quota: 999_300, used_quota: 700, request_count: 1 })
   })
 
   test('a hold is settled once: a second settlement throws', async () => {
@@ -74,7 +74,7 @@ describe('the ledger', () => {
     expect(account.token.free).toBe(499_993)
     await hold.settle(settlementOf(9))
     const row = await store.write('loadAccount', { tokenId })
-    expect(row?.token).toMatchObject({ remainQuota: 499_993, usedQuota: 7 })
+    expect(row?.token).toMatchObject({ remain_quota: 499_993, used_quota: 7 })
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
@@ -130,7 +130,7 @@ describe('the ledger', () => {
     const account = await accountOf(ledger, tokenId)
     await ledger.admit(account, 500_000, factsOf('h1')).settle(settlementOf(600_000))
     expect(account.token.free).toBe(-100_000)
-    expect((await store.write('loadAccount', { tokenId }))?.token.remainQuota).toBe(-100_000)
+    expect((await store.write('loadAccount', { tokenId }))?.token.remain_quota).toBe(-100_000)
   })
 
   test('a hold is durable before the promise of it resolves', async () => {

@@ -87,8 +87,8 @@ export class LocalAccounts implements AccountSource {
     if (account) {
       // Subtraction comes first: the numbers of unlimited tokens are so large that their sum need not be
       // exact.
-      account.token.remain = account.token.remain - changed.remainBefore + changed.token.remainQuota
-      account.unlimited = changed.token.unlimitedQuota
+      account.token.remain = account.token.remain - changed.remainBefore + changed.token.remain_quota
+      account.unlimited = changed.token.unlimited_quota
     }
     return changed
   }
@@ -103,9 +103,9 @@ export class LocalAccounts implements AccountSource {
       this.#users.set(user.id, user)
     }
     const account: Account = {
-      token: new Balance(tokenId, row.token.remainQuota),
+      token: new Balance(tokenId, row.token.remain_quota),
       user,
-      unlimited: row.token.unlimitedQuota,
+      unlimited: row.token.unlimited_quota,
     }
     this.#accounts.set(tokenId, account)
     if (this.#accounts.size > MAX_ACCOUNTS) this.#evictIdle()

@@ -89,7 +89,9 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   const user = await store.write('createUser', newUser({ quota: 1000 }))
   const tokens: Token[] = []
   for (const key of ['a', 'b', 'c']) {
-    tokens.push(await store.write('createToken', newToken(user.id, { name: key, key, unlimitedQuota: true })))
+    tokens.push(
+      await store.write('createToken', newToken(user.id, { name: key, key, unlimited_quota: true })),
+    )
   }
   const ledger = new Ledger(store, 'run')
   const pending: Promise<unknown>[] = []

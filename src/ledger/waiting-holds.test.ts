@@ -49,7 +49,7 @@ test('the hold of a call that ends at once is never written, and its charge is',
   const { admit, writes, store, tokenId } = await bench()
   await admit('a').settle(settlementOf(7))
   expect(writes).toEqual(['settle a'])
-  expect((await store.write('loadAccount', { tokenId }))?.token.usedQuota).toBe(7)
+  expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
 })
 
 test('a hold is on the disk soon after its call began, though nothing else is written', async () => {
@@ -112,7 +112,7 @@ test('a crash charges nothing for a hold that was not written, and by rule for o
   await shown.whenDurable()
   admit('silent')
   expect(await new Ledger(store, 'next run').recover()).toEqual({ count: 1, quota: 5 })
-  expect((await store.write('loadAccount', { tokenId }))?.token.usedQuota).toBe(5)
+  expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(5)
 })
 
 test('a progress mark or a parked call has its hold written before it', async () => {

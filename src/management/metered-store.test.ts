@@ -38,7 +38,7 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   const store = await openedStore()
   const { memory, reads, reading, done, metered } = stageOf(store)
   const { id: userId } = await store.write('createUser', newUser())
-  const token = (n: number) => newToken(userId, { key: `k${n}`, modelLimits: 'm'.repeat(64 * KIB) })
+  const token = (n: number) => newToken(userId, { key: `k${n}`, model_limits: 'm'.repeat(64 * KIB) })
   for (let n = 0; n < 10; n += 1) await store.write('createToken', token(n))
   const another = reads.of(1)
   await another.hold(SHARE - MIB)

@@ -167,7 +167,7 @@ export class CallLimits {
 
 /** The limits of a key, whose own replaces the one of all keys where an operator gave it, and of its user. */
 function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly OwnedLimit[] {
-  const isReplaced = token.operatorTerms.rateLimit !== undefined
+  const isReplaced = token.operator_terms.rateLimit !== undefined
   const limit = isReplaced ? token.rateLimit : ofKeys
   const ofKey = { name: LIMIT_NAMES.key, subject: token.id, limit, owner: 'this API key' }
   const ofUser = {

@@ -7,9 +7,9 @@ import { truncatedName } from './truncated-name.ts'
 
 /** Models that a token's `model_limits` allows; undefined where all are. */
 export function allowedNames(token: Token): ReadonlySet<string> | undefined {
-  if (!token.modelLimitsEnabled) return undefined
+  if (!token.model_limits_enabled) return undefined
   const names = new Set<string>()
-  for (const entry of token.modelLimits.split(',')) {
+  for (const entry of token.model_limits.split(',')) {
     const name = entry.trim()
     if (name !== '') names.add(name)
   }
@@ -25,7 +25,7 @@ export function requireAllowedModel(token: Token, model: string, plain: string):
 
 /** Groups that a token names for single vendors; `group_not_allowed` if they cannot be read. */
 export function routesOf(token: Token): ReadonlyMap<string, string> {
-  const routes = parseVendorRoutes(token.vendorRoutes)
+  const routes = parseVendorRoutes(token.vendor_routes)
   if (!routes) throw new GatewayError('group_not_allowed', 'the vendor_routes of this API key cannot be read')
   return routes
 }

@@ -26,9 +26,9 @@ const models = fc.dictionary(
 )
 const token = fc.record({
   group: fc.constantFrom('', ...GROUPS),
-  modelLimitsEnabled: fc.boolean(),
-  modelLimits: some([...NAMES, 'unknown']).map((names) => names.join(', ')),
-  vendorRoutes: fc
+  model_limits_enabled: fc.boolean(),
+  model_limits: some([...NAMES, 'unknown']).map((names) => names.join(', ')),
+  vendor_routes: fc
     .dictionary(fc.constantFrom('x', 'y'), fc.constantFrom(...GROUPS))
     .map((routes) => JSON.stringify(routes)),
 })

@@ -20,7 +20,7 @@ export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel
     ...definition,
     id: row.id,
     version: channelVersion(definition, secrets),
-    createdTime: row.created_time,
+    created_time: row.created_time,
     testTime: row.test_time,
     responseMs: row.response_ms,
   }

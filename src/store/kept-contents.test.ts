@@ -109,7 +109,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     await contents.store(large('live'))
     await contents.store(large('expired', { expiresMs: Date.now() }))
     await contents.store(large('of a deleted user', { userId }))
-    await store.write('deleteUser', { userId, deletedTime: 1 })
+    await store.write('deleteUser', { userId, deleted_time: 1 })
     await contents.store(large('too late', { userId }))
     await expect(new LargeContents(failingFrom(store, 3)).store(large('cut'))).rejects.toThrow('stopped')
     await store.write('pruneResponses', { nowMs: Date.now(), limit: 10 })

@@ -45,7 +45,7 @@ test('rows older than so many days go, the others and all sums stay', async () =
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
   expect(rowsIn(path)).toEqual({ log: 4, oldestMs: NOW_MS - 90 * DAY_MS, quota: 7 })
   expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
-  expect((await store.write('loadAccount', { tokenId }))?.token.usedQuota).toBe(7)
+  expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(0)
 })
 

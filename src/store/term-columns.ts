@@ -69,7 +69,7 @@ export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
 
 /** The operator's terms of a new token that an operator makes. */
 export function operatorTermsOfNew(terms: TermChanges, grants: TokenGrants): OperatorTerms {
-  const given = grantsAfter(undefined, { ...grants, usedQuota: 0 }, grants)
+  const given = grantsAfter(undefined, { ...grants, used_quota: 0 }, grants)
   return { ...afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS), ...(given && { grants: given }) }
 }
 
@@ -90,6 +90,6 @@ export function declaredTermColumns(
 ): Readonly<Record<string, string | number>> {
   const { operator_terms: before } = row
   if (before === undefined) return { ...termColumns(terms) }
-  const operatorTerms = afterOperatorChange(operatorTermsFrom(before), terms, MINUTE_MS)
-  return { ...termColumns(terms), operator_terms: operatorTermsText(operatorTerms) }
+  const operator_terms = afterOperatorChange(operatorTermsFrom(before), terms, MINUTE_MS)
+  return { ...termColumns(terms), operator_terms: operatorTermsText(operator_terms) }
 }

@@ -23,8 +23,8 @@ export function userFromRow(row: Pick<UserRow, NeededColumns>): User {
     status: row.status as User['status'],
     group: row.group_name,
     quota: row.quota,
-    usedQuota: row.used_quota,
-    requestCount: row.request_count,
+    used_quota: row.used_quota,
+    request_count: row.request_count,
     ...termsFromRow(row),
   }
 }
@@ -33,27 +33,27 @@ export function userFromRow(row: Pick<UserRow, NeededColumns>): User {
 export function profileFromRow(row: UserRow): Profile {
   return {
     ...userFromRow(row),
-    displayName: row.display_name,
+    display_name: row.display_name,
     email: row.email,
-    codeHostId: row.code_host_id,
-    chatAId: row.chat_a_id,
-    oidcId: row.oidc_id,
-    chatBId: row.chat_b_id,
-    chatCId: row.chat_c_id,
-    forumId: row.forum_id,
-    affCode: row.aff_code,
-    affCount: row.aff_count,
-    affQuota: row.aff_quota,
-    affHistoryQuota: row.aff_history_quota,
-    inviterId: row.inviter_id,
+    code_host_id: row.code_host_id,
+    chat_a_id: row.chat_a_id,
+    oidc_id: row.oidc_id,
+    chat_b_id: row.chat_b_id,
+    chat_c_id: row.chat_c_id,
+    forum_id: row.forum_id,
+    aff_code: row.aff_code,
+    aff_count: row.aff_count,
+    aff_quota: row.aff_quota,
+    aff_history_quota: row.aff_history_quota,
+    inviter_id: row.inviter_id,
     setting: row.setting,
-    paymentCustomer: row.payment_customer,
-    sidebarModules: row.sidebar_modules,
-    hasPassword: row.password_hash !== null,
+    payment_customer: row.payment_customer,
+    sidebar_modules: row.sidebar_modules,
+    has_password: row.password_hash !== null,
   }
 }
 
 /** Converts the columns of a user that administrators may see. */
 export function managedUserFromRow(row: UserRow): ManagedUser {
-  return { ...profileFromRow(row), remark: row.remark, createdTime: row.created_time }
+  return { ...profileFromRow(row), remark: row.remark, created_time: row.created_time }
 }

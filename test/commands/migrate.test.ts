@@ -86,7 +86,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
       expect(made.id).toBe(7)
       const text = { name: 'third', declared: {}, keys: [], status: 1, family: {} } as const
       // The second channel was deleted; its id is not reused.
-      expect(await store.write('createChannels', { channels: [text], createdTime: 1 })).toEqual([3])
+      expect(await store.write('createChannels', { channels: [text], created_time: 1 })).toEqual([3])
       expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
     } finally {
       await store.close()

@@ -88,5 +88,5 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   summed.close()
   const accounts = await store.read('conservation')
   expect(accounts).toMatchObject({ tokens: [], users: [] })
-  expect((await store.write('loadAccount', { tokenId: 1 }))?.token.usedQuota).toBe(3 * kept.size)
+  expect((await store.write('loadAccount', { tokenId: 1 }))?.token.used_quota).toBe(3 * kept.size)
 })

@@ -99,9 +99,9 @@ async function fill(store: Store): Promise<void> {
       newToken(2, {
         name: `long ${n}`,
         key: randomBytes(24).toString('hex'),
-        modelLimits: textOf(64 * KIB),
-        allowIps: textOf(16 * KIB),
-        vendorRoutes: textOf(2 * KIB),
+        model_limits: textOf(64 * KIB),
+        allow_ips: textOf(16 * KIB),
+        vendor_routes: textOf(2 * KIB),
       }),
     )
   const contents = new LargeContents(store)

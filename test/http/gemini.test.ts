@@ -265,7 +265,7 @@ describe('models are listed', () => {
   }
   const entry = {
     name: 'models/small',
-    displayName: 'small',
+    display_name: 'small',
     supportedGenerationMethods: ['generateContent', 'countTokens'],
   }
 

@@ -115,7 +115,7 @@ const MESSAGES = (id: string) => ({
 })
 const ALTERNATE = (id: string) => ({
   name: `models/${id}`,
-  displayName: id,
+  display_name: id,
   supportedGenerationMethods: ['generateContent', 'countTokens'],
 })
 

@@ -51,12 +51,12 @@ function callerOf(token: Partial<Token>): Caller {
       status: 1,
       group: 'default',
       quota: 1,
-      usedQuota: 0,
-      requestCount: 0,
+      used_quota: 0,
+      request_count: 0,
       budget: undefined,
       rateLimit: { requests: 0, tokens: 0, parallel: 0, windowMs: 60_000 },
     },
-    token: { group: '', vendorRoutes: '', modelLimitsEnabled: false, modelLimits: '', ...token } as Token,
+    token: { group: '', vendor_routes: '', model_limits_enabled: false, model_limits: '', ...token } as Token,
   }
 }
 
@@ -85,9 +85,9 @@ describe('a list of 2,000 models', () => {
       Array.from({ length: 10 }, (_, index) => [`vendor-${index}`, 'default']),
     )
     const limited = callerOf({
-      modelLimitsEnabled: true,
-      modelLimits: namesOf(2000).join(','),
-      vendorRoutes: JSON.stringify(routes),
+      model_limits_enabled: true,
+      model_limits: namesOf(2000).join(','),
+      vendor_routes: JSON.stringify(routes),
     })
     expect(cost(settings, limited)).toBeLessThan(FEW_MS)
   })
@@ -95,7 +95,7 @@ describe('a list of 2,000 models', () => {
   test('costs in proportion to its length, and the same however many channels there are', () => {
     // A key without limits of its own gets a list that was made before.
     const limited = (count: number): Caller =>
-      callerOf({ modelLimitsEnabled: true, modelLimits: namesOf(count).join(',') })
+      callerOf({ model_limits_enabled: true, model_limits: namesOf(count).join(',') })
     const long = cost(settingsOf(2000, 1), limited(2000))
     expect(long / cost(settingsOf(200, 1), limited(200))).toBeLessThan(40)
     expect(cost(settingsOf(2000, 40), limited(2000)) / long).toBeLessThan(5)
@@ -108,7 +108,7 @@ describe('a list of 2,000 models', () => {
     const first = list(callerOf({}))
     expect(list(callerOf({}))).toBe(first)
     expect(list(callerOf({}), settingsOf(20, 1))).not.toBe(first)
-    const limited = list(callerOf({ modelLimitsEnabled: true, modelLimits: 'model-1' }))
+    const limited = list(callerOf({ model_limits_enabled: true, model_limits: 'model-1' }))
     expect(JSON.parse(limited.toString()).data).toHaveLength(1)
     expect(list(callerOf({}))).toBe(first)
     expect(() => list(callerOf({ group: 'g0' }))).toThrow('may not use the group')

@@ -46,7 +46,7 @@ export const login = defineEndpoint({
     const { user, session } = await logIn(parts, body, addressBlock, place)
     exchange.record.userId = user.id
     exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, options))
-    const { id, username, displayName, role, status, group } = user
-    return { id, username, display_name: displayName, role, status, group }
+    const { id, username, display_name, role, status, group } = user
+    return { id, username, display_name, role, status, group }
   },
 })

@@ -86,7 +86,7 @@ export function storedObject(channel: StoredChannel): ChannelObject {
     ...fieldsOf(channel),
     id: channel.id,
     key: '',
-    created_time: channel.createdTime,
+    created_time: channel.created_time,
     test_time: channel.testTime,
     response_time: channel.responseMs,
     channel_info: keysInfo(channel.keys, channelType(channel.family['type'] as number)?.provider),

@@ -29,10 +29,10 @@ export async function createChannels(
   const single = newChannel(channel ?? beside)
   const channels = mode === 'batch' && single.keys.length > 1 ? numbered(single) : [single]
   for (const { name } of channels) refuseDeclaredName(liveConfig, name)
-  const createdTime = Math.floor(nowMs() / 1000)
+  const created_time = Math.floor(nowMs() / 1000)
   const ids = await liveConfig.change(
     (stored) => ({ ...stored, channels: [...stored.channels, ...channels.map(unstored)] }),
-    () => store.write('createChannels', { channels, createdTime }),
+    () => store.write('createChannels', { channels, created_time }),
   )
   return { ids }
 }

@@ -17,5 +17,5 @@ export function newChannel(given: unknown): ChannelDefinition {
 
 /** A channel as it would be stored, with placeholders for the columns that the store sets. */
 export function unstored(channel: ChannelDefinition): StoredChannel {
-  return { ...channel, id: 0, version: '', createdTime: 0, testTime: 0, responseMs: 0 }
+  return { ...channel, id: 0, version: '', created_time: 0, testTime: 0, responseMs: 0 }
 }

@@ -59,7 +59,7 @@ export async function consoleShell(
     setup: {
       has_channel: settings.channels.length > 0,
       has_own_key: keys.total > 0,
-      has_call: profile.requestCount > 0 || (isAdmin && (await hasCall(parts))),
+      has_call: profile.request_count > 0 || (isAdmin && (await hasCall(parts))),
     },
     counts: { resting_channels: troubled && troubled.filter(({ state }) => state === 'resting').length },
     troubled_channels: troubled,

@@ -40,8 +40,8 @@ export async function makeToken(
   const grants = {
     ...DEFAULTS,
     ...fields,
-    remainQuota: input.remain_quota,
-    expiredTime: input.expired_time,
+    remain_quota: input.remain_quota,
+    expired_time: input.expired_time,
   }
   const token = await store.write('createUserToken', {
     maxTokens: settings().options.maxUserTokens,
@@ -49,9 +49,9 @@ export async function makeToken(
       userId: user.id,
       key,
       status: TOKEN_STATUS.enabled,
-      createdTime: Math.floor(nowMs() / 1000),
+      created_time: Math.floor(nowMs() / 1000),
       ...grants,
-      ...(isOperator(by, user.id) && { operatorTerms: operatorTermsOfNew(terms, grants) }),
+      ...(isOperator(by, user.id) && { operator_terms: operatorTermsOfNew(terms, grants) }),
       name: input.name,
     },
   })
@@ -60,10 +60,10 @@ export async function makeToken(
 }
 
 const DEFAULTS = {
-  unlimitedQuota: false,
-  modelLimitsEnabled: false,
-  modelLimits: '',
-  allowIps: null,
+  unlimited_quota: false,
+  model_limits_enabled: false,
+  model_limits: '',
+  allow_ips: null,
   group: '',
-  vendorRoutes: '',
+  vendor_routes: '',
 } as const

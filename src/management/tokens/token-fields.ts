@@ -15,8 +15,8 @@ const A_QUOTA = { error: 'expected a whole number of quota units' }
 const flag = z.boolean({ error: 'expected true or false' }).nullish()
 
 const name = nameField(50)
-const expiredTime = z.int(A_TIME).refine((time) => time === -1 || time > 0, A_TIME)
-const remainQuota = z.int(A_QUOTA).min(MIN_QUOTA, A_QUOTA)
+const expired_time = z.int(A_TIME).refine((time) => time === -1 || time > 0, A_TIME)
+const remain_quota = z.int(A_QUOTA).min(MIN_QUOTA, A_QUOTA)
 
 const optional = {
   unlimited_quota: flag,
@@ -39,17 +39,14 @@ const optional = {
 const FIELDS_EXPECTED = { error: 'expected an object with the fields of a token' }
 
 /** The fields of a new token; null in an optional field is absence. `docs/api.md: Token management`. */
-export const newTokenFields = z.object(
-  { name, expired_time: expiredTime, remain_quota: remainQuota, ...optional },
-  FIELDS_EXPECTED,
-)
+export const newTokenFields = z.object({ name, expired_time, remain_quota, ...optional }, FIELDS_EXPECTED)
 
 /** The fields of a change, all optional; null is absence, except in `allow_ips`, where it is a value. */
 export const changedTokenFields = z.object(
   {
     name: name.nullish(),
-    expired_time: expiredTime.nullish(),
-    remain_quota: remainQuota.nullish(),
+    expired_time: expired_time.nullish(),
+    remain_quota: remain_quota.nullish(),
     ...optional,
   },
   FIELDS_EXPECTED,
@@ -59,14 +56,14 @@ export const changedTokenFields = z.object(
 export function storedFields(given: z.output<typeof changedTokenFields>): TokenFields {
   return present({
     name: given.name ?? undefined,
-    expiredTime: given.expired_time ?? undefined,
-    remainQuota: given.remain_quota ?? undefined,
-    unlimitedQuota: given.unlimited_quota ?? undefined,
-    modelLimitsEnabled: given.model_limits_enabled ?? undefined,
-    modelLimits: given.model_limits?.trim(),
-    allowIps: given.allow_ips === undefined ? undefined : allowListLines(given.allow_ips).join('\n') || null,
+    expired_time: given.expired_time ?? undefined,
+    remain_quota: given.remain_quota ?? undefined,
+    unlimited_quota: given.unlimited_quota ?? undefined,
+    model_limits_enabled: given.model_limits_enabled ?? undefined,
+    model_limits: given.model_limits?.trim(),
+    allow_ips: given.allow_ips === undefined ? undefined : allowListLines(given.allow_ips).join('\n') || null,
     group: given.group ?? undefined,
-    vendorRoutes: given.vendor_routes?.trim(),
+    vendor_routes: given.vendor_routes?.trim(),
   })
 }
 

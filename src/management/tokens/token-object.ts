@@ -90,32 +90,32 @@ function shown(token: Token, key: string, terms: TermsObject, nowMs: number): To
     user_id: token.userId,
     name: token.name,
     key,
-    status: statusAt(token, token.remainQuota, nowMs),
-    created_time: token.createdTime,
-    accessed_time: token.accessedTime,
-    expired_time: token.expiredTime,
-    remain_quota: token.remainQuota,
-    unlimited_quota: token.unlimitedQuota,
-    used_quota: token.usedQuota,
-    model_limits_enabled: token.modelLimitsEnabled,
-    model_limits: token.modelLimits,
-    allow_ips: token.allowIps,
+    status: statusAt(token, token.remain_quota, nowMs),
+    created_time: token.created_time,
+    accessed_time: token.accessed_time,
+    expired_time: token.expired_time,
+    remain_quota: token.remain_quota,
+    unlimited_quota: token.unlimited_quota,
+    used_quota: token.used_quota,
+    model_limits_enabled: token.model_limits_enabled,
+    model_limits: token.model_limits,
+    allow_ips: token.allow_ips,
     group: token.group,
-    vendor_routes: token.vendorRoutes,
+    vendor_routes: token.vendor_routes,
     ...terms,
     ...operatorLimitsOf(token),
     version: tokenVersion(token),
-    DeletedAt: token.deletedTime === null ? null : new Date(token.deletedTime * 1000).toISOString(),
+    DeletedAt: token.deleted_time === null ? null : new Date(token.deleted_time * 1000).toISOString(),
   }
 }
 
-function operatorLimitsOf({ operatorTerms, usedQuota }: Token): Pick<TokenObject, 'operator_limits'> {
-  const { grants } = operatorTerms
+function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObject, 'operator_limits'> {
+  const { grants } = operator_terms
   if (!grants) return {}
   const { quota, models, addresses, expires } = grants
   return {
     operator_limits: {
-      ...(quota !== undefined && { remain_quota: Math.max(0, quota - usedQuota) }),
+      ...(quota !== undefined && { remain_quota: Math.max(0, quota - used_quota) }),
       ...(models !== undefined && { model_limits: models }),
       ...(addresses !== undefined && { allow_ips: addresses }),
       ...(expires !== undefined && { expired_time: expires }),

@@ -17,15 +17,15 @@ export const tokenUsageSchema = z.object({
 
 /** The usage and balance of a token; 0 for an unlimited one. `limits` are the models that it may call. */
 export function tokenUsageObject(token: Token, limits: Iterable<string>): z.output<typeof tokenUsageSchema> {
-  const { name, unlimitedQuota, remainQuota, usedQuota, modelLimitsEnabled } = token
+  const { name, unlimited_quota, remain_quota, used_quota, model_limits_enabled } = token
   return {
     object: 'token_usage',
     name,
-    total_granted: unlimitedQuota ? 0 : remainQuota + usedQuota,
-    total_used: unlimitedQuota ? 0 : usedQuota,
-    total_available: unlimitedQuota ? 0 : remainQuota,
-    unlimited_quota: unlimitedQuota,
-    model_limits_enabled: modelLimitsEnabled,
+    total_granted: unlimited_quota ? 0 : remain_quota + used_quota,
+    total_used: unlimited_quota ? 0 : used_quota,
+    total_available: unlimited_quota ? 0 : remain_quota,
+    unlimited_quota,
+    model_limits_enabled,
     // `fromEntries` makes a model named `__proto__` an ordinary property.
     model_limits: Object.fromEntries([...limits].map((model) => [model, true])),
     expires_at: expiresAt(token),

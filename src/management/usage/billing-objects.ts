@@ -37,8 +37,8 @@ export function subscriptionObject(
   { token, user }: Figures,
   options: Options,
 ): z.output<typeof subscriptionSchema> {
-  const granted = options.tokenStats ? token.remainQuota + token.usedQuota : user.quota + user.usedQuota
-  const isUnlimited = options.tokenStats && token.unlimitedQuota
+  const granted = options.tokenStats ? token.remain_quota + token.used_quota : user.quota + user.used_quota
+  const isUnlimited = options.tokenStats && token.unlimited_quota
   const limit = exactNumber(isUnlimited ? UNLIMITED : decimalText(displayAmount(granted, options)))
   return {
     object: 'billing_subscription',
@@ -55,6 +55,6 @@ export function billingUsageObject(
   { token, user }: Figures,
   options: Options,
 ): z.output<typeof billingUsageSchema> {
-  const used = options.tokenStats ? token.usedQuota : user.usedQuota
+  const used = options.tokenStats ? token.used_quota : user.used_quota
   return { object: 'list', total_usage: exactNumber(decimalText(displayAmount(used, options, 100))) }
 }

@@ -17,6 +17,6 @@ export async function accountFigures(
 }
 
 /** The expiry of a token in Unix seconds; 0 = never. */
-export function expiresAt({ expiredTime }: Token): number {
-  return expiredTime === -1 ? 0 : expiredTime
+export function expiresAt({ expired_time }: Token): number {
+  return expired_time === -1 ? 0 : expired_time
 }

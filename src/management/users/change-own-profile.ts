@@ -33,12 +33,12 @@ export async function changeOwnProfile(
   input: z.output<typeof ownProfileInput>,
   session: string | undefined,
 ): Promise<Profile> {
-  const { display_name: displayName, password, original_password: original } = input
+  const { display_name, password, original_password: original } = input
   const change =
     typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}
   const user = await parts.ledger.changeUser({
     userId,
-    fields: { displayName: displayName ?? undefined, passwordHash: change.passwordHash },
+    fields: { display_name: display_name ?? undefined, passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,
     keptSession: change.passwordWas === null ? session : undefined,
     keepAccessTokens: input.keep_access_tokens ?? false,

@@ -76,7 +76,7 @@ export async function changeUser(parts: ManagementParts, input: Input, by: Actor
       username,
       group,
       role,
-      displayName: input.display_name ?? undefined,
+      display_name: input.display_name ?? undefined,
       email: input.email ?? undefined,
       remark: input.remark ?? undefined,
       terms: termChanges(input, before.budget, settings()),

@@ -57,7 +57,7 @@ export async function makeUser(
   requireQuota('quota', quota, 0, settings())
   return store.write('createUser', {
     username,
-    displayName: input.display_name,
+    display_name: input.display_name,
     role,
     status: 1,
     group,
@@ -66,6 +66,6 @@ export async function makeUser(
     passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     remark: input.remark,
     terms: termChanges(input, undefined, settings()),
-    createdTime: Math.floor(nowMs() / 1000),
+    created_time: Math.floor(nowMs() / 1000),
   })
 }

@@ -11,8 +11,8 @@ export async function deleteUser(
   userId: number,
   by: Actor,
 ): Promise<undefined> {
-  const deletedTime = Math.floor(nowMs() / 1000)
-  const isGone = await store.write('deleteUser', { userId, deletedTime, roleBelow: roleCeiling(by) })
+  const deleted_time = Math.floor(nowMs() / 1000)
+  const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
   if (!isGone) noUser(userId)
   apiKeys.forgetUser(userId)
 }

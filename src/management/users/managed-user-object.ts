@@ -33,6 +33,6 @@ export async function managedUserObjects(
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => {
     const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
-    return { ...profile, remark: user.remark, created_time: user.createdTime, version: userVersion(user) }
+    return { ...profile, remark: user.remark, created_time: user.created_time, version: userVersion(user) }
   })
 }

@@ -19,10 +19,10 @@ export async function ownIdentities(
 ): Promise<z.output<typeof identitiesSchema>> {
   const names = new Map(settings().login.oidc.map(({ issuer, name }) => [issuer, name]))
   const identities = await store.read('identitiesOf', id)
-  return identities.map(({ issuer, subject, createdTime }) => ({
+  return identities.map(({ issuer, subject, created_time }) => ({
     issuer,
     subject,
     provider: names.get(issuer) ?? '',
-    created_time: createdTime,
+    created_time,
   }))
 }

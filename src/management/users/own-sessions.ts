@@ -22,9 +22,9 @@ export async function ownSessions(
 ): Promise<z.output<typeof sessionsSchema>> {
   const nowSeconds = Math.floor(nowMs() / 1000)
   const sessions = await store.read('sessionsOf', { userId, nowSeconds })
-  return sessions.map(({ idHash, createdTime, lastUsed, address, userAgent }) => ({
+  return sessions.map(({ idHash, created_time, lastUsed, address, userAgent }) => ({
     id: idHash,
-    created_time: createdTime,
+    created_time,
     last_used: lastUsed,
     address,
     user_agent: userAgent,

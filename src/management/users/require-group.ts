@@ -13,11 +13,11 @@ export function requireGroup(settings: Settings, group: string, field = 'group')
 export function requireGroups(
   settings: Settings,
   user: User,
-  { group, vendorRoutes }: { readonly group?: string; readonly vendorRoutes?: string },
+  { group, vendor_routes }: { readonly group?: string; readonly vendor_routes?: string },
 ): void {
   if (group) requireTokenGroup(settings, user, group)
-  if (!vendorRoutes) return
-  const routes = parseVendorRoutes(vendorRoutes)
+  if (!vendor_routes) return
+  const routes = parseVendorRoutes(vendor_routes)
   if (!routes) {
     throw new GatewayError(
       'invalid_request',

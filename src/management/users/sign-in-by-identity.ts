@@ -72,19 +72,19 @@ async function createdUser(
   const username = usernameField.safeParse(claims[usernameClaim])
   if (!username.success)
     throw refusal(`the claim "${usernameClaim}" that "${name}" sends is missing, or no username`)
-  const displayName = displayNameField.safeParse(claims['name'])
+  const display_name = displayNameField.safeParse(claims['name'])
   try {
     return await store.write('createUserOfIdentity', {
       identity: { issuer, subject },
       user: {
         username: username.data,
-        displayName: displayName.data,
+        display_name: display_name.data,
         role: role ?? Role.user,
         status: USER_STATUS.enabled,
         group: group ?? 'default',
         quota: 0,
         accessToken: null,
-        createdTime: Math.floor(nowMs() / 1000),
+        created_time: Math.floor(nowMs() / 1000),
       },
     })
   } catch (error) {

@@ -20,13 +20,13 @@ export async function startSession(
   { address, userAgent = '' }: SignInPlace,
 ): Promise<string | undefined> {
   const cookieValue = randomBytes(32).toString('base64url')
-  const createdTime = Math.floor(nowMs() / 1000)
+  const created_time = Math.floor(nowMs() / 1000)
   const isBegun = await store.write('beginSession', {
     userId,
     cookieValue,
     proof,
-    createdTime,
-    expiresTime: createdTime + SESSION_SECONDS,
+    created_time,
+    expiresTime: created_time + SESSION_SECONDS,
     address,
     userAgent: userAgent.slice(0, MAX_USER_AGENT),
   })

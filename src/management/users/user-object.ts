@@ -40,8 +40,8 @@ export async function userObjects(
     status: user.status,
     group: user.group,
     quota: user.quota,
-    used_quota: user.usedQuota,
-    request_count: user.requestCount,
+    used_quota: user.used_quota,
+    request_count: user.request_count,
     ...(terms[index] as TermsObject),
   }))
 }

@@ -155,7 +155,7 @@ async function applyPlan(
   if (channels.length > 0) {
     await target.rows.write('createChannels', {
       channels,
-      createdTime: Math.floor(Date.now() / 1000),
+      created_time: Math.floor(Date.now() / 1000),
       origin,
     })
   }

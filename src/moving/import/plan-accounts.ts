@@ -62,8 +62,8 @@ export function planAccounts(source: FamilyDatabase, rules: AccountRules): Accou
       continue
     }
     idHere.set(id, owner.idHere)
-    const hasPassword = cells.lenient(() => cells.text('password'), '') !== ''
-    if (owner.user && hasPassword && owner.user.passwordHash === undefined) passwords += 1
+    const has_password = cells.lenient(() => cells.text('password'), '') !== ''
+    if (owner.user && has_password && owner.user.passwordHash === undefined) passwords += 1
     const planned = planTokens(tokens, owner, rules)
     const account = accountToImport(owner, planned.tokens, cells, rules)
     const userLine = owner.user ? [carried('user', id, owner.username, cells.notes)] : []
@@ -125,8 +125,8 @@ function planOwner(
   if (alike !== undefined)
     return left(`username: it differs from "${alike}" in ${differenceOf(read.username, alike)} alone`)
   try {
-    const { quota, usedQuota, requestCount } = read
-    sums.add({ 'users.quota': quota, 'users.used_quota': usedQuota, 'users.request_count': requestCount })
+    const { quota, used_quota, request_count } = read
+    sums.add({ 'users.quota': quota, 'users.used_quota': used_quota, 'users.request_count': request_count })
   } catch (error) {
     if (!(error instanceof UnreadableValue)) throw error
     return left(error.message)
@@ -170,7 +170,7 @@ function planTokens(
         )
         continue
       }
-      sums.add({ 'tokens.remain_quota': read.remainQuota, 'tokens.used_quota': read.usedQuota })
+      sums.add({ 'tokens.remain_quota': read.remain_quota, 'tokens.used_quota': read.used_quota })
     } catch (error) {
       if (!(error instanceof UnreadableValue)) throw error
       lines.push(skippedToken(row, error.message))
@@ -197,16 +197,16 @@ function accountToImport(
 ): ImportedAccount | undefined {
   const common = { usedElsewhere: undefined, nowSeconds }
   if (!user) {
-    const unused = tokens.map((token) => ({ ...token, usedQuota: 0 }))
+    const unused = tokens.map((token) => ({ ...token, used_quota: 0 }))
     return tokens.length > 0 ? { ...common, user, tokens: unused } : undefined
   }
-  const used = tokens.reduce((sum, { usedQuota }) => sum + usedQuota, 0)
-  if (used > user.usedQuota) {
-    cells.note(`used_quota: ${used}, the sum of its tokens; the source has ${user.usedQuota} stands there`)
-    return { ...common, user: { ...user, usedQuota: used }, tokens }
+  const used = tokens.reduce((sum, { used_quota }) => sum + used_quota, 0)
+  if (used > user.used_quota) {
+    cells.note(`used_quota: ${used}, the sum of its tokens; the source has ${user.used_quota} stands there`)
+    return { ...common, user: { ...user, used_quota: used }, tokens }
   }
-  if (used === user.usedQuota) return { ...common, user, tokens }
-  const usedElsewhere = { tokenId: identifiers.newTokenId(), quota: user.usedQuota - used }
+  if (used === user.used_quota) return { ...common, user, tokens }
+  const usedElsewhere = { tokenId: identifiers.newTokenId(), quota: user.used_quota - used }
   return { user, tokens, usedElsewhere, nowSeconds }
 }
 

@@ -120,7 +120,7 @@ function effectiveSettings(
     ...channel,
     id: 0,
     version: '',
-    createdTime: 0,
+    created_time: 0,
     testTime: 0,
     responseMs: 0,
   })

@@ -23,7 +23,7 @@ export function readToken(
   settings: Settings,
   nowSeconds: number,
 ): ReadToken {
-  const limits = modelLimits(cells)
+  const limits = limitsOf(cells)
   const remain = units.convert('remain_quota', cells.integer('remain_quota'))
   const used = units.convert('used_quota', Math.max(0, cells.integer('used_quota')))
   const parsed = newTokenFields.shape.remain_quota.safeParse(remain)
@@ -32,17 +32,17 @@ export function readToken(
     key: keyOf(cells),
     name: nameOf(cells),
     status: statusOf(cells),
-    createdTime: timeOf(cells, 'created_time', nowSeconds),
-    accessedTime: timeOf(cells, 'accessed_time', 0),
-    expiredTime: expiryOf(cells),
-    remainQuota: remain,
-    unlimitedQuota: cells.flag('unlimited_quota'),
-    usedQuota: used,
-    modelLimitsEnabled: limits.enabled,
-    modelLimits: limits.models,
-    allowIps: addressesOf(cells),
+    created_time: timeOf(cells, 'created_time', nowSeconds),
+    accessed_time: timeOf(cells, 'accessed_time', 0),
+    expired_time: expiryOf(cells),
+    remain_quota: remain,
+    unlimited_quota: cells.flag('unlimited_quota'),
+    used_quota: used,
+    model_limits_enabled: limits.enabled,
+    model_limits: limits.models,
+    allow_ips: addressesOf(cells),
     group: groupOf(cells, userGroup, settings),
-    vendorRoutes: '',
+    vendor_routes: '',
   }
 }
 
@@ -95,7 +95,7 @@ function expiryOf(cells: Cells): number {
 }
 
 /** Reads the model limits: two columns in new-api, one in one-api, where any name is a limit. */
-function modelLimits(cells: Cells): { readonly enabled: boolean; readonly models: string } {
+function limitsOf(cells: Cells): { readonly enabled: boolean; readonly models: string } {
   if (!cells.isAbsent('model_limits_enabled')) {
     return { enabled: cells.flag('model_limits_enabled'), models: limitText(cells, 'model_limits') }
   }

@@ -36,17 +36,17 @@ export function readUser(
   }
   return {
     username,
-    displayName: displayNameOf(cells),
+    display_name: displayNameOf(cells),
     role: roleOf(cells, keepsRole(username)),
     status: statusOf(cells),
     group: groupOf(cells, settings),
     quota,
-    usedQuota: units.convert('used_quota', Math.max(0, cells.integer('used_quota'))),
-    requestCount: count(cells, 'request_count'),
+    used_quota: units.convert('used_quota', Math.max(0, cells.integer('used_quota'))),
+    request_count: count(cells, 'request_count'),
     accessToken: accessTokenOf(cells),
     passwordHash: passwordHashOf(cells),
     remark: remarkOf(cells),
-    createdTime: cells.lenient(() => cells.integer('created_at', nowSeconds), nowSeconds),
+    created_time: cells.lenient(() => cells.integer('created_at', nowSeconds), nowSeconds),
     columns: {
       email: emailOf(cells),
       code_host_id: identity(cells, 'github_id'),

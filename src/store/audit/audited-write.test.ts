@@ -35,14 +35,14 @@ const step = fc.oneof(
     of: fc.nat(5),
     fields: fc.record(
       {
-        displayName: fc.string({ maxLength: 9 }),
+        display_name: fc.string({ maxLength: 9 }),
         remark: fc.string({ maxLength: 9 }),
         group: fc.constantFrom('default', 'vip'),
       },
       { requiredKeys: [] },
     ),
     quota: fc.option(fc.nat(1000), { nil: undefined }),
-    hasPassword: fc.boolean(),
+    has_password: fc.boolean(),
   }),
   fc.record({ do: fc.constant('delete user' as const), of: fc.nat(5) }),
   fc.record({ do: fc.constant('create key' as const), of: fc.nat(5) }),
@@ -52,8 +52,8 @@ const step = fc.oneof(
     fields: fc.record(
       {
         name: fc.stringMatching(/^[a-z]{3,9}$/),
-        remainQuota: fc.nat(1000),
-        modelLimits: fc.constantFrom('', 'a,b'),
+        remain_quota: fc.nat(1000),
+        model_limits: fc.constantFrom('', 'a,b'),
       },
       { requiredKeys: [] },
     ),
@@ -94,7 +94,7 @@ async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
         const proxy = `http://me:${secret()}@proxy.example`
         const channel = definition(one.name, secret(), { headers, proxy })
         channels.push(
-          ...(await store.write('createChannels', { channels: [channel], createdTime: 1, origin })),
+          ...(await store.write('createChannels', { channels: [channel], created_time: 1, origin })),
         )
       } else if (one.do === 'set option') {
         const changes = [{ section: 'options' as const, name: one.name, value: one.value }]
@@ -113,7 +113,7 @@ async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
       } else if (one.do.endsWith('user') || one.do === 'create key') {
         const userId = pick(users, one.of)
         if (userId === undefined) continue
-        if (one.do === 'delete user') await store.write('deleteUser', { userId, deletedTime: 1, origin })
+        if (one.do === 'delete user') await store.write('deleteUser', { userId, deleted_time: 1, origin })
         else if (one.do === 'create key') {
           const token = newToken(userId, { key: secret() })
           keys.push({
@@ -125,7 +125,7 @@ async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
             one.quota === undefined
               ? undefined
               : ({ mode: 'override', value: one.quota, maxQuota: 1e6 } as const)
-          const fields = { ...one.fields, ...(one.hasPassword && { passwordHash: secret() }) }
+          const fields = { ...one.fields, ...(one.has_password && { passwordHash: secret() }) }
           await store.write('changeUser', { userId, fields, quota, origin })
         }
       } else {

@@ -10,8 +10,8 @@ export async function createChannels(
   db: Db,
   {
     channels,
-    createdTime,
-  }: { readonly channels: readonly ChannelDefinition[]; readonly createdTime: number },
+    created_time,
+  }: { readonly channels: readonly ChannelDefinition[]; readonly created_time: number },
   secrets: Secrets,
 ): Promise<number[]> {
   const ids: number[] = []
@@ -23,7 +23,7 @@ export async function createChannels(
         ...openColumns(channel),
         // Encrypted below, because the encryption is bound to the id of the row.
         keys_cipher: '',
-        created_time: createdTime,
+        created_time,
         test_time: 0,
         response_ms: 0,
       })

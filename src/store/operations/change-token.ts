@@ -17,14 +17,14 @@ export type TokenFields = Partial<
   Pick<
     NewToken,
     | 'name'
-    | 'expiredTime'
-    | 'remainQuota'
-    | 'unlimitedQuota'
-    | 'modelLimitsEnabled'
-    | 'modelLimits'
-    | 'allowIps'
+    | 'expired_time'
+    | 'remain_quota'
+    | 'unlimited_quota'
+    | 'model_limits_enabled'
+    | 'model_limits'
+    | 'allow_ips'
     | 'group'
-    | 'vendorRoutes'
+    | 'vendor_routes'
   >
 > &
   TermChanges
@@ -65,42 +65,42 @@ export async function changeToken(
   if (!before) return null
   requireVersion(version, tokenVersion(before.token))
   const { budget, rateLimit, ...plain } = fields
-  const { operatorTerms } = before.token
+  const { operator_terms } = before.token
   const given = isByOperator
-    ? afterOperatorChange(operatorTerms, { budget, rateLimit }, before.token.rateLimit.windowMs)
-    : operatorTerms
+    ? afterOperatorChange(operator_terms, { budget, rateLimit }, before.token.rateLimit.windowMs)
+    : operator_terms
   const terms = { ...columnsOfTerms(before.token), ...termColumns({ budget, rateLimit }) }
   const fresh = { ...before.token, ...plain, ...termsFromRow(terms) }
   const grants = isByOperator ? grantsAfter(given.grants, fresh, plain) : given.grants
   const { grants: _, ...others } = given
-  const changed: Token = { ...fresh, operatorTerms: { ...others, ...(grants && { grants }) } }
+  const changed: Token = { ...fresh, operator_terms: { ...others, ...(grants && { grants }) } }
   if (!isByOperator) requireTightened(changed)
-  requireQuotaOf(changed, fields.remainQuota !== undefined, maxQuota)
-  const token = { ...changed, status: statusAt(changed, changed.remainQuota, nowMs) }
+  requireQuotaOf(changed, fields.remain_quota !== undefined, maxQuota)
+  const token = { ...changed, status: statusAt(changed, changed.remain_quota, nowMs) }
   await db
     .updateTable('tokens')
     .set({
       name: token.name,
       status: token.status,
-      expired_time: token.expiredTime,
-      remain_quota: token.remainQuota,
-      unlimited_quota: token.unlimitedQuota ? 1 : 0,
-      model_limits_enabled: token.modelLimitsEnabled ? 1 : 0,
-      model_limits: token.modelLimits,
-      allow_ips: token.allowIps,
+      expired_time: token.expired_time,
+      remain_quota: token.remain_quota,
+      unlimited_quota: token.unlimited_quota ? 1 : 0,
+      model_limits_enabled: token.model_limits_enabled ? 1 : 0,
+      model_limits: token.model_limits,
+      allow_ips: token.allow_ips,
       group_name: token.group,
-      vendor_routes: token.vendorRoutes,
+      vendor_routes: token.vendor_routes,
       ...terms,
-      operator_terms: operatorTermsText(token.operatorTerms),
+      operator_terms: operatorTermsText(token.operator_terms),
     })
     .where('id', '=', tokenId)
     .execute()
-  return { token, key: before.key, remainBefore: before.token.remainQuota }
+  return { token, key: before.key, remainBefore: before.token.remain_quota }
 }
 
 function requireTightened(token: Token): void {
-  const { operatorTerms } = token
-  const looser = loosened(token, operatorTerms) ?? loosenedGrant(token, operatorTerms.grants ?? {})
+  const { operator_terms } = token
+  const looser = loosened(token, operator_terms) ?? loosenedGrant(token, operator_terms.grants ?? {})
   if (!looser) return
   throw new GatewayError(
     'operator_limit',
@@ -109,10 +109,10 @@ function requireTightened(token: Token): void {
 }
 
 // A balance that calls overdrew is accepted, unless the change sets it.
-function requireQuotaOf({ unlimitedQuota, remainQuota }: Token, isGiven: boolean, maxQuota: number): void {
-  if (unlimitedQuota || (remainQuota <= maxQuota && (remainQuota >= 0 || !isGiven))) return
+function requireQuotaOf({ unlimited_quota, remain_quota }: Token, isGiven: boolean, maxQuota: number): void {
+  if (unlimited_quota || (remain_quota <= maxQuota && (remain_quota >= 0 || !isGiven))) return
   throw new GatewayError(
     'invalid_request',
-    `remain_quota: expected whole quota units from 0 to ${maxQuota}, not ${remainQuota}`,
+    `remain_quota: expected whole quota units from 0 to ${maxQuota}, not ${remain_quota}`,
   )
 }

@@ -43,7 +43,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     const before = await store.read('managedUser', { userId })
     const all = {
       username: 'ada2',
-      displayName: 'Ada',
+      display_name: 'Ada',
       email: 'a@b.example',
       role: 10,
       status: 2,
@@ -69,7 +69,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     const rename = (username: string) => store.write('changeUser', { userId, fields: { username } })
     await expect(rename('bob')).rejects.toThrow('there is a user "bob" already')
     expect(await rename('ada')).toMatchObject({ user: { username: 'ada' } })
-    await store.write('deleteUser', { userId: bob.id, deletedTime: 1 })
+    await store.write('deleteUser', { userId: bob.id, deleted_time: 1 })
     expect(await rename('bob')).toMatchObject({ user: { username: 'bob' } })
   })
 
@@ -78,9 +78,9 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     await store.write('changeUser', { userId, fields: { username: 'bob (deleted 2)' } })
     const bob = await store.write('createUser', newUser({ username: 'bob' }))
     expect(bob.id).toBe(2)
-    await store.write('deleteUser', { userId: bob.id, deletedTime: 1 })
+    await store.write('deleteUser', { userId: bob.id, deleted_time: 1 })
     const again = await store.write('createUser', newUser({ username: 'bob' }))
-    await store.write('deleteUser', { userId: again.id, deletedTime: 2 })
+    await store.write('deleteUser', { userId: again.id, deleted_time: 2 })
     const { users } = await store.read('takenIdentifiers')
     expect(users.filter(({ isDeleted }) => isDeleted).map(({ id, username }) => [id, username])).toEqual([
       [2, 'bob'],
@@ -95,9 +95,11 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
       store.write('changeUser', { userId, fields: { remark: 'x' }, roleBelow })
     await expect(change(10)).rejects.toMatchObject({ code: 'role_too_low' })
     expect(await change(100)).toMatchObject({ user: { remark: 'x' } })
-    await expect(store.write('deleteUser', { userId, deletedTime: 1, roleBelow: 10 })).rejects.toMatchObject({
-      code: 'role_too_low',
-    })
+    await expect(store.write('deleteUser', { userId, deleted_time: 1, roleBelow: 10 })).rejects.toMatchObject(
+      {
+        code: 'role_too_low',
+      },
+    )
   })
 
   test('is refused where the password is not the one that was looked at', async () => {
@@ -123,10 +125,10 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     const changeLast = (fields: object) => store.write('changeUser', { userId: third, fields })
     await expect(changeLast({ status: 2 })).rejects.toThrow(last)
     await expect(changeLast({ role: 1 })).rejects.toThrow(last)
-    await expect(store.write('deleteUser', { userId: third, deletedTime: 1 })).rejects.toThrow(last)
-    await changeLast({ displayName: 'x' })
+    await expect(store.write('deleteUser', { userId: third, deleted_time: 1 })).rejects.toThrow(last)
+    await changeLast({ display_name: 'x' })
     await store.write('changeUser', { userId: first, fields: { status: 1 } })
-    expect(await store.write('deleteUser', { userId: third, deletedTime: 1 })).toBe(true)
+    expect(await store.write('deleteUser', { userId: third, deleted_time: 1 })).toBe(true)
   })
 })
 
@@ -136,8 +138,8 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
     await store.write('createToken', newToken(userId, { key: 'k2', name: 'second' }))
     await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })
     await store.write('setAccessToken', { userId, accessToken: 'secret' })
-    expect(await store.write('deleteUser', { userId, deletedTime: 1_760_000_500 })).toBe(true)
-    expect(await store.write('deleteUser', { userId, deletedTime: 1_760_000_600 })).toBe(false)
+    expect(await store.write('deleteUser', { userId, deleted_time: 1_760_000_500 })).toBe(true)
+    expect(await store.write('deleteUser', { userId, deleted_time: 1_760_000_600 })).toBe(false)
     expect(await store.read('managedUser', { userId })).toBeNull()
     expect(await store.read('credentials', { username: 'ada' })).toBeNull()
     expect(await store.read('keyedTokens', { userId })).toEqual([])
@@ -150,8 +152,13 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
 
   test('counts as present where gateway.yaml declares it, with all its tokens', async () => {
     const { store, userId } = await rowsWithAccount(engine)
-    await store.write('deleteUser', { userId, deletedTime: 1 })
-    const { createdTime: _, userId: __, deletedTime: ___, ...token } = { ...newToken(userId), deletedTime: 0 }
+    await store.write('deleteUser', { userId, deleted_time: 1 })
+    const {
+      created_time: _,
+      userId: __,
+      deleted_time: ___,
+      ...token
+    } = { ...newToken(userId), deleted_time: 0 }
     const seed = {
       id: undefined,
       username: 'ada',
@@ -173,14 +180,14 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
 describe.each(ENGINES)('pages of users, on $name', (engine) => {
   test('are newest first; part of a name in any case, part of an address, an id and a group find them', async () => {
     const { store } = await openedRows(engine)
-    const make = (id: number, username: string, group: string, displayName: string) =>
-      store.write('createUser', newUser({ id, username, group, displayName }))
+    const make = (id: number, username: string, group: string, display_name: string) =>
+      store.write('createUser', newUser({ id, username, group, display_name }))
     await make(1, 'ada', 'default', 'Ada Lovelace')
     await make(2, 'Émile', 'vip', '50% off')
     await make(12, 'bob', 'vip', 'Bob_')
     await make(30, 'gone', 'vip', 'gone')
     await store.write('changeUser', { userId: 12, fields: { email: 'Bob@2.example' } })
-    await store.write('deleteUser', { userId: 30, deletedTime: 1 })
+    await store.write('deleteUser', { userId: 30, deleted_time: 1 })
     const found = async (keyword: string, group?: string, offset = 0, limit = 10) => {
       const { users, total } = await store.read('pageOfUsers', { keyword, group, offset, limit })
       return [users.map(({ id }) => id), total]
@@ -279,7 +286,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     )
     expect(new Set(ids).size).toBe(3)
     await expect(store.write('createUser', named('EVE'))).rejects.toThrow('there is a user "eve" already')
-    await store.write('deleteUser', { userId: ids[0] ?? 0, deletedTime: 1 })
+    await store.write('deleteUser', { userId: ids[0] ?? 0, deleted_time: 1 })
     await expect(store.write('createUser', named('eve'))).rejects.toThrow('there is a user "ｅve" already')
     const renamed = { userId: ids[1] ?? 0, fields: { username: 'eva' } }
     expect((await store.write('changeUser', renamed))?.user.username).toBe('eva')
@@ -292,7 +299,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
   test('of a deleted user is free in every case', async () => {
     const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', named('Gone'))
-    await store.write('deleteUser', { userId: id, deletedTime: 1 })
+    await store.write('deleteUser', { userId: id, deleted_time: 1 })
     expect((await store.write('createUser', named('gone'))).username).toBe('gone')
   })
 })
@@ -317,7 +324,7 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
 
   test('goes with the password that is replaced', async () => {
     const { id, hash, store } = await user('one')
-    await store.write('changeUser', { userId: id, fields: { displayName: 'Eve' } })
+    await store.write('changeUser', { userId: id, fields: { display_name: 'Eve' } })
     expect(await hash()).not.toBeNull()
     await store.write('changeUser', { userId: id, fields: { passwordHash: 'two' } })
     expect(await hash()).toBeNull()

@@ -18,7 +18,7 @@ import { endSessionsOf } from './sessions.ts'
 /** Fields of a user that can be changed; absent ones stay unchanged. */
 export interface UserFields {
   readonly username?: string | undefined
-  readonly displayName?: string | undefined
+  readonly display_name?: string | undefined
   readonly email?: string | undefined
   readonly role?: Role | undefined
   readonly status?: User['status'] | undefined
@@ -131,7 +131,7 @@ async function renamedColumns(
 
 function columnsOf(fields: UserFields): Partial<UserRow> {
   const columns = {
-    display_name: fields.displayName,
+    display_name: fields.display_name,
     email: fields.email,
     group_name: fields.group,
     remark: fields.remark,

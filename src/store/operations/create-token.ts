@@ -19,20 +19,20 @@ export interface NewToken {
   /** Plain key without `sk-`. */
   readonly key: string
   readonly status: TokenStatus
-  readonly createdTime: number
+  readonly created_time: number
   /** −1 = never. */
-  readonly expiredTime: number
-  readonly remainQuota: number
-  readonly unlimitedQuota: boolean
-  readonly modelLimitsEnabled: boolean
-  readonly modelLimits: string
-  readonly allowIps: string | null
+  readonly expired_time: number
+  readonly remain_quota: number
+  readonly unlimited_quota: boolean
+  readonly model_limits_enabled: boolean
+  readonly model_limits: string
+  readonly allow_ips: string | null
   readonly group: string
-  readonly vendorRoutes: string
+  readonly vendor_routes: string
   readonly budget?: Budget | null | undefined
   readonly rateLimit?: Partial<CallRateLimit> | undefined
   /** The part of these that an operator gives; undefined = none. */
-  readonly operatorTerms?: OperatorTerms | undefined
+  readonly operator_terms?: OperatorTerms | undefined
 }
 
 /**
@@ -69,19 +69,19 @@ export function columnsOfNewToken(
     key_hash: keyHash,
     key_cipher: '',
     status: token.status,
-    created_time: token.createdTime,
+    created_time: token.created_time,
     accessed_time: 0,
-    expired_time: token.expiredTime,
-    remain_quota: token.remainQuota,
-    unlimited_quota: token.unlimitedQuota ? 1 : 0,
+    expired_time: token.expired_time,
+    remain_quota: token.remain_quota,
+    unlimited_quota: token.unlimited_quota ? 1 : 0,
     used_quota: 0,
-    model_limits_enabled: token.modelLimitsEnabled ? 1 : 0,
-    model_limits: token.modelLimits,
-    allow_ips: token.allowIps,
+    model_limits_enabled: token.model_limits_enabled ? 1 : 0,
+    model_limits: token.model_limits,
+    allow_ips: token.allow_ips,
     group_name: token.group,
-    vendor_routes: token.vendorRoutes,
+    vendor_routes: token.vendor_routes,
     ...newTermColumns(token),
-    operator_terms: operatorTermsText(token.operatorTerms ?? NO_OPERATOR_TERMS),
+    operator_terms: operatorTermsText(token.operator_terms ?? NO_OPERATOR_TERMS),
     deleted_time: null,
   }
 }

@@ -17,7 +17,7 @@ export interface NewUser {
   readonly id?: number | undefined
   readonly username: string
   /** Undefined = the username. */
-  readonly displayName?: string | undefined
+  readonly display_name?: string | undefined
   readonly role: Role
   readonly status: User['status']
   readonly group: string
@@ -30,7 +30,7 @@ export interface NewUser {
   readonly remark?: string | undefined
   readonly terms?: TermChanges | undefined
   /** Unix seconds. */
-  readonly createdTime: number
+  readonly created_time: number
 }
 
 /**
@@ -62,7 +62,7 @@ export function columnsOfNewUser(
   return {
     username: user.username,
     comparable_name: comparableName(user.username),
-    display_name: user.displayName ?? user.username,
+    display_name: user.display_name ?? user.username,
     role: user.role,
     status: user.status,
     email: '',
@@ -88,7 +88,7 @@ export function columnsOfNewUser(
     access_token_hash: accessTokenHash,
     remark: user.remark ?? '',
     ...newTermColumns(user.terms ?? {}),
-    created_time: user.createdTime,
+    created_time: user.created_time,
     deleted_time: null,
   }
 }

@@ -15,12 +15,12 @@ export async function deleteUser(
   user: {
     readonly userId: number
     /** Unix seconds. */
-    readonly deletedTime: number
+    readonly deleted_time: number
     /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
     readonly roleBelow?: number | undefined
   },
 ): Promise<boolean> {
-  const { userId, deletedTime } = user
+  const { userId, deleted_time } = user
   const row = await liveUser(db, userId)
   if (!row) return false
   refuseRole(row, user.roleBelow)
@@ -28,7 +28,7 @@ export async function deleteUser(
   await db
     .updateTable('users')
     .set({
-      deleted_time: deletedTime,
+      deleted_time,
       access_token_hash: null,
       password_hash: null,
       username: await nameOfDeleted(db, row),
@@ -39,7 +39,7 @@ export async function deleteUser(
     .execute()
   await db
     .updateTable('tokens')
-    .set({ deleted_time: deletedTime })
+    .set({ deleted_time })
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()

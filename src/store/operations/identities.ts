@@ -35,14 +35,14 @@ export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Pro
 /** Identity of a user. */
 export interface LinkedIdentity extends Identity {
   /** Unix seconds. */
-  readonly createdTime: number
+  readonly created_time: number
 }
 
 /** Lists the identities of a user, the oldest first. */
 export async function identitiesOf(db: Db, userId: number): Promise<readonly LinkedIdentity[]> {
   return db
     .selectFrom('identities')
-    .select(['issuer', 'subject', 'created_time as createdTime'])
+    .select(['issuer', 'subject', 'created_time as created_time'])
     .where('user_id', '=', userId)
     .orderBy('created_time')
     .orderBy('issuer')
@@ -64,7 +64,7 @@ export async function createUserOfIdentity(
   const { id } = await createUser(db, user, secrets)
   await db
     .insertInto('identities')
-    .values({ ...identity, user_id: id, created_time: user.createdTime })
+    .values({ ...identity, user_id: id, created_time: user.created_time })
     .execute()
   const row = await db
     .updateTable('users')

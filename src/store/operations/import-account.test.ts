@@ -7,17 +7,17 @@ const NOW = 1_760_000_000
 const NOTHING_ELSE = { usedElsewhere: undefined, nowSeconds: NOW }
 
 function userOf(id: number, of: Partial<ImportedUser> = {}): ImportedUser {
-  return { ...newUser(), id, usedQuota: 70, requestCount: 9, columns: { email: 'ada@example.com' }, ...of }
+  return { ...newUser(), id, used_quota: 70, request_count: 9, columns: { email: 'ada@example.com' }, ...of }
 }
 
 function tokenOf(id: number, userId: number, of: Partial<ImportedToken> = {}): ImportedToken {
-  return { ...newToken(userId, { key: `key${id}` }), id, usedQuota: 0, accessedTime: NOW, ...of }
+  return { ...newToken(userId, { key: `key${id}` }), id, used_quota: 0, accessed_time: NOW, ...of }
 }
 
 describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
   test('has its ids and its past, and adds up: what it used through tokens that are gone is on a deleted one', async () => {
     const { store, database } = await openedRows(engine)
-    const tokens = [tokenOf(3, 5, { usedQuota: 20 }), tokenOf(4, 5, { usedQuota: 10 })]
+    const tokens = [tokenOf(3, 5, { used_quota: 20 }), tokenOf(4, 5, { used_quota: 10 })]
     await store.write('importAccount', {
       user: userOf(5),
       tokens,
@@ -54,7 +54,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
 
   test('may be one that is there, and gets further tokens', async () => {
     const { store } = await openedRows(engine)
-    await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { usedQuota: 0 }), tokens: [] })
+    await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { used_quota: 0 }), tokens: [] })
     await store.write('importAccount', { ...NOTHING_ELSE, user: undefined, tokens: [tokenOf(30, 5)] })
     expect((await store.read('takenIdentifiers')).tokens.map(({ id }) => id)).toContain(30)
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })

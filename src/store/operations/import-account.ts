@@ -14,8 +14,8 @@ const IMPORTED = '(imported)'
 /** User of another gateway, with its usage there. */
 export interface ImportedUser extends NewUser {
   readonly id: number
-  readonly usedQuota: number
-  readonly requestCount: number
+  readonly used_quota: number
+  readonly request_count: number
   /** Columns that are stored unchanged. */
   readonly columns: Partial<
     Pick<
@@ -42,9 +42,9 @@ export interface ImportedUser extends NewUser {
 /** Token of another gateway, with its usage there. */
 export interface ImportedToken extends NewToken {
   readonly id: number
-  readonly usedQuota: number
+  readonly used_quota: number
   /** Unix seconds. */
-  readonly accessedTime: number
+  readonly accessed_time: number
 }
 
 /** New user with its tokens, or tokens of an existing user. */
@@ -71,7 +71,7 @@ export async function importAccount(
   for (const token of tokens) await makeToken(db, token, day, secrets)
   if (!user || !usedElsewhere) return
   const { tokenId, quota } = usedElsewhere
-  await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, usedQuota: quota }, day, secrets)
+  await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, used_quota: quota }, day, secrets)
   await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
 }
 
@@ -79,7 +79,7 @@ async function makeUser(db: Db, user: ImportedUser, secrets: Secrets): Promise<v
   await createUser(db, user, secrets)
   await db
     .updateTable('users')
-    .set({ ...user.columns, used_quota: user.usedQuota, request_count: user.requestCount })
+    .set({ ...user.columns, used_quota: user.used_quota, request_count: user.request_count })
     .where('id', '=', user.id)
     .execute()
 }
@@ -88,11 +88,11 @@ async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Sec
   await createToken(db, token, secrets)
   await db
     .updateTable('tokens')
-    .set({ used_quota: token.usedQuota, accessed_time: token.accessedTime })
+    .set({ used_quota: token.used_quota, accessed_time: token.accessed_time })
     .where('id', '=', token.id)
     .execute()
-  const { userId, id: tokenId, group, usedQuota } = token
-  if (usedQuota > 0) await recordUsage(db, { userId, tokenId, group, quota: usedQuota, day })
+  const { userId, id: tokenId, group, used_quota } = token
+  if (used_quota > 0) await recordUsage(db, { userId, tokenId, group, quota: used_quota, day })
 }
 
 const NO_COUNTS = Object.fromEntries(COUNT_COLUMNS.map((name) => [name, 0])) as Record<
@@ -149,21 +149,21 @@ async function recordUsage(
 function deletedToken(
   { id, group }: ImportedUser,
   nowSeconds: number,
-): Omit<ImportedToken, 'id' | 'usedQuota'> {
+): Omit<ImportedToken, 'id' | 'used_quota'> {
   return {
     userId: id,
     name: 'before the import',
     key: generateKey(),
     status: 2,
-    createdTime: nowSeconds,
-    accessedTime: 0,
-    expiredTime: -1,
-    remainQuota: 0,
-    unlimitedQuota: false,
-    modelLimitsEnabled: false,
-    modelLimits: '',
-    allowIps: null,
+    created_time: nowSeconds,
+    accessed_time: 0,
+    expired_time: -1,
+    remain_quota: 0,
+    unlimited_quota: false,
+    model_limits_enabled: false,
+    model_limits: '',
+    allow_ips: null,
     group,
-    vendorRoutes: '',
+    vendor_routes: '',
   }
 }

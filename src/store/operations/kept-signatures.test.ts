@@ -56,7 +56,7 @@ describe.each(ENGINES)('kept signatures on $name', (engine) => {
     })
     const prune = (): Promise<number> => store.write('pruneSignatures', { nowMs: NOW + 1_000, limit: 2 })
     expect([await prune(), await prune(), await prune()]).toEqual([2, 1, 0])
-    await store.write('deleteUser', { userId, deletedTime: NOW / 1_000 })
+    await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
     expect(await database.sql('select hash from kept_signatures')).toEqual([{ hash: 'e' }])
   })
 })

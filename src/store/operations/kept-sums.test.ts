@@ -113,7 +113,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', kept('a', 100, { userId }))
     await store.write('keepSignatures', { replies: [signature(userId, 'a', 100)] })
-    await store.write('deleteUser', { userId, deletedTime: NOW / 1_000 })
+    await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
     expect(await database.sql('select * from kept_sums')).toEqual([])
   })
 })

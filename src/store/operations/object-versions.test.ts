@@ -48,7 +48,7 @@ describe.each(ENGINES)(
         status: 1 as const,
         family: {},
       })
-      const [id = 0] = await store.write('createChannels', { channels: [channel(0)], createdTime: 1 })
+      const [id = 0] = await store.write('createChannels', { channels: [channel(0)], created_time: 1 })
       const { channels } = await store.read('storedConfiguration')
       const version = channels[0]?.version
       const changes = VALUES.map((weight) =>

@@ -17,20 +17,20 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       userId,
       name: 'main',
       status: 1,
-      createdTime: 1_760_000_000,
-      accessedTime: 0,
-      expiredTime: -1,
-      remainQuota: 500_000,
-      unlimitedQuota: false,
-      usedQuota: 0,
-      modelLimitsEnabled: false,
-      modelLimits: '',
-      allowIps: null,
+      created_time: 1_760_000_000,
+      accessed_time: 0,
+      expired_time: -1,
+      remain_quota: 500_000,
+      unlimited_quota: false,
+      used_quota: 0,
+      model_limits_enabled: false,
+      model_limits: '',
+      allow_ips: null,
       group: '',
-      vendorRoutes: '',
-      deletedTime: null,
+      vendor_routes: '',
+      deleted_time: null,
       ...NO_TERMS,
-      operatorTerms: {},
+      operator_terms: {},
     })
     expect(found?.user).toEqual({
       id: userId,
@@ -39,8 +39,8 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
       status: 1,
       group: 'default',
       quota: 1_000_000,
-      usedQuota: 0,
-      requestCount: 0,
+      used_quota: 0,
+      request_count: 0,
       ...NO_TERMS,
     })
     expect(await store.read('tokenByKeyHash', hashKey(SECRETS, 'k2'))).toBeNull()
@@ -51,14 +51,14 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     const made = {
       name: 'second',
       status: 2,
-      expiredTime: 1_900_000_000,
-      remainQuota: 5e14,
-      unlimitedQuota: true,
-      modelLimitsEnabled: true,
-      modelLimits: 'a,b',
-      allowIps: '10.0.0.0/8',
+      expired_time: 1_900_000_000,
+      remain_quota: 5e14,
+      unlimited_quota: true,
+      model_limits_enabled: true,
+      model_limits: 'a,b',
+      allow_ips: '10.0.0.0/8',
       group: 'vip',
-      vendorRoutes: '{"x":"vip"}',
+      vendor_routes: '{"x":"vip"}',
     } as const
     const token = await store.write('createToken', newToken(userId, { ...made, key: 'k2' }))
     expect(token).toMatchObject(made)
@@ -71,7 +71,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
   test('that was deleted is still found by its key, and says when it was deleted; it is listed and revealed no more', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await database.sql('UPDATE tokens SET deleted_time = 1760000005')
-    expect((await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1')))?.token.deletedTime).toBe(
+    expect((await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1')))?.token.deleted_time).toBe(
       1_760_000_005,
     )
     expect(await store.read('keyedTokens', { userId })).toEqual([])

@@ -11,14 +11,14 @@ function tokenSeed(of: Partial<TokenSeed> = {}): TokenSeed {
     name: 'main',
     key: 'RootKey1',
     status: undefined,
-    expiredTime: -1,
-    remainQuota: 0,
-    unlimitedQuota: true,
-    modelLimitsEnabled: false,
-    modelLimits: '',
-    allowIps: null,
+    expired_time: -1,
+    remain_quota: 0,
+    unlimited_quota: true,
+    model_limits_enabled: false,
+    model_limits: '',
+    allow_ips: null,
     group: '',
-    vendorRoutes: '',
+    vendor_routes: '',
     ...of,
   }
 }
@@ -51,7 +51,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     ]
     const seed = (): Promise<unknown> => store.write('seedUsers', { seeds: withKeys(seeds), nowSeconds: NOW })
     await seed()
-    await store.write('deleteUser', { userId: 2, deletedTime: NOW })
+    await store.write('deleteUser', { userId: 2, deleted_time: NOW })
     const again = await store.write('createUser', newUser({ username: 'ann' }))
     expect(await seed()).toEqual({ users: [], tokens: [] })
     expect(await store.read('userById', again.id)).toMatchObject({ username: 'ann', status: 1 })
@@ -89,7 +89,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       await store.write('seedUsers', { seeds, nowSeconds: NOW })
       expect(await store.read('pendingSeeds', { seeds })).toEqual([])
       const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
-      return [pending.length, found?.token.operatorTerms]
+      return [pending.length, found?.token.operator_terms]
     }
     const rateLimit = { requests: 5, tokens: 0, parallel: 0, windowMs: 60_000 }
     expect(await seed(undefined)).toEqual([1, {}])
@@ -133,7 +133,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     ])
     if (!root || !ann) throw new Error('there are two')
     await store.write('seedUsers', { seeds: [root, ann], nowSeconds: NOW })
-    await store.write('deleteUser', { userId: 2, deletedTime: NOW })
+    await store.write('deleteUser', { userId: 2, deleted_time: NOW })
     const renamed = { ...ann, id: 3, username: 'eve' }
     await expect(store.write('seedUsers', { seeds: [root, renamed], nowSeconds: NOW })).rejects.toThrow(
       'belongs to the deleted token 2 of the user "ann (deleted 2)" already: give it another key',
@@ -172,8 +172,8 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       userId: 1,
       name: 'main',
       status: 1,
-      unlimitedQuota: true,
-      createdTime: NOW,
+      unlimited_quota: true,
+      created_time: NOW,
     })
   })
 
@@ -192,7 +192,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       group: 'vip',
       accessToken: 'another',
       tokens: [
-        tokenSeed({ key: 'Other', remainQuota: 5, unlimitedQuota: false }),
+        tokenSeed({ key: 'Other', remain_quota: 5, unlimited_quota: false }),
         tokenSeed({ name: 'new', key: 'New' }),
       ],
     })
@@ -201,8 +201,8 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await store.read('userByName', 'root')).toMatchObject({ quota: 500_000_000, group: 'default' })
     expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toBe('RootKey1')
     expect((await store.read('keyedTokens', { userId: 1 }))[0]?.token).toMatchObject({
-      unlimitedQuota: true,
-      remainQuota: 0,
+      unlimited_quota: true,
+      remain_quota: 0,
     })
   })
 

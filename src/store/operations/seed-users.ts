@@ -79,7 +79,7 @@ async function refuseTakenKeys(
 }
 
 function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
-  return { ...seed, status: status ?? 1, accessToken: accessToken ?? null, createdTime: nowSeconds }
+  return { ...seed, status: status ?? 1, accessToken: accessToken ?? null, created_time: nowSeconds }
 }
 
 function newToken(
@@ -90,10 +90,10 @@ function newToken(
   return {
     ...seed,
     ...terms,
-    operatorTerms: operatorTermsOfNew(terms ?? {}, seed),
+    operator_terms: operatorTermsOfNew(terms ?? {}, seed),
     userId,
     key: key ?? generateKey(),
     status: status ?? 1,
-    createdTime: nowSeconds,
+    created_time: nowSeconds,
   }
 }

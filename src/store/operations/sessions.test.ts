@@ -11,14 +11,14 @@ const begin = (
   store: Rows,
   userId: number,
   name: string,
-  of: { createdTime?: number; proof?: SignInProof } = {},
+  of: { created_time?: number; proof?: SignInProof } = {},
 ) =>
   store.write('beginSession', {
     userId,
     cookieValue: session(name),
     proof: of.proof ?? { kind: 'password', passwordHash: 'hash' },
-    createdTime: of.createdTime ?? 1000,
-    expiresTime: (of.createdTime ?? 1000) + 100,
+    created_time: of.created_time ?? 1000,
+    expiresTime: (of.created_time ?? 1000) + 100,
     address: '192.0.2.1',
     userAgent: 'test',
   })
@@ -104,7 +104,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })
     expect(await whose(store, 'a')).toBeNull()
     await begin(store, userId, 'a')
-    await store.write('deleteUser', { userId, deletedTime: 1 })
+    await store.write('deleteUser', { userId, deleted_time: 1 })
     expect(await whose(store, 'a')).toBeNull()
   })
 
@@ -131,8 +131,8 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
   test('of anybody that has expired is removed when one begins', async () => {
     const { store, database, userId } = await opened()
     await begin(store, userId, 'a')
-    await begin(store, userId, 'b', { createdTime: 1050 })
-    await begin(store, userId, 'c', { createdTime: 1100 })
+    await begin(store, userId, 'b', { created_time: 1050 })
+    await begin(store, userId, 'c', { created_time: 1100 })
     const rows = await database.sql('select created_time from sessions order by created_time')
     expect(rows.map((row) => row['created_time'])).toEqual([1050, 1100])
   })
@@ -163,8 +163,8 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
       quota: 0,
       accessToken: null,
     } as const
-    const eve = await store.write('createUserOfIdentity', { identity, user: { ...user, createdTime: 1 } })
-    const again = { ...user, username: 'eva', createdTime: 1 }
+    const eve = await store.write('createUserOfIdentity', { identity, user: { ...user, created_time: 1 } })
+    const again = { ...user, username: 'eva', created_time: 1 }
     expect((await store.write('createUserOfIdentity', { identity, user: again })).id).toBe(eve.id)
     const proof = {
       kind: 'identity',
@@ -177,7 +177,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(String(row?.['logout_cipher'])).toMatch(/^v1\./)
     const end = () => store.write('endSession', { cookieValue: session('a') })
     expect(await end()).toEqual({ logoutUrl: proof.logoutUrl })
-    await store.write('deleteUser', { userId: eve.id, deletedTime: 2 })
+    await store.write('deleteUser', { userId: eve.id, deleted_time: 2 })
     expect(await store.read('userByIdentity', identity)).toBeNull()
     expect(await database.sql('select * from identities')).toEqual([])
   })
@@ -200,7 +200,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await store.write('noteSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1060 })
     await store.write('noteSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1050 })
     expect(await store.read('sessionsOf', { userId, nowSeconds: 1060 })).toEqual([
-      { idHash: hashOf('a'), createdTime: 1000, lastUsed: 1060, address: '192.0.2.1', userAgent: 'test' },
+      { idHash: hashOf('a'), created_time: 1000, lastUsed: 1060, address: '192.0.2.1', userAgent: 'test' },
     ])
     const end = (user: number) => store.write('endOwnSession', { userId: user, idHash: hashOf('a') })
     expect([await end(99), await end(userId), await end(userId)]).toEqual([false, true, false])

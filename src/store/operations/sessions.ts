@@ -34,7 +34,7 @@ export interface NewSession {
   /** Plain value of the cookie; only its HMAC is stored. */
   readonly cookieValue: string
   readonly proof: SignInProof
-  readonly createdTime: number
+  readonly created_time: number
   readonly expiresTime: number
   /** Client's address and `User-Agent`, shown to the user. */
   readonly address: string
@@ -52,7 +52,7 @@ export interface LiveSession {
 export interface SessionEntry {
   /** HMAC of the cookie's value. */
   readonly idHash: string
-  readonly createdTime: number
+  readonly created_time: number
   readonly lastUsed: number
   readonly address: string
   readonly userAgent: string
@@ -63,7 +63,7 @@ export interface SessionEntry {
  * did. Also removes expired sessions of all users: the table grows only here, so no other cleanup is needed.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
-  await removeExpired(db, session.createdTime)
+  await removeExpired(db, session.created_time)
   const { proof, cookieValue } = session
   const user = await liveUser(db, session.userId)
   if (!user || user.status !== USER_STATUS.enabled || !(await holds(db, user, proof, secrets))) return false
@@ -82,9 +82,9 @@ export async function beginSession(db: Db, session: NewSession, secrets: Secrets
     .values({
       id_hash: idHash,
       user_id: session.userId,
-      created_time: session.createdTime,
+      created_time: session.created_time,
       expires_time: session.expiresTime,
-      last_used: session.createdTime,
+      last_used: session.created_time,
       address: session.address,
       user_agent: session.userAgent,
       access_token_hash: proof.kind === 'access token' ? hashAccessToken(secrets, proof.accessToken) : null,
@@ -142,7 +142,7 @@ export async function sessionsOf(
     .filter((row) => user && isOfToken(row.access_token_hash, user))
     .map((row) => ({
       idHash: row.id_hash,
-      createdTime: row.created_time,
+      created_time: row.created_time,
       lastUsed: Math.max(row.last_used, row.created_time),
       address: row.address,
       userAgent: row.user_agent,

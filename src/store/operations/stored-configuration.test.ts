@@ -21,7 +21,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     const { store, database } = await openedRows(engine)
     const ids = await store.write('createChannels', {
       channels: [channel('a'), channel('b', { keys: [], status: 2 })],
-      createdTime: 7,
+      created_time: 7,
     })
     const { channels } = await store.read('storedConfiguration')
     expect(channels).toEqual([
@@ -29,7 +29,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
         ...channel('a'),
         id: ids[0],
         version: expect.any(String),
-        createdTime: 7,
+        created_time: 7,
         testTime: 0,
         responseMs: 0,
       },
@@ -37,7 +37,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
         ...channel('b', { keys: [], status: 2 }),
         id: ids[1],
         version: expect.any(String),
-        createdTime: 7,
+        created_time: 7,
         testTime: 0,
         responseMs: 0,
       },
@@ -48,27 +48,27 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
 
   test('a channel is written anew, tested and removed; an id that is not there changes nothing', async () => {
     const { store } = await openedRows(engine)
-    const [id = 0] = await store.write('createChannels', { channels: [channel('a')], createdTime: 7 })
+    const [id = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     const version = await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })
     expect(await store.write('changeChannel', { id: id + 1, channel: channel('y') })).toBeNull()
     await store.write('noteChannelTest', { id, testTime: 9, responseMs: 120 })
     expect((await store.read('storedConfiguration')).channels).toEqual([
-      { ...channel('z', { keys: ['k'] }), id, version, createdTime: 7, testTime: 9, responseMs: 120 },
+      { ...channel('z', { keys: ['k'] }), id, version, created_time: 7, testTime: 9, responseMs: 120 },
     ])
     expect(await store.write('deleteChannels', { ids: [id, id + 1] })).toBe(1)
     expect(await store.write('deleteChannels', { ids: [] })).toBe(0)
-    const [next] = await store.write('createChannels', { channels: [channel('a')], createdTime: 8 })
+    const [next] = await store.write('createChannels', { channels: [channel('a')], created_time: 8 })
     expect(next).toBeGreaterThan(id)
   })
 
   test('a name is taken once, and a batch with a taken one leaves nothing', async () => {
     const { store } = await openedRows(engine)
-    const [a = 0] = await store.write('createChannels', { channels: [channel('a')], createdTime: 7 })
+    const [a = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     await expect(
-      store.write('createChannels', { channels: [channel('b'), channel('a')], createdTime: 7 }),
+      store.write('createChannels', { channels: [channel('b'), channel('a')], created_time: 7 }),
     ).rejects.toThrow('name: there is a channel "a" already')
     expect((await store.read('storedConfiguration')).channels).toHaveLength(1)
-    const [b = 0] = await store.write('createChannels', { channels: [channel('b')], createdTime: 7 })
+    const [b = 0] = await store.write('createChannels', { channels: [channel('b')], created_time: 7 })
     await expect(store.write('changeChannel', { id: b, channel: channel('a') })).rejects.toThrow(/already/)
     await store.write('changeChannel', { id: a, channel: channel('a', { status: 2 }) })
     const { channels } = await store.read('storedConfiguration')
@@ -80,7 +80,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
 
   test('keys that were moved to another row do not open', async () => {
     const { store, database } = await openedRows(engine)
-    await store.write('createChannels', { channels: [channel('a'), channel('b')], createdTime: 7 })
+    await store.write('createChannels', { channels: [channel('a'), channel('b')], created_time: 7 })
     await database.sql(
       "UPDATE channels SET keys_cipher = (SELECT keys_cipher FROM channels WHERE name = 'a') WHERE name = 'b'",
     )

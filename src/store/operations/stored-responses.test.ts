@@ -151,7 +151,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
   test('of a user that was deleted meanwhile are stored without content alone', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', { ...kept('a'), userId })
-    await store.write('deleteUser', { userId, deletedTime: NOW / 1_000 })
+    await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
     await store.write('storeResponse', { ...kept('b'), userId })
     await store.write('storeResponse', response('c', { userId, callId: 'call', rate: '{}' }))
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])

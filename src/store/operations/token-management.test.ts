@@ -17,21 +17,21 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
   test('writes what is given, and tells the quota that was there', async () => {
     const { change, stored } = await opened()
     const before = await stored()
-    const changed = await change({ name: 'other', remainQuota: 7 })
+    const changed = await change({ name: 'other', remain_quota: 7 })
     expect(changed).toEqual({
-      token: { ...before?.token, name: 'other', remainQuota: 7 },
+      token: { ...before?.token, name: 'other', remain_quota: 7 },
       key: 'k1',
       remainBefore: 500_000,
     })
     const fields = {
-      expiredTime: NOW + 1,
-      unlimitedQuota: true,
-      remainQuota: Number.MAX_SAFE_INTEGER,
-      modelLimitsEnabled: true,
-      modelLimits: 'a,b',
-      allowIps: '10.0.0.1',
+      expired_time: NOW + 1,
+      unlimited_quota: true,
+      remain_quota: Number.MAX_SAFE_INTEGER,
+      model_limits_enabled: true,
+      model_limits: 'a,b',
+      allow_ips: '10.0.0.1',
       group: 'vip',
-      vendorRoutes: '{}',
+      vendor_routes: '{}',
     }
     expect(await change(fields)).toMatchObject({ remainBefore: 7 })
     expect((await stored())?.token).toEqual({ ...before?.token, name: 'other', ...fields })
@@ -43,10 +43,10 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
       await change(fields)
       return (await stored())?.token.status
     }
-    expect(await after({ remainQuota: 0 })).toBe(4)
-    expect(await after({ expiredTime: NOW })).toBe(3)
-    expect(await after({ expiredTime: NOW + 1 })).toBe(4)
-    expect(await after({ unlimitedQuota: true })).toBe(1)
+    expect(await after({ remain_quota: 0 })).toBe(4)
+    expect(await after({ expired_time: NOW })).toBe(3)
+    expect(await after({ expired_time: NOW + 1 })).toBe(4)
+    expect(await after({ unlimited_quota: true })).toBe(1)
     await store.write('switchToken', { userId, tokenId, status: 2, nowMs: 0 })
     expect(await after({ name: 'still off' })).toBe(2)
   })
@@ -54,8 +54,8 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
   test('of a quota that a limited token may not have is refused, and writes nothing', async () => {
     const { change, stored } = await opened()
     const before = await stored()
-    for (const remainQuota of [-1, 1001]) {
-      await expect(change({ name: 'x', remainQuota })).rejects.toThrow('from 0 to 1000')
+    for (const remain_quota of [-1, 1001]) {
+      await expect(change({ name: 'x', remain_quota })).rejects.toThrow('from 0 to 1000')
     }
     expect(await stored()).toEqual(before)
   })
@@ -77,13 +77,13 @@ describe.each(ENGINES)('enabling, on $name', (engine) => {
       const on = { userId, tokenId: id, status: 1, nowMs: NOW * 1000 } as const
       return (await store.write('switchToken', on))?.token.status
     }
-    await expect(enabled({ status: 3, expiredTime: NOW })).rejects.toThrow('expired_time')
-    await expect(enabled({ status: 1, expiredTime: NOW })).rejects.toThrow('expired_time')
-    await expect(enabled({ status: 4, remainQuota: 0 })).rejects.toThrow('remain_quota')
-    expect(await enabled({ status: 3, expiredTime: NOW + 1 })).toBe(1)
-    expect(await enabled({ status: 4, remainQuota: 1 })).toBe(1)
-    expect(await enabled({ status: 4, remainQuota: 0, unlimitedQuota: true })).toBe(1)
-    expect(await enabled({ status: 2, remainQuota: 0 })).toBe(1)
+    await expect(enabled({ status: 3, expired_time: NOW })).rejects.toThrow('expired_time')
+    await expect(enabled({ status: 1, expired_time: NOW })).rejects.toThrow('expired_time')
+    await expect(enabled({ status: 4, remain_quota: 0 })).rejects.toThrow('remain_quota')
+    expect(await enabled({ status: 3, expired_time: NOW + 1 })).toBe(1)
+    expect(await enabled({ status: 4, remain_quota: 1 })).toBe(1)
+    expect(await enabled({ status: 4, remain_quota: 0, unlimited_quota: true })).toBe(1)
+    expect(await enabled({ status: 2, remain_quota: 0 })).toBe(1)
   })
 })
 

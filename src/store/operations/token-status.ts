@@ -38,7 +38,7 @@ export async function switchToken(
   const found = await keyedToken(db, { tokenId, userId }, secrets)
   if (!found) return null
   const { token, key } = found
-  if (status === TOKEN_STATUS.enabled) refuseUnusable(statusAt(token, token.remainQuota, nowMs))
+  if (status === TOKEN_STATUS.enabled) refuseUnusable(statusAt(token, token.remain_quota, nowMs))
   await db.updateTable('tokens').set({ status }).where('id', '=', tokenId).execute()
   return { token: { ...token, status }, key }
 }

@@ -38,8 +38,8 @@ export async function unlinkIdentity(
     .execute()
   const others = all.filter((one) => one.issuer !== issuer || one.subject !== subject)
   if (others.length === all.length) return 'unknown'
-  const hasPassword = acceptsPasswords && user.password_hash !== null
-  if (others.length === 0 && !hasPassword && user.access_token_hash === null) return 'last way'
+  const has_password = acceptsPasswords && user.password_hash !== null
+  if (others.length === 0 && !has_password && user.access_token_hash === null) return 'last way'
   await db
     .deleteFrom('identities')
     .where('issuer', '=', issuer)

@@ -78,7 +78,7 @@ async function runs(
   sequence: readonly Step[],
 ): Promise<void> {
   const user = await store.write('createUser', newUser({ username: `u${run}`, quota: 3_000 }))
-  const token = await store.write('createToken', newToken(user.id, { key: `k${run}`, remainQuota: 2_000 }))
+  const token = await store.write('createToken', newToken(user.id, { key: `k${run}`, remain_quota: 2_000 }))
   const model = new BankModel(2_000, 3_000)
   const ours = (name: string): string => `${name}${run}`
   const bank = (name: string) => postgresBank(connection, ours(name))
@@ -146,7 +146,7 @@ async function runs(
           ? store.write('changeToken', {
               tokenId: token.id,
               userId: user.id,
-              fields: { remainQuota: step.remain },
+              fields: { remain_quota: step.remain },
               maxQuota: 1e12,
               nowMs: 0,
             })

@@ -17,7 +17,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(unknown).toBeUndefined()
     expect(loan).toMatchObject({
       granted: true,
-      token: { id: 1, remainQuota: 500_000 },
+      token: { id: 1, remain_quota: 500_000 },
       user: { id: 1, quota: 1_000_000 },
       tokenState: { account: 't:1', amount: 10_000, free: 490_000, remain: 500_000 },
       userState: { account: 'u:1', amount: 20_000, free: 980_000, remain: 1_000_000 },
@@ -43,7 +43,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     const { store, node, database } = await bankFixture(engine)
     await store.write(
       'createToken',
-      newToken(1, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
+      newToken(1, { name: 'free', key: 'k2', remain_quota: 0, unlimited_quota: true }),
     )
     const [loan] = await node('a').acquire([exactly(700, 2)])
     expect(loan).toMatchObject({ granted: true, tokenState: { amount: 0 }, userState: { amount: 700 } })
@@ -94,7 +94,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       ],
     })
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
-    expect(await store.read('userById', 1)).toMatchObject({ requestCount: 2 })
+    expect(await store.read('userById', 1)).toMatchObject({ request_count: 2 })
   })
 
   test('charges a call that cost more than was lent in full, and its lease ends at nothing', async () => {
@@ -161,7 +161,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       { reason: 'lost-node', quota: 70 },
     ])
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
-    expect(await store.read('userById', 1)).toMatchObject({ requestCount: 0 })
+    expect(await store.read('userById', 1)).toMatchObject({ request_count: 0 })
   })
 
   test('a node that comes back after that reports what was so, in the place of the estimate', async () => {
@@ -191,8 +191,14 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     }
     const quota = (mode: 'add' | 'override', value: number) =>
       store.write('changeUser', { userId: 1, quota: { mode, value, maxQuota: 1e12 } })
-    const token = (remainQuota: number) =>
-      store.write('changeToken', { tokenId: 1, userId: 1, fields: { remainQuota }, maxQuota: 1e12, nowMs: 0 })
+    const token = (remain_quota: number) =>
+      store.write('changeToken', {
+        tokenId: 1,
+        userId: 1,
+        fields: { remain_quota },
+        maxQuota: 1e12,
+        nowMs: 0,
+      })
     expect(await leasedAfter(() => quota('add', 500))).toEqual([1_000, 0, 1_000, 0])
     expect(await leasedAfter(() => quota('override', 900_000))).toEqual([2_000, 0, 0, 1])
     expect(await leasedAfter(() => token(450_000))).toEqual([0, 1, 1_000, 1])
@@ -213,7 +219,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     await store.write('changeToken', {
       tokenId: 1,
       userId: 1,
-      fields: { remainQuota: 5_000 },
+      fields: { remain_quota: 5_000 },
       maxQuota: 1e12,
       nowMs: 0,
     })

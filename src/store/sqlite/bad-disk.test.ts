@@ -56,7 +56,7 @@ describe.each(DISKS)('$kind that is full', () => {
         store.write('settle', settledCall(who, `later-${index}`, { quota: 1 })),
       ),
     )
-    expect((await store.write('loadAccount', { tokenId }))?.token.usedQuota).toBe(taken + 100)
+    expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(taken + 100)
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 

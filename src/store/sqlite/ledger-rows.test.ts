@@ -20,11 +20,11 @@ describe('a settlement', () => {
     await store.write('settle', settledCall(who, 'a'))
     const account = await store.write('loadAccount', { tokenId })
     expect(account?.token).toMatchObject({
-      usedQuota: 300,
-      remainQuota: 499_700,
-      accessedTime: 1_760_000_101,
+      used_quota: 300,
+      remain_quota: 499_700,
+      accessed_time: 1_760_000_101,
     })
-    expect(account?.user).toMatchObject({ usedQuota: 300, quota: 999_700, requestCount: 1 })
+    expect(account?.user).toMatchObject({ used_quota: 300, quota: 999_700, request_count: 1 })
     expect(account?.openHolds).toEqual({ token: 0, user: 0 })
     expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
   })
@@ -38,8 +38,8 @@ describe('a settlement', () => {
     ])
     await store.write('settle', settledCall(who, 'a', { quota: 999 }))
     const account = await store.write('loadAccount', { tokenId })
-    expect(account?.token.usedQuota).toBe(300)
-    expect(account?.user).toMatchObject({ usedQuota: 300, requestCount: 1 })
+    expect(account?.token.used_quota).toBe(300)
+    expect(account?.user).toMatchObject({ used_quota: 300, request_count: 1 })
     expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
   })
 
@@ -123,22 +123,22 @@ describe('a settlement', () => {
       settledCall(who, 'b', { quota: 0, delivered: false, reason: 'failed', endedMs: 1_760_000_000_000 }),
     )
     const account = await store.write('loadAccount', { tokenId })
-    expect(account?.user.requestCount).toBe(1)
-    expect(account?.token.accessedTime).toBe(1_760_000_101)
+    expect(account?.user.request_count).toBe(1)
+    expect(account?.token.accessed_time).toBe(1_760_000_101)
   })
 
   test('may take a balance below zero, and moves the counters of an unlimited token too', async () => {
     const { store, userId } = await storeWithAccount()
     const token = await store.write(
       'createToken',
-      newToken(userId, { name: 'free', key: 'k2', remainQuota: 0, unlimitedQuota: true }),
+      newToken(userId, { name: 'free', key: 'k2', remain_quota: 0, unlimited_quota: true }),
     )
     await store.write('settle', settledCall({ userId, tokenId: token.id }, 'a', { quota: 1_000_001 }))
     const account = await store.write('loadAccount', { tokenId: token.id })
     expect(account?.token).toMatchObject({
-      usedQuota: 1_000_001,
-      remainQuota: -1_000_001,
-      unlimitedQuota: true,
+      used_quota: 1_000_001,
+      remain_quota: -1_000_001,
+      unlimited_quota: true,
     })
     expect(account?.user.quota).toBe(-1)
   })
@@ -149,7 +149,7 @@ describe('a settlement', () => {
     await store.write('settle', settledCall(who, 'a', { quota: near }))
     await store.write('settle', settledCall(who, 'b', { quota: 1 }))
     const account = await store.write('loadAccount', { tokenId })
-    expect(account?.token.usedQuota).toBe(Number.MAX_SAFE_INTEGER)
+    expect(account?.token.used_quota).toBe(Number.MAX_SAFE_INTEGER)
     await expect(store.write('settle', settledCall(who, 'c', { quota: 0.5 }))).rejects.toThrow(/INTEGER/)
   })
 
@@ -174,10 +174,10 @@ describe('a settlement', () => {
     )
     for (const { tokenId, quota } of accounts) {
       const account = await store.write('loadAccount', { tokenId })
-      expect(account?.token.usedQuota).toBe(quota)
+      expect(account?.token.used_quota).toBe(quota)
     }
     const ada = await store.read('userByName', 'ada')
-    expect(ada?.requestCount).toBe((accounts[0]?.calls ?? 0) + (accounts[1]?.calls ?? 0))
+    expect(ada?.request_count).toBe((accounts[0]?.calls ?? 0) + (accounts[1]?.calls ?? 0))
     expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
   })
 })
@@ -211,7 +211,7 @@ describe('an account', () => {
       store.write('settle', settledCall(who, 'a')),
     ]
     const account = await store.write('loadAccount', { tokenId })
-    expect(account?.token).toMatchObject({ remainQuota: 499_700, userId: who.userId, name: 'main' })
+    expect(account?.token).toMatchObject({ remain_quota: 499_700, userId: who.userId, name: 'main' })
     expect(account?.openHolds).toEqual({ token: 1050, user: 1050 })
     await Promise.all(queued)
   })
@@ -251,9 +251,9 @@ describe('recovery', () => {
       quota: total,
     })
     const account = await store.write('loadAccount', { tokenId })
-    expect(account?.token.usedQuota).toBe(total)
+    expect(account?.token.used_quota).toBe(total)
     // Only delivered calls count as requests.
-    expect(account?.user.requestCount).toBe(3)
+    expect(account?.user.request_count).toBe(3)
     expect(account?.openHolds.token).toBe(1000)
     expect(await store.write('recover', { owner: 'now', nowMs: 1_760_000_300_000 })).toEqual({
       count: 0,
@@ -283,7 +283,7 @@ describe('recovery', () => {
     await store.write('hold', holdOf(who, 'b', { owner: 'gone' }))
     await store.write('recover', { owner: 'now', nowMs: 1 })
     await store.write('settle', settledCall(who, 'b'))
-    expect((await store.write('loadAccount', { tokenId }))?.token.usedQuota).toBe(300 + 100)
+    expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(300 + 100)
   })
 
   test('settles 10,000 holds in no more than a few times what it took to write them', async () => {

@@ -104,8 +104,8 @@ test('a lower quota, another status and a deletion end all leases; a higher quot
   const { database, announced } = await opened()
   const { store } = database
   const amount = async () => (await state(database, 'a', 't:1')).amount
-  const set = (remainQuota: number) =>
-    store.write('changeToken', { ...WHO, fields: { remainQuota }, maxQuota: 1e12, nowMs: 0 })
+  const set = (remain_quota: number) =>
+    store.write('changeToken', { ...WHO, fields: { remain_quota }, maxQuota: 1e12, nowMs: 0 })
   await lent({ database }, 'a', 1000)
   await write(database, 'a', ['settle', settledCall(WHO, 'x', { quota: 10 })])
   expect(announced).toEqual([])
