@@ -86,7 +86,7 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
       'settle',
       settledCall(who(index), randomUUIDv7(), {
         quota,
-        endedMs: 1_760_000_000_000 + index * 7_000_000,
+        ended_ms: 1_760_000_000_000 + index * 7_000_000,
         model: `model-${index % 3}`,
       }),
     ),

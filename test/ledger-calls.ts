@@ -9,14 +9,14 @@ export function factsOf(id: string): HoldFacts {
   return {
     id,
     model: 'm',
-    requestedModel: 'm',
+    requested_model: 'm',
     channel: 'c',
     group: 'default',
     stream: false,
-    priceVersion: 'v1',
+    price_version: 'v1',
     kind: 'chat',
-    startedMs: 0,
-    promptAmount: 5,
+    started_ms: 0,
+    prompt_amount: 5,
   }
 }
 
@@ -26,11 +26,11 @@ export function settlementOf(quota: number): Settlement {
     quota,
     reason: 'complete',
     delivered: true,
-    endedMs: 1000,
+    ended_ms: 1000,
     usage: NO_USAGE,
     channel: 'c',
-    upstreamModel: 'm',
-    firstByteMs: null,
+    upstream_model: 'm',
+    first_byte_ms: null,
   }
 }
 

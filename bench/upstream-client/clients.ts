@@ -21,14 +21,14 @@ const HOLD: Hold = {
   facts: {
     id: '',
     model: '',
-    requestedModel: '',
+    requested_model: '',
     channel: '',
     group: '',
     stream: false,
-    priceVersion: '',
+    price_version: '',
     kind: 'chat',
-    startedMs: 0,
-    promptAmount: 0,
+    started_ms: 0,
+    prompt_amount: 0,
   },
 }
 

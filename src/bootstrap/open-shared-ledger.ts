@@ -75,7 +75,7 @@ export async function openSharedLedger({
     openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
     onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
     onUnknownTokens: (calls) => {
-      const tokens = [...new Set(calls.map(({ tokenId }) => tokenId))].join(', ')
+      const tokens = [...new Set(calls.map(({ token_id: tokenId }) => tokenId))].join(', ')
       log.warn(`${calls.length} calls could not be charged: the database does not know the tokens ${tokens}`)
     },
   })

@@ -7,15 +7,15 @@ export interface HoldFacts {
   /** The model that is asked first: the one that the client requested, or a fallback of it. */
   readonly model: string
   /** The model that the client requested, by its name for it; empty in holds of versions without it. */
-  readonly requestedModel: string
+  readonly requested_model: string
   readonly channel: string
   readonly group: string
   readonly stream: boolean
-  readonly priceVersion: string
+  readonly price_version: string
   readonly kind: CallKind
-  readonly startedMs: number
+  readonly started_ms: number
   /** Expected cost of the prompt in quota units, the minimum that a crash is charged. */
-  readonly promptAmount: number
+  readonly prompt_amount: number
 }
 
 /**

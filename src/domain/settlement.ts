@@ -28,19 +28,19 @@ export interface Settlement {
   readonly reason: SettlementReason
   /** Whether the client got any of the response; only such calls count as requests. */
   readonly delivered: boolean
-  readonly endedMs: number
+  readonly ended_ms: number
   readonly usage: Usage
   /** The model that answered and its group; undefined where they are those of the hold. */
   readonly answeredBy?: { readonly model: string; readonly group: string } | undefined
-  readonly upstreamModel: string
+  readonly upstream_model: string
   /** Whether the request offered something that no price is known for. */
-  readonly priceIncomplete?: boolean
+  readonly price_incomplete?: boolean
   /** Undefined where there is none. */
   readonly note?: CallNote | undefined
   /** Channel of the response, not necessarily the first one tried. */
   readonly channel: string
   /** From the start of the call to the first byte of the response; null if there was none. */
-  readonly firstByteMs: number | null
+  readonly first_byte_ms: number | null
   /** JSON: `AttemptEntry[]`; undefined where the only attempt was answered. */
   readonly attempts?: string | undefined
   /** JSON: `Particulars`; undefined where there are none. */

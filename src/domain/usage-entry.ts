@@ -7,31 +7,31 @@ import type { Usage } from './usage.ts'
 export interface UsageEntry {
   /** The call's id, sent as `x-request-id` of its response. */
   readonly id: string
-  readonly endedMs: number
-  readonly userId: number
+  readonly ended_ms: number
+  readonly user_id: number
   /** Kept for deleted users and tokens too. */
   readonly username: string
-  readonly tokenId: number
-  readonly tokenName: string
+  readonly token_id: number
+  readonly token_name: string
   /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
   /** The model that the client requested, by its name for it. Empty in rows of versions without it. */
-  readonly requestedModel: string
-  readonly upstreamModel: string
+  readonly requested_model: string
+  readonly upstream_model: string
   /** The channel's name. */
   readonly channel: string
   readonly group: string
   readonly usage: Usage
   /** Charge in quota units. */
   readonly quota: number
-  readonly priceVersion: string
-  readonly durationMs: number
+  readonly price_version: string
+  readonly duration_ms: number
   /** null if there was no response. */
-  readonly firstByteMs: number | null
+  readonly first_byte_ms: number | null
   readonly stream: boolean
   readonly reason: SettlementReason
   /** Whether the call had something that no price is known for. */
-  readonly priceIncomplete: boolean
+  readonly price_incomplete: boolean
   /** Empty where there is none. */
   readonly note: CallNote | ''
   /** Empty in rows of versions without it. */
@@ -49,13 +49,13 @@ export interface UsageTotals {
 
 /** Selects settled calls that match all given fields. */
 export interface UsageFilter {
-  readonly userId?: number | undefined
+  readonly user_id?: number | undefined
   /** Lower bound of the call's end, in Unix milliseconds, inclusive. */
   readonly fromMs?: number | undefined
   /** Upper bound of the call's end, exclusive. */
   readonly beforeMs?: number | undefined
   readonly username?: string | undefined
-  readonly tokenName?: string | undefined
+  readonly token_name?: string | undefined
   readonly model?: string | undefined
   readonly channel?: string | undefined
   readonly group?: string | undefined

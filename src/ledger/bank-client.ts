@@ -275,7 +275,7 @@ export class BankClient {
       )
       const known = new Set<string>(states.map(({ account }) => account))
       const { counted, fresh } = this.#outbox.heed(entries, locked)
-      const unknown = counted.filter(({ tokenId }) => !known.has(`t:${tokenId}`))
+      const unknown = counted.filter(({ token_id: tokenId }) => !known.has(`t:${tokenId}`))
       if (unknown.length > 0) this.#parts.onUnknownTokens(unknown)
       this.leases.applyReported(fresh)
       this.leases.applyStates(states)

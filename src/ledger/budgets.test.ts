@@ -43,7 +43,7 @@ async function admitted(
     startedMs,
     amount,
   })
-  return admit(account, amount, { ...factsOf(id), startedMs }, budgets)
+  return admit(account, amount, { ...factsOf(id), started_ms: startedMs }, budgets)
 }
 
 const of = (ledger: Ledger) => ({

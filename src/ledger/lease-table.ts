@@ -118,6 +118,10 @@ export class LeaseTable {
 }
 
 /** Accounts that a settled call is charged to. */
-export function accountsOf({ tokenId, userId, budgets }: OutboxEntry): readonly AccountName[] {
+export function accountsOf({
+  token_id: tokenId,
+  user_id: userId,
+  budgets,
+}: OutboxEntry): readonly AccountName[] {
   return [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
 }

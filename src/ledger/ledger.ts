@@ -96,8 +96,8 @@ export class Ledger {
       this.#store.write('hold', {
         ...facts,
         owner: this.#owner,
-        tokenId: account.token.id,
-        userId: account.user.id,
+        token_id: account.token.id,
+        user_id: account.user.id,
         amount,
         budgets: budgetList(namesOf(budgets)),
       }),
@@ -133,7 +133,7 @@ export class Ledger {
     // An unwritten hold is written with all of its amount.
     if (hold.isUnwritten) return true
     const userId = account.user.id
-    void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, userId, by }))
+    void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, user_id: userId, by }))
     return true
   }
 
@@ -155,7 +155,7 @@ export class Ledger {
     const { facts, account } = hold
     const userId = account.user.id
     void hold.whenDurable()
-    void this.writes.write(hold, this.#store.write('markProgress', { id: facts.id, userId, amount }))
+    void this.writes.write(hold, this.#store.write('markProgress', { id: facts.id, user_id: userId, amount }))
   }
 
   /** Called by `OpenHold.park`. */
@@ -164,7 +164,7 @@ export class Ledger {
     this.openHolds.delete(hold)
     this.parkedHolds.add(hold)
     void hold.whenDurable()
-    const written = this.#store.write('parkHold', { id: facts.id, userId: account.user.id })
+    const written = this.#store.write('parkHold', { id: facts.id, user_id: account.user.id })
     if (!(await this.writes.write(hold, written))) return true
     if (hold.isSettled) return false
     this.parkedHolds.delete(hold)
@@ -179,7 +179,7 @@ export class Ledger {
   async takeUpParked(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
-      const { tokenId, amount, budgets } = parked
+      const { token_id: tokenId, amount, budgets } = parked
       const payer = await findParkedPayer(this.accounts, tokenId, budgetsIn(budgets), amount)
       // Without its token nobody can be charged; the row stays for whoever looks into it.
       if (!payer) {
@@ -211,15 +211,15 @@ export class Ledger {
     return this.writes.settle(hold, payer, {
       ...outcome,
       id: facts.id,
-      tokenId: account.token.id,
-      userId: account.user.id,
+      token_id: account.token.id,
+      user_id: account.user.id,
       model,
       group,
       stream: facts.stream,
-      priceVersion: facts.priceVersion,
+      price_version: facts.price_version,
       kind: facts.kind,
-      requestedModel: facts.requestedModel,
-      durationMs: settlement.endedMs - facts.startedMs,
+      requested_model: facts.requested_model,
+      duration_ms: settlement.ended_ms - facts.started_ms,
       budgets: budgetList(namesOf(payer.budgets)),
     })
   }

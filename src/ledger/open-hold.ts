@@ -65,7 +65,7 @@ export class OpenHold implements Hold {
     const hold = new OpenHold(ledger, payer, parked, parked.amount).#alreadyDurable()
     hold.#isParked = true
     hold.#parking = Promise.resolve(true)
-    hold.#marked = parked.progressAmount
+    hold.#marked = parked.progress_amount
     return hold
   }
 
@@ -81,7 +81,7 @@ export class OpenHold implements Hold {
 
   /** Cost known so far, which a crash would be charged. */
   get expectedCost(): number {
-    return Math.min(this.#amount, this.facts.promptAmount + this.#marked)
+    return Math.min(this.#amount, this.facts.prompt_amount + this.#marked)
   }
 
   get isDurable(): boolean {

@@ -15,13 +15,13 @@ export class SettledAccounts implements Outbox {
   #lastPlace = 0
 
   /** Notes the accounts of a call whose charge is durable. */
-  add({ tokenId, userId, budgets }: SettledCall): void {
-    const key = `${tokenId} ${budgets}`
+  add({ token_id, user_id, budgets }: SettledCall): void {
+    const key = `${token_id} ${budgets}`
     if (this.#entries.has(key)) return
     this.#lastPlace += 1
-    const accounts = [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
+    const accounts = [`t:${token_id}`, `u:${user_id}`, ...budgetsIn(budgets)]
     const row = JSON.stringify(accounts)
-    this.#entries.set(key, { place: this.#lastPlace, tokenId, userId, quota: 0, budgets, row })
+    this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
   }
 
   /** Reads entries, or removes those that were reported; there are no other operations. */

@@ -26,10 +26,10 @@ test('refused calls are counted by half hour, code and key', async () => {
   counts.add('rate_limited', ann)
   await counts.flush()
   expect(written).toEqual([
-    { slot: 0, code: 'insufficient_quota', ...ann, calls: 1 },
-    { slot: 0, code: 'invalid_api_key', userId: 0, tokenId: 0, calls: 1 },
-    { slot: 0, code: 'rate_limited', ...ann, calls: 2 },
-    { slot: 1, code: 'rate_limited', ...ann, calls: 1 },
+    { slot: 0, code: 'insufficient_quota', user_id: 2, token_id: 7, calls: 1 },
+    { slot: 0, code: 'invalid_api_key', user_id: 0, token_id: 0, calls: 1 },
+    { slot: 0, code: 'rate_limited', user_id: 2, token_id: 7, calls: 2 },
+    { slot: 1, code: 'rate_limited', user_id: 2, token_id: 7, calls: 1 },
   ])
 })
 
@@ -40,8 +40,8 @@ test('a thousand keys of a code are counted by themselves in a half hour, furthe
     if (tokenId === 700) await counts.flush()
   }
   await counts.flush()
-  expect(new Set(written.map(({ tokenId }) => tokenId)).size).toBe(1_001)
-  expect(written.find(({ tokenId }) => tokenId === 0)?.calls).toBe(500)
+  expect(new Set(written.map(({ token_id: tokenId }) => tokenId)).size).toBe(1_001)
+  expect(written.find(({ token_id: tokenId }) => tokenId === 0)?.calls).toBe(500)
 })
 
 test('counts that cannot be written are written later, each once', async () => {
@@ -53,5 +53,5 @@ test('counts that cannot be written are written later, each once', async () => {
   clock.fails = false
   await counts.flush()
   await counts.flush()
-  expect(written).toEqual([{ slot: 0, code: 'rate_limited', userId: 1, tokenId: 1, calls: 2 }])
+  expect(written).toEqual([{ slot: 0, code: 'rate_limited', user_id: 1, token_id: 1, calls: 2 }])
 })

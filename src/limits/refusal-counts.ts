@@ -7,8 +7,8 @@ export interface RefusalCount {
   /** Code of the error that the clients got. */
   readonly code: string
   /** 0 = no valid key, or one beyond the limit of counted keys. */
-  readonly userId: number
-  readonly tokenId: number
+  readonly user_id: number
+  readonly token_id: number
   readonly calls: number
 }
 
@@ -52,7 +52,7 @@ export class RefusalCounts {
       this.#keys = new Map()
     }
     const isKnown = userId !== undefined && tokenId !== undefined && this.#hasRoom(code, tokenId)
-    const who = isKnown ? { userId, tokenId } : { userId: 0, tokenId: 0 }
+    const who = isKnown ? { user_id: userId, token_id: tokenId } : { user_id: 0, token_id: 0 }
     this.#addCount({ slot, code, ...who, calls: 1 })
   }
 
@@ -84,7 +84,7 @@ export class RefusalCounts {
   }
 
   #addCount(count: RefusalCount): void {
-    const name = `${count.slot} ${count.code} ${count.tokenId}`
+    const name = `${count.slot} ${count.code} ${count.token_id}`
     const calls = (this.#counts.get(name)?.calls ?? 0) + count.calls
     this.#counts.set(name, { ...count, calls })
   }

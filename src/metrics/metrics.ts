@@ -167,11 +167,11 @@ export class Metrics {
 
   /** Records a settled call; `held`: what its hold paid for, in quota units. */
   settled(model: string, stream: boolean, durationMs: number, settlement: Settlement, held: number): void {
-    const { channel, usage, quota, reason, firstByteMs } = settlement
+    const { channel, usage, quota, reason, first_byte_ms } = settlement
     const streamed = stream ? 'true' : 'false'
     this.settlements.add(1, reason)
     this.callSeconds.record(durationMs / 1000, model, channel, streamed)
-    if (firstByteMs !== null) this.firstByteSeconds.record(firstByteMs / 1000, model, channel, streamed)
+    if (first_byte_ms !== null) this.firstByteSeconds.record(first_byte_ms / 1000, model, channel, streamed)
     if (quota > 0) this.quota.add(quota, model, channel)
     if (quota > held) this.holdExceeded.add(1, model, channel)
     for (const kind of TOKEN_KINDS) if (usage[kind] > 0) this.tokens.add(usage[kind], model, channel, kind)

@@ -66,14 +66,14 @@ export class ChannelProbes {
     const hold = new OperatorHold({
       id: randomUUIDv7(),
       model: tested.model,
-      requestedModel: tested.model,
+      requested_model: tested.model,
       channel: name,
       group: '',
       stream: false,
-      priceVersion: '',
+      price_version: '',
       kind: '',
-      startedMs: Date.now(),
-      promptAmount: 0,
+      started_ms: Date.now(),
+      prompt_amount: 0,
     })
     try {
       const key = keyRings.rotated(channel)[0] ?? { value: '' }

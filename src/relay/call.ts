@@ -196,7 +196,7 @@ export class Call implements MediaRequester {
     const input = this.expectedPrompt + this.#admitted.estimate.unknownTokens
     const usage = { ...NO_USAGE, input, output: tokens }
     const amount = charge(this.rate, usage, {}, pricesOf(this, target, uses))
-    this.hold.markProgress(amount - this.hold.facts.promptAmount)
+    this.hold.markProgress(amount - this.hold.facts.prompt_amount)
   }
 
   /** Notes that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
@@ -261,12 +261,12 @@ export class Call implements MediaRequester {
     const settlement: Settlement = {
       ...charged,
       delivered,
-      priceIncomplete: target !== undefined && delivered && this.noteUnlisted(target),
+      price_incomplete: target !== undefined && delivered && this.noteUnlisted(target),
       ...(target && { answeredBy: { model: model.name, group: group.name } }),
-      endedMs: facts.startedMs + tookMs,
+      ended_ms: facts.started_ms + tookMs,
       channel: target?.channel.name ?? facts.channel,
-      upstreamModel: target?.prepared.upstreamModel ?? facts.model,
-      firstByteMs: this.#firstByteMs,
+      upstream_model: target?.prepared.upstreamModel ?? facts.model,
+      first_byte_ms: this.#firstByteMs,
       attempts: this.attempts.text(this.#cut?.cause),
       particulars: particularsText(
         usage,
@@ -279,7 +279,7 @@ export class Call implements MediaRequester {
     }
     const { record } = this
     const [inputTokens, outputTokens] = [promptTokens(usage), usage.output]
-    const { upstreamModel } = settlement
+    const { upstream_model: upstreamModel } = settlement
     Object.assign(record, { upstreamModel, inputTokens, outputTokens, quota, reason })
     if (this.#firstByteMs !== null) record.firstByteMs = this.#firstByteMs
     const tokens = inputTokens + outputTokens

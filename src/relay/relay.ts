@@ -149,14 +149,14 @@ export class Relay {
     const hold = OpenHold.unrecorded(account, {
       id: incoming.id,
       model: replay.model,
-      requestedModel: replay.model,
+      requested_model: replay.model,
       channel: channel.name,
       group: '',
       stream: true,
-      priceVersion: settings.priceVersion,
+      price_version: settings.priceVersion,
       kind: 'responses',
-      startedMs: incoming.startedMs,
-      promptAmount: 0,
+      started_ms: incoming.startedMs,
+      prompt_amount: 0,
     })
     const model = settings.models.get(replay.model)
     const admitted: AdmittedRequest = {
@@ -252,14 +252,14 @@ export class Relay {
     const facts: HoldFacts = {
       id: incoming.id,
       model: first.model.name,
-      requestedModel: request.model,
+      requested_model: request.model,
       channel: first.channelRequests[0]?.channel.name ?? '',
       group: first.group.name,
       stream: request.stream,
-      priceVersion: settings.priceVersion,
+      price_version: settings.priceVersion,
       kind: dialect.endpoint,
-      startedMs,
-      promptAmount: charge(first.rate, {
+      started_ms: startedMs,
+      prompt_amount: charge(first.rate, {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
         input: first.estimate.promptTokens + first.estimate.unknownTokens,

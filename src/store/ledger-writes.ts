@@ -9,8 +9,8 @@ import type { User } from '../domain/user.ts'
 export interface HoldOpening extends HoldFacts {
   /** Run of the gateway that will settle the hold; `recover` settles those of other runs. */
   readonly owner: string
-  readonly tokenId: number
-  readonly userId: number
+  readonly token_id: number
+  readonly user_id: number
   /** Quota units. */
   readonly amount: number
   /** Accounts of the budgets that it is held on, as `budgetList` writes them. */
@@ -20,13 +20,13 @@ export interface HoldOpening extends HoldFacts {
 /** Reference to a hold; `userId` is for fair scheduling (`fairBatch`). */
 interface HoldReference {
   readonly id: string
-  readonly userId: number
+  readonly user_id: number
 }
 
 /** Hold of a call that goes on at the upstream without its client. */
 export interface ParkedHold extends HoldOpening {
   /** Worth of the output when it was last noted, in quota units. */
-  readonly progressAmount: number
+  readonly progress_amount: number
 }
 
 /** Owner of parked holds: no run of a gateway. */
@@ -36,17 +36,17 @@ export const PARKED = 'parked'
 export interface SettledCall extends Omit<Settlement, 'answeredBy'> {
   /** Id of the call, shared by its hold and its usage row. */
   readonly id: string
-  readonly tokenId: number
-  readonly userId: number
+  readonly token_id: number
+  readonly user_id: number
   /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
   /** The model that the client requested, by its name for it. */
-  readonly requestedModel: string
+  readonly requested_model: string
   readonly group: string
   readonly stream: boolean
-  readonly priceVersion: string
+  readonly price_version: string
   readonly kind: CallKind
-  readonly durationMs: number
+  readonly duration_ms: number
   /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */
   readonly budgets: string
 }

@@ -7,8 +7,8 @@ import type { StoreUnavailable } from './store-unavailable.ts'
 export interface OutboxEntry {
   /** Position in the order of settlements. */
   readonly place: number
-  readonly tokenId: number
-  readonly userId: number
+  readonly token_id: number
+  readonly user_id: number
   /** Quota units. */
   readonly quota: number
   /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */

@@ -22,7 +22,7 @@ async function storeWithCalls(
       const endedMs = NOW_MS - days * DAY_MS
       return store.write(
         'settle',
-        settledCall(who, `${idAt(endedMs - 1000)}-${index}`, { endedMs, quota: 1 }),
+        settledCall(who, `${idAt(endedMs - 1000)}-${index}`, { ended_ms: endedMs, quota: 1 }),
       )
     }),
   )
@@ -52,8 +52,8 @@ test('rows older than so many days go, the others and all sums stay', async () =
 test('a call that began before and ended after is kept, and hides none that are old', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, who } = await storeWithAccount(path)
-  await store.write('settle', settledCall(who, `${idAt(1)}-long`, { endedMs: NOW_MS }))
-  await store.write('settle', settledCall(who, `${idAt(2)}-short`, { endedMs: NOW_MS - 2 * DAY_MS }))
+  await store.write('settle', settledCall(who, `${idAt(1)}-long`, { ended_ms: NOW_MS }))
+  await store.write('settle', settledCall(who, `${idAt(2)}-short`, { ended_ms: NOW_MS - 2 * DAY_MS }))
   expect(await pruneUsage(store, 1, NOW_MS)).toBe(1)
   expect(rowsIn(path)).toMatchObject({ log: 1, oldestMs: NOW_MS })
 })

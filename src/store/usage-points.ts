@@ -46,14 +46,17 @@ export function isFailed(reason: string): boolean {
 }
 
 /** Values of a call that are summed up. */
-export type PointCall = Pick<SettledCall, 'delivered' | 'quota' | 'usage' | 'durationMs' | 'firstByteMs'> & {
+export type PointCall = Pick<
+  SettledCall,
+  'delivered' | 'quota' | 'usage' | 'duration_ms' | 'first_byte_ms'
+> & {
   readonly reason: string
 }
 
 /** Adds a call to sums in the order of `POINT_COLUMNS` and `LATENCY_COLUMNS`. */
 export function addPoint(
   sums: number[],
-  { delivered, reason, quota, usage, durationMs, firstByteMs }: PointCall,
+  { delivered, reason, quota, usage, duration_ms, first_byte_ms }: PointCall,
 ): void {
   if (delivered) sums[0]! += 1
   if (FAILED.has(reason)) sums[1]! += 1
@@ -63,8 +66,8 @@ export function addPoint(
   sums[5]! += usage.cacheWrite5m + usage.cacheWrite1h
   sums[6]! += usage.output
   sums[7]! += usage.reasoning
-  if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(durationMs)]! += 1
-  if (delivered && firstByteMs !== null) sums[FIRST_START + bucketOf(firstByteMs)]! += 1
+  if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(duration_ms)]! += 1
+  if (delivered && first_byte_ms !== null) sums[FIRST_START + bucketOf(first_byte_ms)]! += 1
 }
 
 const TOTAL_START = POINT_COLUMNS.length

@@ -26,10 +26,10 @@ const WRITER = `
   for (let n = 0; ; n += 8) {
     await Promise.all(Array.from({ length: 8 }, async (_, k) => {
       const id = round + '-' + (n + k)
-      await store.write('settle', { id, tokenId: 1, userId: 1, quota: 3, reason: 'complete', delivered: true, endedMs: 1,
+      await store.write('settle', { id, token_id: 1, user_id: 1, quota: 3, reason: 'complete', delivered: true, ended_ms: 1,
         usage: { ...NO_USAGE, input: 1, output: 1 }, kind: 'chat',
-        model: 'm', requestedModel: 'm', upstreamModel: 'm', channel: 'c', group: 'g', stream: false, priceVersion: 'v', durationMs: 1,
-        firstByteMs: null, budgets: '', provenance: { keyTag: 't', reasoning: [],
+        model: 'm', requested_model: 'm', upstream_model: 'm', channel: 'c', group: 'g', stream: false, price_version: 'v', duration_ms: 1,
+        first_byte_ms: null, budgets: '', provenance: { keyTag: 't', reasoning: [],
           response: { id, upstreamId: 'up', tokens: 2, previousId: null } } })
       say(id + '\\n')
     }))

@@ -114,7 +114,7 @@ describe.each(ENGINES)('a year of 10 million calls on $name', (engine) => {
     const slow: string[] = []
     for (const { by, userId, ...query } of cases) {
       const period = periodOf(query, Date.now())
-      const took = await timed(() => usageSeries({ store }, { period, filter: { userId }, by }))
+      const took = await timed(() => usageSeries({ store }, { period, filter: { user_id: userId }, by }))
       const title = `${period.starts.length} × ${query.step} by ${by}, ${query.tz}${userId === undefined ? '' : ', one user'}`
       console.log(`${engine.name}: ${title}: ${Math.round(took)} ms`)
       if (took > 2 * pass) slow.push(title)

@@ -49,7 +49,7 @@ async function refusalsAs(
 ) {
   const period = periodOf(query, parts.nowMs())
   const { username } = query as z.output<typeof refusalsQuery>
-  const filter = { userId: user?.id, username, tokenName: query.token_name, code: query.code }
+  const filter = { user_id: user?.id, username, token_name: query.token_name, code: query.code }
   const made = await refusedCalls(parts, { period, filter, by: query.by ?? 'code' })
   return query.format === 'csv' ? wholeText(refusalsCsv(made, period)) : made
 }

@@ -25,5 +25,5 @@ export const ownUsageDays = defineEndpoint({
   errorStatuses: [400],
   query: ownDaysQuery,
   responseBody: z.array(usageDaySchema),
-  handle: ({ user, query, parts }) => usageByDay(parts, query, { userId: user.id }, user.username),
+  handle: ({ user, query, parts }) => usageByDay(parts, query, { user_id: user.id }, user.username),
 })

@@ -82,14 +82,14 @@ function operatorHold(channel: Channel, model: string, startedMs: number): Opera
   return new OperatorHold({
     id: randomUUIDv7(),
     model,
-    requestedModel: model,
+    requested_model: model,
     channel: channel.name,
     group: '',
     stream: false,
-    priceVersion: '',
+    price_version: '',
     kind: '',
-    startedMs,
-    promptAmount: 0,
+    started_ms: startedMs,
+    prompt_amount: 0,
   })
 }
 

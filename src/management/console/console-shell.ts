@@ -69,5 +69,5 @@ export async function consoleShell(
 /** Whether a recent call of any user got a response. */
 async function hasCall({ store }: Pick<AdministrationParts, 'store'>): Promise<boolean> {
   const { entries } = await store.read('scanUsage', { filter: {}, after: null, maxRows: SEARCHED_CALLS })
-  return entries.some(({ firstByteMs }) => firstByteMs !== null)
+  return entries.some(({ first_byte_ms }) => first_byte_ms !== null)
 }

@@ -96,7 +96,7 @@ async function find(
 function explained({ entry, particulars, priceSet }: CallDetail) {
   const { queued_ms = 0, connect_ms = 0, dropped = [], ...chargedBy } = particulars
   const told = {
-    timing: { queued_ms, connect_ms, first_byte_ms: entry.firstByteMs, total_ms: entry.durationMs },
+    timing: { queued_ms, connect_ms, first_byte_ms: entry.first_byte_ms, total_ms: entry.duration_ms },
     dropped: [...dropped],
   }
   const unknown = {

@@ -31,7 +31,9 @@ function started() {
   const asked: number[] = []
   const read = (_: 'tokenNames', { tokenIds }: { tokenIds: readonly number[] }) => {
     asked.push(tokenIds.length)
-    return Promise.resolve(tokenIds.map((tokenId) => ({ tokenId, tokenName: 'one', username: 'ann' })))
+    return Promise.resolve(
+      tokenIds.map((tokenId) => ({ token_id: tokenId, token_name: 'one', username: 'ann' })),
+    )
   }
   const memory = requestMemory()
   const live = new LiveCalls({
@@ -86,7 +88,7 @@ test('other processes are told what is read here, and are sent of their wishes w
   expect(follow).toEqual([[{ scope: 'all', filter: { model: undefined } }]])
   await settle(1000)
   expect(sent).toEqual([])
-  followed([{ scope: 'own', filter: { userId: 2 } }])
+  followed([{ scope: 'own', filter: { user_id: 2 } }])
   await settle(300)
   expect(sent).toMatchObject([{ calls: { length: 20 }, missed: 280 }])
   // Nobody's names but those of the calls that are shown.

@@ -195,9 +195,9 @@ export class LiveCalls {
   async #rowsOf(calls: readonly SettledCall[]): Promise<RowTexts> {
     if (calls.length === 0) return new RowTexts(new Map())
     try {
-      const tokenIds = [...new Set(calls.map(({ tokenId }) => tokenId))]
+      const tokenIds = [...new Set(calls.map(({ token_id: tokenId }) => tokenId))]
       const found = await this.#parts.store.read('tokenNames', { tokenIds })
-      return new RowTexts(new Map(found.map(({ tokenId, ...names }) => [tokenId, names])))
+      return new RowTexts(new Map(found.map(({ token_id: tokenId, ...names }) => [tokenId, names])))
     } catch {
       return new RowTexts(new Map())
     }

@@ -4,7 +4,7 @@ import type { UsageFilter } from '../../domain/usage-entry.ts'
 import type { SettledCall } from '../../store/ledger-writes.ts'
 import { LiveSource, nameOf, RowTexts } from './live-source.ts'
 
-const NAMES = new Map([[3, { username: 'ann', tokenName: 'one' }]])
+const NAMES = new Map([[3, { username: 'ann', token_name: 'one' }]])
 const many = (count: number): SettledCall[] =>
   Array.from({ length: count }, (_, n) => ({ ...SETTLED_CALL, id: String(n + 1) }))
 
@@ -22,9 +22,9 @@ const sourceOf = (filter: UsageFilter = {}): LiveSource => new LiveSource({ scop
 
 describe('a source of live calls', () => {
   test.each([
-    ['userId', 2, 9],
+    ['user_id', 2, 9],
     ['username', 'ann', 'ada'],
-    ['tokenName', 'one', 'two'],
+    ['token_name', 'one', 'two'],
     ['model', 'm', 'n'],
     ['channel', 'c', 'd'],
     ['group', 'default', 'vip'],
@@ -53,8 +53,8 @@ describe('a source of live calls', () => {
   })
 
   test('counts, of a filter by name, those that have the name', () => {
-    const calls = many(60).map((one, n) => ({ ...one, tokenId: n % 2 === 0 ? 3 : 4 }))
-    const names = new Map([...NAMES, [4, { username: 'ben', tokenName: 'one' }]])
+    const calls = many(60).map((one, n) => ({ ...one, token_id: n % 2 === 0 ? 3 : 4 }))
+    const names = new Map([...NAMES, [4, { username: 'ben', token_name: 'one' }]])
     const { ids, missed } = shown(sourceOf({ username: 'ben' }), calls, { names })
     expect([ids.length, missed]).toEqual([20, 10])
     expect(ids).not.toContain('1')
@@ -101,8 +101,8 @@ test('the name of a wish tells its scope and filter, whatever is left out', () =
   const names = [
     nameOf({ scope: 'all', filter: {} }),
     nameOf({ scope: 'own', filter: {} }),
-    nameOf({ scope: 'own', filter: { userId: 1 } }),
-    nameOf({ scope: 'own', filter: { userId: 2 } }),
+    nameOf({ scope: 'own', filter: { user_id: 1 } }),
+    nameOf({ scope: 'own', filter: { user_id: 2 } }),
   ]
   expect(new Set(names).size).toBe(names.length)
 })

@@ -34,15 +34,15 @@ export class RowTexts {
   }
 
   /** Names of a call; undefined where the database did not tell. */
-  namesOf({ tokenId }: SettledCall): CallNames | undefined {
-    return this.#names.get(tokenId)
+  namesOf({ token_id }: SettledCall): CallNames | undefined {
+    return this.#names.get(token_id)
   }
 
-  textOf(call: SettledCall, { username, tokenName }: CallNames, scope: LiveWish['scope']): string {
+  textOf(call: SettledCall, { username, token_name }: CallNames, scope: LiveWish['scope']): string {
     const known = this.#texts[scope].get(call)
     if (known !== undefined) return known
-    const { priceIncomplete = false, note = '' } = call
-    const entry: UsageEntry = { ...call, priceIncomplete, note, username, tokenName }
+    const { price_incomplete = false, note = '' } = call
+    const entry: UsageEntry = { ...call, price_incomplete, note, username, token_name }
     const text = JSON.stringify(scope === 'all' ? usageObject(entry) : ownUsageObject(entry))
     this.#texts[scope].set(call, text)
     return text

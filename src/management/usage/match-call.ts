@@ -4,7 +4,7 @@ import type { SettledCall } from '../../store/ledger-writes.ts'
 /** Names of a call's user and key, which its settlement does not have. */
 export interface CallNames {
   readonly username: string
-  readonly tokenName: string
+  readonly token_name: string
 }
 
 type CallMatch = (call: SettledCall) => boolean
@@ -16,8 +16,8 @@ export function matchOf(filter: UsageFilter): CallMatch {
     const wanted = filter[field]
     return wanted === undefined ? [] : [(call: SettledCall) => call[field] === wanted]
   })
-  if (fromMs !== undefined) matches.push(({ endedMs }) => endedMs >= fromMs)
-  if (beforeMs !== undefined) matches.push(({ endedMs }) => endedMs < beforeMs)
+  if (fromMs !== undefined) matches.push(({ ended_ms }) => ended_ms >= fromMs)
+  if (beforeMs !== undefined) matches.push(({ ended_ms }) => ended_ms < beforeMs)
   if (reasons) matches.push(({ reason }) => reasons.includes(reason))
   return (call) => matches.every((match) => match(call))
 }
@@ -25,13 +25,13 @@ export function matchOf(filter: UsageFilter): CallMatch {
 /** Tells whether the names of a call are those of the filter; undefined if it takes all names. */
 export function nameMatchOf({
   username,
-  tokenName,
+  token_name,
 }: UsageFilter): ((names: CallNames) => boolean) | undefined {
-  if (username === undefined && tokenName === undefined) return undefined
+  if (username === undefined && token_name === undefined) return undefined
   return (names) =>
-    (username ?? names.username) === names.username && (tokenName ?? names.tokenName) === names.tokenName
+    (username ?? names.username) === names.username && (token_name ?? names.token_name) === names.token_name
 }
 
 /** Fields that are compared for equality. */
-const FIELDS = ['id', 'userId', 'model', 'channel', 'group'] as const satisfies readonly (keyof UsageFilter &
+const FIELDS = ['id', 'user_id', 'model', 'channel', 'group'] as const satisfies readonly (keyof UsageFilter &
   keyof SettledCall)[]

@@ -56,10 +56,10 @@ export function seriesFilterOf(
 ): UsageFilter {
   const { username, channel } = query as z.output<typeof seriesQuery>
   return {
-    userId,
+    user_id: userId,
     username,
     channel,
-    tokenName: query.token_name,
+    token_name: query.token_name,
     model: query.model_name,
     group: query.group,
   }

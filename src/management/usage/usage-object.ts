@@ -74,24 +74,24 @@ export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchem
   return {
     id: entry.id,
     request_id: entry.id,
-    created_at: Math.floor(entry.endedMs / 1000),
+    created_at: Math.floor(entry.ended_ms / 1000),
     type: 2,
-    user_id: entry.userId,
+    user_id: entry.user_id,
     username: entry.username,
-    token_id: entry.tokenId,
-    token_name: entry.tokenName,
+    token_id: entry.token_id,
+    token_name: entry.token_name,
     model_name: entry.model,
-    requested_model: entry.requestedModel,
+    requested_model: entry.requested_model,
     group: entry.group,
     quota: entry.quota,
     ...countsObject(entry.usage),
-    use_time: Math.round(entry.durationMs / 1000),
-    duration_ms: entry.durationMs,
-    first_byte_ms: entry.firstByteMs,
+    use_time: Math.round(entry.duration_ms / 1000),
+    duration_ms: entry.duration_ms,
+    first_byte_ms: entry.first_byte_ms,
     is_stream: entry.stream,
     reason: entry.reason,
-    price_version: entry.priceVersion,
-    price_incomplete: entry.priceIncomplete,
+    price_version: entry.price_version,
+    price_incomplete: entry.price_incomplete,
     note: entry.note,
     kind: entry.kind,
   }
@@ -99,7 +99,7 @@ export function ownUsageObject(entry: UsageEntry): z.output<typeof ownUsageSchem
 
 /** Converts a row for an admin. */
 export function usageObject(entry: UsageEntry): z.output<typeof usageSchema> {
-  return { ...ownUsageObject(entry), channel: entry.channel, upstream_model: entry.upstreamModel }
+  return { ...ownUsageObject(entry), channel: entry.channel, upstream_model: entry.upstream_model }
 }
 
 /** Converts usage to the fields of responses. */

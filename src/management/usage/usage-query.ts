@@ -28,11 +28,11 @@ export function filterOf(
   if ((query.type ?? 0) !== 0 && query.type !== CONSUMED) return null
   const { username, channel } = query as z.output<typeof usageQuery>
   return {
-    userId,
+    user_id: userId,
     ...timesOf(query),
     username,
     channel,
-    tokenName: query.token_name,
+    token_name: query.token_name,
     model: query.model_name,
     group: query.group,
     id: query.request_id,

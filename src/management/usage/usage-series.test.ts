@@ -30,14 +30,14 @@ function calls(count: number): SettledCall[] {
     const reason = REASONS[below(REASONS.length)] ?? 'complete'
     const endedMs = (FIRST + below(12 * DAY)) * 1000
     return settledCall(OWNERS[below(3)] ?? OWNERS[0], `call-${index}`, {
-      endedMs,
+      ended_ms: endedMs,
       reason,
       delivered: reason !== 'failed',
       quota: below(1000),
       model: `m${below(4)}`,
       channel: `c${below(3)}`,
-      durationMs: below(5000),
-      firstByteMs: reason === 'failed' ? null : below(500),
+      duration_ms: below(5000),
+      first_byte_ms: reason === 'failed' ? null : below(500),
     })
   })
 }
@@ -53,8 +53,8 @@ async function filledStore(engine: (typeof ENGINES)[number], given: readonly Set
 
 const keyOf = {
   model: 'model',
-  token: 'tokenId',
-  user: 'userId',
+  token: 'token_id',
+  user: 'user_id',
   channel: 'channel',
   group: 'group',
 } as const
@@ -81,10 +81,10 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
           top: fc.integer({ min: 0, max: 5 }),
           filter: fc.constantFrom(
             {},
-            { userId: 2 },
+            { user_id: 2 },
             { username: 'ben', model: 'm1' },
             { model: 'm1' },
-            { tokenName: 'k3' },
+            { token_name: 'k3' },
             { channel: 'c1', group: 'default' },
             { username: 'nobody' },
           ),
@@ -96,16 +96,16 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
           const series = await usageSeries({ store }, { period, filter, by })
           const matching = given.filter(
             (call) =>
-              call.endedMs >= period.fromS * 1000 &&
-              call.endedMs < toS * 1000 &&
+              call.ended_ms >= period.fromS * 1000 &&
+              call.ended_ms < toS * 1000 &&
               filter.username !== 'nobody' &&
-              (filter.userId === undefined && filter.username === undefined ? true : call.userId === 2) &&
+              (filter.user_id === undefined && filter.username === undefined ? true : call.user_id === 2) &&
               (filter.model === undefined || call.model === filter.model) &&
-              (filter.tokenName === undefined || call.tokenId === 3) &&
+              (filter.token_name === undefined || call.token_id === 3) &&
               (filter.channel === undefined || call.channel === filter.channel),
           )
           const calendar = new Calendar(tz)
-          const stepOf = ({ endedMs }: SettledCall): number =>
+          const stepOf = ({ ended_ms: endedMs }: SettledCall): number =>
             series.slots.indexOf(calendar.startOf(step, endedMs) / 1000)
           const all = by === 'none' ? series.series : [...series.series, { key: null, ...series.other }]
           const shown = new Set(series.series.map(({ key }) => key))
@@ -149,7 +149,7 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
       return usageSeries({ store }, { period, filter: {}, by: 'none' })
     }
     const series = await seriesIn('UTC')
-    const before = given.filter(({ endedMs }) => endedMs < (FIRST + 6 * DAY) * 1000)
+    const before = given.filter(({ ended_ms: endedMs }) => endedMs < (FIRST + 6 * DAY) * 1000)
     expect(series.previous.quota).toBe(before.reduce((sum, { quota }) => sum + quota, 0))
     const kathmandu = await seriesIn('Asia/Kathmandu')
     expect(kathmandu.exact).toBe(false)

@@ -202,16 +202,16 @@ export class BackgroundCalls {
   ): Promise<void> {
     if (hold.isSettled) return
     const { facts } = hold
-    const endedMs = Math.max(Date.now(), facts.startedMs)
+    const endedMs = Math.max(Date.now(), facts.started_ms)
     const settlement = {
       ...charged,
-      priceIncomplete: response?.priceIncomplete ?? false,
+      price_incomplete: response?.priceIncomplete ?? false,
       delivered: charged.reason !== 'failed',
       ...(response && { answeredBy: { model: response.model, group: response.group } }),
-      endedMs,
+      ended_ms: endedMs,
       channel: response?.channel ?? facts.channel,
-      upstreamModel: facts.model,
-      firstByteMs: null,
+      upstream_model: facts.model,
+      first_byte_ms: null,
     }
     const settling = hold.settle(settlement)
     this.#open.delete(facts.id)
@@ -219,7 +219,7 @@ export class BackgroundCalls {
     this.#parts.metrics.settled(
       response?.model ?? facts.model,
       facts.stream,
-      endedMs - facts.startedMs,
+      endedMs - facts.started_ms,
       settlement,
       hold.amount,
     )
@@ -262,7 +262,7 @@ export class BackgroundCalls {
 
   async #expire(open: OpenCall): Promise<void> {
     const { hold } = open
-    if (Date.now() - hold.facts.startedMs > MAX_AGE_MS)
+    if (Date.now() - hold.facts.started_ms > MAX_AGE_MS)
       await this.#settle(open, { quota: hold.amount, reason: 'estimated', usage: NO_USAGE })
   }
 

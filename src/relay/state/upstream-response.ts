@@ -119,14 +119,14 @@ function freeHold({ incoming, response }: AskedUpstream): OperatorHold {
   return new OperatorHold({
     id: incoming.id,
     model: response.model,
-    requestedModel: response.model,
+    requested_model: response.model,
     channel: response.channel,
     group: response.group,
     stream: false,
-    priceVersion: '',
+    price_version: '',
     kind: 'responses',
-    startedMs: incoming.startedMs,
-    promptAmount: 0,
+    started_ms: incoming.startedMs,
+    prompt_amount: 0,
   })
 }
 

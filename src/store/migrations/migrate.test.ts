@@ -133,7 +133,7 @@ test('the daily sums of a log that is older than they are are made from it', asy
   expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   const { entries } = await store.read('listUsage', { filter: { id: 'b' }, offset: 0, limit: 1 })
   expect(entries).toMatchObject([
-    { kind: '', requestedModel: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
+    { kind: '', requested_model: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
   ])
   const file = new DatabaseSync(path, { readOnly: true })
   const days = file

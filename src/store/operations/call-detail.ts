@@ -20,7 +20,7 @@ export async function callDetail(
 ): Promise<CallDetail | null> {
   const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1 })
   const [entry] = entries
-  if (!entry || (userId !== undefined && entry.userId !== userId)) return null
+  if (!entry || (userId !== undefined && entry.user_id !== userId)) return null
   const row = await db
     .selectFrom('usage_log')
     .select(['attempts', 'particulars'])
@@ -29,7 +29,7 @@ export async function callDetail(
   const set = await db
     .selectFrom('price_sets')
     .select('content')
-    .where('version', '=', entry.priceVersion)
+    .where('version', '=', entry.price_version)
     .where('model', '=', entry.model)
     .where('group_name', '=', entry.group)
     .executeTakeFirst()

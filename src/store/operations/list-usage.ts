@@ -61,7 +61,7 @@ async function listedRows(db: Db, filter: UsageFilter, count: number) {
   if (!scan) return null
   const all = matchingRows(db, scan)
   // A user's rows are read in the order of their ends.
-  if (scan.filter.userId !== undefined) return { all, latest: all }
+  if (scan.filter.user_id !== undefined) return { all, latest: all }
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
 }
 

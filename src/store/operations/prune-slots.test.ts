@@ -19,11 +19,11 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
   test('of half hours go with their days, those of days stay, and what they can tell is known', async () => {
     const opened = await rowsWithAccount(engine)
     const { store, database } = opened
-    const at = (days: number, id: string) => settledCall(WHO, id, { endedMs: T0 + days * DAY_MS, quota: 10 })
+    const at = (days: number, id: string) => settledCall(WHO, id, { ended_ms: T0 + days * DAY_MS, quota: 10 })
     await settleAll(engine, opened, [at(0, 'a'), at(0.5, 'b'), at(1, 'c'), at(2.9, 'd')])
     expect(await store.read('usageCoverage')).toEqual({ firstSlotDay: DAY, firstDay: DAY })
     await store.write('addRefusals', {
-      counts: [{ slot: DAY * 48, code: 'rate_limited', userId: 0, tokenId: 0, calls: 3 }],
+      counts: [{ slot: DAY * 48, code: 'rate_limited', user_id: 0, token_id: 0, calls: 3 }],
     })
     // Two rows in each table of half hours, and a counter, are of the first day, which has ended by then.
     expect(await pruneExpired(store, 'pruneSlots', T0 + 1.9 * DAY_MS)).toBe(5)

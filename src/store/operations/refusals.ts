@@ -11,9 +11,9 @@ export type RefusalDimension = (typeof REFUSAL_DIMENSIONS)[number]
 
 /** Selects refused calls that match all given fields. */
 export interface RefusalFilter {
-  readonly userId?: number | undefined
+  readonly user_id?: number | undefined
   readonly username?: string | undefined
-  readonly tokenName?: string | undefined
+  readonly token_name?: string | undefined
   readonly code?: string | undefined
 }
 
@@ -35,16 +35,16 @@ export async function addRefusals(
     readonly counts: readonly {
       readonly slot: number
       readonly code: string
-      readonly userId: number
-      readonly tokenId: number
+      readonly user_id: number
+      readonly token_id: number
       readonly calls: number
     }[]
   },
 ): Promise<void> {
-  for (const { slot, code, userId, tokenId, calls } of counts) {
+  for (const { slot, code, user_id, token_id, calls } of counts) {
     await db
       .insertInto('usage_refusals')
-      .values({ slot, code, user_id: userId, token_id: tokenId, calls })
+      .values({ slot, code, user_id, token_id, calls })
       .onConflict((on) =>
         on
           .columns(['slot', 'code', 'user_id', 'token_id'])
@@ -102,7 +102,7 @@ export async function refusedCalls(
 
 function conditions(
   code: string | undefined,
-  { userId, tokenName }: RefusalFilter,
+  { user_id: userId, token_name: tokenName }: RefusalFilter,
   { first, end }: { readonly first: number; readonly end: number },
 ): RawBuilder<unknown> {
   const wanted = [sql`slot >= ${first}`, sql`slot < ${end}`]

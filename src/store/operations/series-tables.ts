@@ -37,16 +37,16 @@ export function tablesFor(columns: ReadonlySet<Column>): { readonly days: string
 
 /** The columns that a filter needs. */
 export function filteredColumns({
-  userId,
+  user_id,
   username,
-  tokenName,
+  token_name,
   model,
   channel,
   group,
 }: UsageFilter): Set<Column> {
   const columns = new Set<Column>()
-  if (userId !== undefined || username !== undefined) columns.add('user_id')
-  if (tokenName !== undefined) columns.add('token_id')
+  if (user_id !== undefined || username !== undefined) columns.add('user_id')
+  if (token_name !== undefined) columns.add('token_id')
   if (model !== undefined) columns.add('model')
   if (channel !== undefined) columns.add('channel')
   if (group !== undefined) columns.add('group_name')
@@ -54,10 +54,17 @@ export function filteredColumns({
 }
 
 /** The conditions of a filter. */
-export function conditions({ userId, tokenName, model, channel, group }: UsageFilter): RawBuilder<unknown>[] {
+export function conditions({
+  user_id,
+  token_name,
+  model,
+  channel,
+  group,
+}: UsageFilter): RawBuilder<unknown>[] {
   const wanted: RawBuilder<unknown>[] = []
-  if (userId !== undefined) wanted.push(sql`user_id = ${userId}`)
-  if (tokenName !== undefined) wanted.push(sql`token_id in (select id from tokens where name = ${tokenName})`)
+  if (user_id !== undefined) wanted.push(sql`user_id = ${user_id}`)
+  if (token_name !== undefined)
+    wanted.push(sql`token_id in (select id from tokens where name = ${token_name})`)
   if (model !== undefined) wanted.push(sql`model = ${model}`)
   if (channel !== undefined) wanted.push(sql`channel = ${channel}`)
   if (group !== undefined) wanted.push(sql`group_name = ${group}`)

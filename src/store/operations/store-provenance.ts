@@ -5,11 +5,11 @@ import type { Db } from './operation.ts'
 
 /** Provenance of a settled call, with the facts of the call that its rows repeat. */
 export interface ProvenCall {
-  readonly userId: number
+  readonly user_id: number
   readonly model: string
   readonly group: string
   readonly channel: string
-  readonly endedMs: number
+  readonly ended_ms: number
   readonly provenance: Provenance
 }
 
@@ -60,7 +60,7 @@ function responseRow({ provenance, ...call }: ProvenCall) {
   return [
     {
       id: response.id,
-      user_id: call.userId,
+      user_id: call.user_id,
       model: call.model,
       group_name: call.group,
       channel: call.channel,
@@ -68,14 +68,14 @@ function responseRow({ provenance, ...call }: ProvenCall) {
       upstream_id: response.upstreamId,
       tokens: response.tokens,
       previous_id: response.previousId,
-      created_ms: call.endedMs,
-      expires_ms: call.endedMs + NATIVE_RETENTION_MS,
+      created_ms: call.ended_ms,
+      expires_ms: call.ended_ms + NATIVE_RETENTION_MS,
     },
   ]
 }
 
-function originRows({ channel, endedMs, provenance: { keyTag, reasoning } }: ProvenCall) {
-  const expiresMs = endedMs + NATIVE_RETENTION_MS
+function originRows({ channel, ended_ms, provenance: { keyTag, reasoning } }: ProvenCall) {
+  const expiresMs = ended_ms + NATIVE_RETENTION_MS
   return reasoning.map((hash) => ({ hash, channel, key_tag: keyTag, expires_ms: expiresMs }))
 }
 

@@ -35,11 +35,11 @@ const kept = (id: string, previousId: string | null = null): StoredResponse =>
   response(id, { previousId, upstreamId: '', content: { input: `["${id}"]`, response: '{"output":[]}' } })
 
 const reasoned = (channel: string, endedMs: number): ProvenCall => ({
-  userId: 2,
+  user_id: 2,
   model: 'm',
   group: 'default',
   channel,
-  endedMs,
+  ended_ms: endedMs,
   provenance: { keyTag: 't', response: null, reasoning: ['h'] },
 })
 

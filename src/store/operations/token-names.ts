@@ -2,8 +2,8 @@ import type { Db } from './operation.ts'
 
 /** Names of a token and of its user. */
 export interface TokenNames {
-  readonly tokenId: number
-  readonly tokenName: string
+  readonly token_id: number
+  readonly token_name: string
   readonly username: string
 }
 
@@ -16,6 +16,6 @@ export function tokenNames(
     .selectFrom('tokens')
     .innerJoin('users', 'users.id', 'tokens.user_id')
     .where('tokens.id', 'in', tokenIds)
-    .select(['tokens.id as tokenId', 'tokens.name as tokenName', 'users.username'])
+    .select(['tokens.id as token_id', 'tokens.name as token_name', 'users.username'])
     .execute()
 }

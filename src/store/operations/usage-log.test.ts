@@ -61,16 +61,16 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
       entries: [
         {
           id: idAt(T0),
-          endedMs: T0 + 1500,
-          userId: 1,
+          ended_ms: T0 + 1500,
+          user_id: 1,
           username: 'ada',
-          tokenId: 1,
-          tokenName: 'main',
+          token_id: 1,
+          token_name: 'main',
           model: 'm',
-          requestedModel: 'asked',
-          priceIncomplete: false,
+          requested_model: 'asked',
+          price_incomplete: false,
           note: '',
-          upstreamModel: 'm-2026',
+          upstream_model: 'm-2026',
           channel: 'c',
           group: 'default',
           usage: {
@@ -91,9 +91,9 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
             searchUnits: 15,
           },
           quota: 300,
-          priceVersion: 'v1',
-          durationMs: 1500,
-          firstByteMs: 400,
+          price_version: 'v1',
+          duration_ms: 1500,
+          first_byte_ms: 400,
           stream: true,
           reason: 'complete',
           kind: 'chat',
@@ -110,7 +110,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     await filled(database, [long, ...calls])
     const newest = [long, ...calls.toReversed()].map(({ id }) => id)
     expect(await ids(store, {})).toEqual(newest)
-    expect(await ids(store, { userId: 1 })).toEqual(newest)
+    expect(await ids(store, { user_id: 1 })).toEqual(newest)
     const page = await store.read('listUsage', { filter: {}, offset: 1, limit: 2 })
     expect(page).toMatchObject({ total: 4, entries: newest.slice(1, 3).map((id) => ({ id })) })
     expect(await store.read('listUsage', { filter: {}, offset: 4, limit: 2 })).toEqual({
@@ -154,24 +154,24 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
   test('is filtered', async () => {
     const cases: readonly [string, UsageFilter, readonly string[]][] = [
       ['a user, by name', { username: 'ben' }, ['b']],
-      ['a user, by id', { userId: 1 }, ['e', 'd', 'c', 'a']],
+      ['a user, by id', { user_id: 1 }, ['e', 'd', 'c', 'a']],
       ['a name that nobody has', { username: 'nobody' }, []],
-      ['a token', { tokenName: 'other' }, ['b']],
-      ["a token of another user's", { userId: 1, tokenName: 'other' }, []],
+      ['a token', { token_name: 'other' }, ['b']],
+      ["a token of another user's", { user_id: 1, token_name: 'other' }, []],
       ['a model', { model: 'n' }, ['c']],
       ['a channel', { channel: 'd' }, ['d']],
       ['a group', { group: 'vip' }, ['e']],
       ['an id', { id: 'a' }, ['a']],
-      ['an id of somebody else', { userId: 1, id: 'b' }, []],
+      ['an id of somebody else', { user_id: 1, id: 'b' }, []],
       [
         'times, the first included and the last not',
         { fromMs: T0 + 2 * MINUTE, beforeMs: T0 + 4 * MINUTE },
         ['c', 'b'],
       ],
-      ["times of a user's", { userId: 1, fromMs: T0 + 2 * MINUTE, beforeMs: T0 + 4 * MINUTE }, ['c']],
+      ["times of a user's", { user_id: 1, fromMs: T0 + 2 * MINUTE, beforeMs: T0 + 4 * MINUTE }, ['c']],
       ['two at once', { model: 'm', channel: 'd' }, ['d']],
       ['how a call ended', { reasons: ['failed'] }, ['c']],
-      ['several ends', { reasons: ['failed', 'cut'], userId: 1 }, ['d', 'c']],
+      ['several ends', { reasons: ['failed', 'cut'], user_id: 1 }, ['d', 'c']],
     ]
     const { store, database } = await rowsWithAccount(engine)
     await second(store)
@@ -202,7 +202,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     await filled(database, calls)
     for (const filter of [
       {},
-      { userId: 1 },
+      { user_id: 1 },
       { fromMs: T0 + 1, beforeMs: T0 + 19 },
       { model: 'n' },
     ] as readonly UsageFilter[]) {
@@ -289,11 +289,11 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     }
     expect(await sum({})).toEqual([14, 140])
     expect(await sum({}, { first: 10, last: 11 })).toEqual([9, 90])
-    expect(await sum({ userId: 1 }, { last: 10 })).toEqual([2, 20])
+    expect(await sum({ user_id: 1 }, { last: 10 })).toEqual([2, 20])
     expect(await sum({ username: 'ben' })).toEqual([3, 30])
     expect(await sum({ username: 'nobody' })).toEqual([0, 0])
     expect(await sum({ model: 'n' })).toEqual([4, 40])
-    expect(await sum({ tokenName: 'other' })).toEqual([3, 30])
+    expect(await sum({ token_name: 'other' })).toEqual([3, 30])
     expect(await sum({ channel: 'x' })).toEqual([0, 0])
     expect(await sum({ group: 'default' }, { first: 12 })).toEqual([5, 50])
     const days = await store.read('usageByDay', { filter: {}, days: { first: 10, last: 11 } })
@@ -325,20 +325,20 @@ test.each([1, 250])('a list is of the newest 100,000 rows: %i users', async (use
   file.close()
   const list = (offset: number) => store.read('listUsage', { filter: { fromMs: 1 }, offset, limit: 5 })
   const first = await list(0)
-  expect([first.total, first.entries[0]?.endedMs]).toEqual([100_000, 65_536 * 100_003])
+  expect([first.total, first.entries[0]?.ended_ms]).toEqual([100_000, 65_536 * 100_003])
   const last = await list(99_998)
-  expect(last.entries.map(({ endedMs }) => endedMs / 65_536)).toEqual([5, 4])
+  expect(last.entries.map(({ ended_ms: endedMs }) => endedMs / 65_536)).toEqual([5, 4])
   expect((await list(100_000)).entries).toEqual([])
 })
 
 describe('what the usage log is read by on SQLite', () => {
-  const scan = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), endedMs: T0 }, maxRows: 100 })
+  const scan = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), ended_ms: T0 }, maxRows: 100 })
 
   test.each<[string, UsageFilter, RegExp, number?]>([
-    ['a user', { userId: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user/],
+    ['a user', { user_id: 1 }, /usage_log USING (COVERING )?INDEX usage_log_by_user/],
     [
       'a user and a time',
-      { userId: 1, fromMs: T0 - DAY, beforeMs: T0 },
+      { user_id: 1, fromMs: T0 - DAY, beforeMs: T0 },
       /usage_log USING (COVERING )?INDEX usage_log_by_user/,
     ],
     [
@@ -382,7 +382,7 @@ describe('what the usage log is read by on SQLite', () => {
       // Rows of a page are looked up one by one.
       if (isOfPage(sql)) expect(plan[0]).toMatch(/usage_log USING PRIMARY KEY \(id=\?\)/)
       // SQLite uses one of two bounds on the same side, and reads all rows up to the other.
-      const bounded = filter.userId === undefined ? 'id' : 'ended_ms'
+      const bounded = filter.user_id === undefined ? 'id' : 'ended_ms'
       for (const side of ['<', '>=']) {
         for (const part of sql.split(/ from "usage_log"| limit \? offset \?/)) {
           expect(part.split(`"${bounded}" ${side} `).length, sql).toBeLessThanOrEqual(

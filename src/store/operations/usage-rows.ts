@@ -20,7 +20,7 @@ export async function scanUsage(
   let query = withNames(db)
     .where((eb) => withinScan(eb, scan))
     .where((eb) => matchesFilter(eb, scan.filter))
-  if (scan.filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
+  if (scan.filter.user_id !== undefined) query = query.orderBy('ended_ms', 'desc')
   const rows = await query.orderBy('usage_log.id', 'desc').execute()
   return { entries: rows.map(entryFromRow), next: scan.end }
 }
@@ -41,23 +41,23 @@ export function entryFromRow(
 ): UsageEntry {
   return {
     id: row.id,
-    endedMs: row.ended_ms,
-    userId: row.user_id,
+    ended_ms: row.ended_ms,
+    user_id: row.user_id,
     username: row.username,
-    tokenId: row.token_id,
-    tokenName: row.token_name,
+    token_id: row.token_id,
+    token_name: row.token_name,
     model: row.model,
-    requestedModel: row.requested_model,
-    priceIncomplete: row.price_incomplete === 1,
+    requested_model: row.requested_model,
+    price_incomplete: row.price_incomplete === 1,
     note: row.note as CallNote | '',
-    upstreamModel: row.upstream_model,
+    upstream_model: row.upstream_model,
     channel: row.channel,
     group: row.group_name,
     usage: usageFromRow(row),
     quota: row.quota,
-    priceVersion: row.price_version,
-    durationMs: row.duration_ms,
-    firstByteMs: row.first_byte_ms,
+    price_version: row.price_version,
+    duration_ms: row.duration_ms,
+    first_byte_ms: row.first_byte_ms,
     stream: row.stream === 1,
     reason: row.reason as SettlementReason,
     kind: row.kind as CallKind,

@@ -15,7 +15,7 @@ const MAX_RECOVERY_DELAY_MS = 7 * 24 * 3_600_000
 /** Position in the usage log: the row at which a scan stopped. */
 export interface UsageCursor {
   readonly id: string
-  readonly endedMs: number
+  readonly ended_ms: number
 }
 
 /** Scan of the usage log, newest first, over an index: of a user, of a time range, or of all rows. */
@@ -46,9 +46,9 @@ export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | 
     .where((eb) => withinScan(eb, open))
     .offset(scan.maxRows - 1)
     .limit(1)
-  if (filter.userId !== undefined) query = query.orderBy('ended_ms', 'desc')
+  if (filter.user_id !== undefined) query = query.orderBy('ended_ms', 'desc')
   const end = await query.orderBy('id', 'desc').executeTakeFirst()
-  return { ...open, end: end ? { id: end.id, endedMs: end.ended_ms } : null }
+  return { ...open, end: end ? { id: end.id, ended_ms: end.ended_ms } : null }
 }
 
 /** Selects the matching rows of a scan. */
@@ -64,7 +64,7 @@ export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter
   const { username } = filter
   if (username === undefined) return filter
   const user = await db.selectFrom('users').select('id').where('username', '=', username).executeTakeFirst()
-  return user ? { ...filter, userId: user.id } : null
+  return user ? { ...filter, user_id: user.id } : null
 }
 
 /**
@@ -74,14 +74,14 @@ export async function withUser(db: Db, filter: UsageFilter): Promise<UsageFilter
  */
 export function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
   const { filter, after, end } = scan
-  const { userId, fromMs, beforeMs } = filter
+  const { user_id: userId, fromMs, beforeMs } = filter
   if (userId === undefined) return withinIds(eb, scan)
   const bounds: Expression<SqlBool>[] = [withinIds(eb, scan), eb('usage_log.user_id', '=', userId)]
-  if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.endedMs), pastCursor(eb, '<', after))
+  if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.ended_ms), pastCursor(eb, '<', after))
   else if (beforeMs !== undefined) bounds.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (end)
     bounds.push(
-      eb('usage_log.ended_ms', '>=', end.endedMs),
+      eb('usage_log.ended_ms', '>=', end.ended_ms),
       eb.or([eb('usage_log.id', '=', end.id), pastCursor(eb, '>', end)]),
     )
   else if (fromMs !== undefined) bounds.push(eb('usage_log.ended_ms', '>=', fromMs))
@@ -93,7 +93,7 @@ export function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
  * the end of calls, so there a cursor bounds ids through its time only.
  */
 export function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
-  const { userId, fromMs, beforeMs, id } = filter
+  const { user_id: userId, fromMs, beforeMs, id } = filter
   const bounds: Expression<SqlBool>[] = []
   const from = (bound: string): unknown => bounds.push(eb('usage_log.id', '>=', bound))
   const before = (bound: string): unknown => bounds.push(eb('usage_log.id', '<', bound))
@@ -105,28 +105,28 @@ export function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expres
     else if (fromMs !== undefined) from(firstIdOf(fromMs - MAX_CALL_MS))
     return eb.and(bounds)
   }
-  const lastMs = after ? after.endedMs + 1 : beforeMs
-  const firstMs = end?.endedMs ?? fromMs
+  const lastMs = after ? after.ended_ms + 1 : beforeMs
+  const firstMs = end?.ended_ms ?? fromMs
   if (lastMs !== undefined) before(firstIdOf(lastMs))
   if (firstMs !== undefined) from(firstIdOf(firstMs - MAX_RECOVERY_DELAY_MS))
   return eb.and(bounds)
 }
 
 // Rows that ended in the same millisecond are ordered by id.
-function pastCursor(eb: Rows, side: '<' | '>', { id, endedMs }: UsageCursor): Expression<SqlBool> {
+function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageCursor): Expression<SqlBool> {
   return eb.or([eb('usage_log.ended_ms', side, endedMs), eb('usage_log.id', side, id)])
 }
 
 /** Condition of the filter that the index does not cover. */
 export function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
-  const { userId, fromMs, beforeMs, tokenName, model, channel, group, reasons } = filter
+  const { user_id: userId, fromMs, beforeMs, token_name, model, channel, group, reasons } = filter
   const wanted: Expression<SqlBool>[] = []
   // For a user's rows, the index covers the times.
   if (userId === undefined && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
   if (userId === undefined && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
-  if (tokenName !== undefined)
+  if (token_name !== undefined)
     wanted.push(
-      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', tokenName)),
+      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', token_name)),
     )
   if (model !== undefined) wanted.push(eb('model', '=', model))
   if (channel !== undefined) wanted.push(eb('channel', '=', channel))

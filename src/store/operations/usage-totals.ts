@@ -141,16 +141,16 @@ const NO_USAGE_ROWS = Object.fromEntries(
 
 function matchesDays(
   eb: ExpressionBuilder<Database, 'usage_days'>,
-  { userId, tokenName, model, channel, group }: UsageFilter,
+  { user_id, token_name, model, channel, group }: UsageFilter,
   { first, last }: UsageDays,
 ): Expression<SqlBool> {
   const wanted: Expression<SqlBool>[] = []
-  if (userId !== undefined) wanted.push(eb('user_id', '=', userId))
+  if (user_id !== undefined) wanted.push(eb('user_id', '=', user_id))
   if (first !== undefined) wanted.push(eb('day', '>=', first))
   if (last !== undefined) wanted.push(eb('day', '<=', last))
-  if (tokenName !== undefined)
+  if (token_name !== undefined)
     wanted.push(
-      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', tokenName)),
+      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', token_name)),
     )
   if (model !== undefined) wanted.push(eb('model', '=', model))
   if (channel !== undefined) wanted.push(eb('channel', '=', channel))

@@ -6,7 +6,7 @@ import type { QueuedOperation } from './messages.ts'
 interface Waiting {
   readonly operation: QueuedOperation
 }
-const settle = (userId: number, id = ''): Waiting => ({ operation: ['settle', { userId, id }] })
+const settle = (userId: number, id = ''): Waiting => ({ operation: ['settle', { user_id: userId, id }] })
 const times = (count: number, one: () => Waiting): Waiting[] => Array.from({ length: count }, one)
 
 const few: BatchRule = { ...WRITES, maxOperations: 4 }
@@ -43,7 +43,7 @@ describe('writes', () => {
     const operation: fc.Arbitrary<QueuedOperation> = fc.oneof(
       fc.tuple(
         fc.constantFrom('hold', 'growHold', 'markProgress', 'settle'),
-        fc.record({ userId: fc.nat(3) }),
+        fc.record({ user_id: fc.nat(3) }),
       ),
       fc.tuple(fc.constant('loadAccount'), fc.record({ tokenId: fc.nat(3) })),
     )
@@ -78,7 +78,7 @@ describe('writes', () => {
 })
 
 describe('reads', () => {
-  const usage = (userId?: number): Waiting => ({ operation: ['listUsage', { filter: { userId } }] })
+  const usage = (userId?: number): Waiting => ({ operation: ['listUsage', { filter: { user_id: userId } }] })
   const profile: Waiting = { operation: ['profile', { userId: 1 }] }
 
   test('of the usage log go one of each user at a time, those of everybody’s as one user’s; others wait for none', () => {

@@ -26,7 +26,7 @@ const ALL_USERS = 0
 export const WRITES: BatchRule = {
   maxOperations: 500,
   maxPerUser: Number.POSITIVE_INFINITY,
-  turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { userId: number }).userId : 'order'),
+  turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { user_id: number }).user_id : 'order'),
 }
 
 /** Rule for reads: no order, and one read of the usage log per user at a time, as these may take long. */
@@ -34,8 +34,8 @@ export const READS: BatchRule = {
   maxOperations: 500,
   maxPerUser: 1,
   turnOf([, input]) {
-    const filter = (input as { readonly filter?: { readonly userId?: number } } | undefined)?.filter
-    return filter ? (filter.userId ?? ALL_USERS) : 'free'
+    const filter = (input as { readonly filter?: { readonly user_id?: number } } | undefined)?.filter
+    return filter ? (filter.user_id ?? ALL_USERS) : 'free'
   },
 }
 

@@ -120,7 +120,7 @@ describe('a settlement', () => {
     await store.write('settle', settledCall(who, 'a'))
     await store.write(
       'settle',
-      settledCall(who, 'b', { quota: 0, delivered: false, reason: 'failed', endedMs: 1_760_000_000_000 }),
+      settledCall(who, 'b', { quota: 0, delivered: false, reason: 'failed', ended_ms: 1_760_000_000_000 }),
     )
     const account = await store.write('loadAccount', { tokenId })
     expect(account?.user.request_count).toBe(1)
@@ -207,7 +207,7 @@ describe('an account', () => {
     const queued = [
       store.write('hold', holdOf(who, 'a')),
       store.write('hold', holdOf(who, 'b')),
-      store.write('growHold', { id: 'b', userId: 1, by: 50 }),
+      store.write('growHold', { id: 'b', user_id: 1, by: 50 }),
       store.write('settle', settledCall(who, 'a')),
     ]
     const account = await store.write('loadAccount', { tokenId })
@@ -236,13 +236,13 @@ describe('recovery', () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'untouched', { owner: 'gone' }))
     await store.write('hold', holdOf(who, 'marked', { owner: 'gone' }))
-    await store.write('markProgress', { id: 'marked', userId: 1, amount: 250 })
-    await store.write('markProgress', { id: 'marked', userId: 1, amount: 200 })
+    await store.write('markProgress', { id: 'marked', user_id: 1, amount: 250 })
+    await store.write('markProgress', { id: 'marked', user_id: 1, amount: 200 })
     await store.write('hold', holdOf(who, 'beyond', { owner: 'gone', amount: 400 }))
-    await store.write('markProgress', { id: 'beyond', userId: 1, amount: 900 })
+    await store.write('markProgress', { id: 'beyond', user_id: 1, amount: 900 })
     await store.write('hold', holdOf(who, 'grown', { owner: 'gone' }))
-    await store.write('growHold', { id: 'grown', userId: 1, by: 1000 })
-    await store.write('markProgress', { id: 'grown', userId: 1, amount: 1800 })
+    await store.write('growHold', { id: 'grown', user_id: 1, by: 1000 })
+    await store.write('markProgress', { id: 'grown', user_id: 1, amount: 1800 })
     await store.write('hold', holdOf(who, 'alive'))
     // 100; 100 + 250; 400, though 1,000 are known; 100 + 1,800.
     const total = 100 + 350 + 400 + 1900
@@ -266,10 +266,10 @@ describe('recovery', () => {
     const { store, who } = await storeWithAccount()
     const opening = holdOf(who, 'parked', { owner: 'gone' })
     void store.write('hold', opening)
-    void store.write('parkHold', { id: 'parked', userId: who.userId })
-    await store.write('markProgress', { id: 'parked', userId: who.userId, amount: 40 })
+    void store.write('parkHold', { id: 'parked', user_id: who.userId })
+    await store.write('markProgress', { id: 'parked', user_id: who.userId, amount: 40 })
     expect((await store.write('recover', { owner: 'now', nowMs: 1 })).count).toBe(0)
-    expect(await store.write('parkedHolds')).toEqual([{ ...opening, owner: 'parked', progressAmount: 40 }])
+    expect(await store.write('parkedHolds')).toEqual([{ ...opening, owner: 'parked', progress_amount: 40 }])
     const moved = await store.write('recover', { owner: 'now', nowMs: 1, parkedToo: true })
     expect(moved).toEqual({ count: 1, quota: 140 })
     expect(await store.write('parkedHolds')).toEqual([])

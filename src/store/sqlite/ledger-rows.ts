@@ -221,25 +221,25 @@ export class LedgerRows implements LedgerWrites {
   #insertUsage(call: SettledCall): boolean {
     const values = [
       call.id,
-      call.endedMs,
-      call.userId,
-      call.tokenId,
+      call.ended_ms,
+      call.user_id,
+      call.token_id,
       call.model,
-      call.upstreamModel,
+      call.upstream_model,
       call.channel,
       call.group,
       ...countsOf(call.usage),
       call.quota,
-      call.priceVersion,
-      call.durationMs,
-      call.firstByteMs,
+      call.price_version,
+      call.duration_ms,
+      call.first_byte_ms,
       call.stream ? 1 : 0,
       call.reason,
       call.kind,
-      call.requestedModel,
+      call.requested_model,
       call.attempts ?? null,
       call.particulars ?? null,
-      call.priceIncomplete ? 1 : 0,
+      call.price_incomplete ? 1 : 0,
       call.note ?? '',
     ]
     try {
@@ -262,7 +262,7 @@ export class LedgerRows implements LedgerWrites {
     for (const id of this.#unwrittenHolds.keys()) this.#writeHold(id)
   }
 
-  #charge({ tokenId, userId, quota, delivered, endedMs }: SettledCall): void {
+  #charge({ token_id: tokenId, user_id: userId, quota, delivered, ended_ms: endedMs }: SettledCall): void {
     const requests = delivered ? 1 : 0
     const accessedSeconds = Math.floor(endedMs / 1000)
     const token = this.#tokens.get(tokenId)

@@ -179,8 +179,8 @@ export class LocalBank implements BankOperations {
   }
 }
 
-function accountsOf({ tokenId, userId, budgets }: ParkedHold | SettledCall): readonly AccountName[] {
-  return [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
+function accountsOf({ token_id, user_id, budgets }: ParkedHold | SettledCall): readonly AccountName[] {
+  return [`t:${token_id}`, `u:${user_id}`, ...budgetsIn(budgets)]
 }
 
 /** Name of the borrower that a parked hold is while no process goes on with it. */

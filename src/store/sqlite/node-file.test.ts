@@ -24,7 +24,7 @@ describe("a node's file", () => {
     const second = await opened(path)
     expect(second.node).toBe(first.node)
     expect(await second.write('outbox', { limit: 10, except: [] })).toMatchObject([
-      { tokenId: 17, userId: 3, quota: 300 },
+      { token_id: 17, user_id: 3, quota: 300 },
     ])
     // Charges the prompt only, because no output was recorded.
     expect(await second.write('recover', { owner: 'next', nowMs: 1 })).toEqual({ count: 1, quota: 100 })
@@ -40,11 +40,11 @@ describe("a node's file", () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('hold', holdOf(WHO, 'a'))
-    await first.write('parkHold', { id: 'a', userId: WHO.userId })
+    await first.write('parkHold', { id: 'a', user_id: WHO.userId })
     await first.close()
     const second = await opened(path)
     expect((await second.write('recover', { owner: 'next', nowMs: 1 })).count).toBe(0)
-    expect(await second.write('parkedHolds')).toMatchObject([{ id: 'a', amount: 1000, tokenId: 17 }])
+    expect(await second.write('parkedHolds')).toMatchObject([{ id: 'a', amount: 1000, token_id: 17 }])
     for (let time = 0; time < 2; time += 1) await second.write('settle', settledCall(WHO, 'a'))
     expect(await second.write('parkedHolds')).toEqual([])
     expect(await second.write('outbox', { limit: 10, except: [] })).toHaveLength(1)
@@ -67,7 +67,7 @@ describe("a node's file", () => {
     await settle('b', 2, 1, '["b:month:2026-11-01:u:1"]')
     await settle('c', 3, 2, '["b:day:2026-11-23:t:3","b:month:2026-11-01:g:sales"]')
     const left = async (...except: AccountName[]) =>
-      (await file.write('outbox', { limit: 10, except })).map(({ tokenId }) => tokenId)
+      (await file.write('outbox', { limit: 10, except })).map(({ token_id: tokenId }) => tokenId)
     expect(await left()).toEqual([1, 2, 3])
     expect(await left('t:1')).toEqual([2, 3])
     expect(await left('u:1')).toEqual([3])

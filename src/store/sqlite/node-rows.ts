@@ -37,7 +37,7 @@ export class NodeRows implements NodeWrites {
       'INSERT INTO outbox (id, token_id, user_id, quota, budgets, call) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
     )
     this.#page = db.prepare(
-      `SELECT place, token_id AS tokenId, user_id AS userId, quota, budgets, call AS row FROM outbox
+      `SELECT place, token_id, user_id, quota, budgets, call AS row FROM outbox
        WHERE 't:' || token_id NOT IN (SELECT value FROM json_each(?1))
          AND 'u:' || user_id NOT IN (SELECT value FROM json_each(?1))
          AND (budgets = '' OR NOT EXISTS (
@@ -70,8 +70,8 @@ export class NodeRows implements NodeWrites {
   settle(call: SettledCall): void {
     const values = boundValues([
       call.id,
-      call.tokenId,
-      call.userId,
+      call.token_id,
+      call.user_id,
       call.quota,
       call.budgets,
       outboxRow(call),
@@ -143,6 +143,6 @@ export class NodeRows implements NodeWrites {
   }
 }
 
-function provenCall({ userId, model, group, channel, endedMs, provenance }: ProvenCall): string {
-  return JSON.stringify({ userId, model, group, channel, endedMs, provenance } satisfies ProvenCall)
+function provenCall({ user_id, model, group, channel, ended_ms, provenance }: ProvenCall): string {
+  return JSON.stringify({ user_id, model, group, channel, ended_ms, provenance } satisfies ProvenCall)
 }

@@ -96,7 +96,7 @@ describe('the queue', () => {
       store.write('settle', settledCall(who, 'a')).then(note(3)),
       store.write('createUser', newUser()).catch(note(4)),
       store.write('loadAccount', { tokenId }).then(note(5)),
-      store.write('markProgress', { id: 'a', userId: 1, amount: 1 }).then(note(6)),
+      store.write('markProgress', { id: 'a', user_id: 1, amount: 1 }).then(note(6)),
     ])
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6])
   })

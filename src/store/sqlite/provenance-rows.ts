@@ -27,13 +27,13 @@ export class ProvenanceRows {
 
   /** Inserts what a settled call left behind; by `get`, which makes no object of the numbers of changes. */
   insert(call: SettledCall, { keyTag, response, reasoning }: Provenance): void {
-    const expiresMs = call.endedMs + NATIVE_RETENTION_MS
+    const expiresMs = call.ended_ms + NATIVE_RETENTION_MS
     if (response) {
       const { id, upstreamId, tokens, previousId } = response
-      const { userId, model, group, channel, endedMs } = call
+      const { user_id, model, group, channel, ended_ms } = call
       this.#response.get(
         id,
-        userId,
+        user_id,
         model,
         group,
         channel,
@@ -41,7 +41,7 @@ export class ProvenanceRows {
         upstreamId,
         tokens,
         previousId,
-        endedMs,
+        ended_ms,
         expiresMs,
       )
     }

@@ -62,10 +62,10 @@ async function afterCrash(path: string): Promise<string> {
 const anyCall = fc.record({
   model: fc.constantFrom('m', 'n'),
   channel: fc.constantFrom('c', 'd'),
-  endedMs: fc.integer({ min: T0, max: T0 + 3 * 86_400_000 }),
+  ended_ms: fc.integer({ min: T0, max: T0 + 3 * 86_400_000 }),
   quota: fc.nat({ max: 2 ** 40 }),
-  durationMs: fc.nat({ max: 600_000 }),
-  firstByteMs: fc.option(fc.nat({ max: 60_000 })),
+  duration_ms: fc.nat({ max: 600_000 }),
+  first_byte_ms: fc.option(fc.nat({ max: 60_000 })),
   delivered: fc.boolean(),
   reason: fc.constantFrom<SettledCall['reason']>('complete', 'failed', 'crash', 'cut', 'client_gone'),
 })
@@ -80,13 +80,13 @@ test('sums after a crash are those of the calls that were committed, to the unit
         let count = 0
         const settle = (of: Partial<SettledCall>) =>
           store.write('settle', settledCall(WHO, `id-${count++}`, of))
-        await settle({ endedMs: T0 })
+        await settle({ ended_ms: T0 })
         for (const calls of commits) await Promise.all(calls.map(settle))
         const recovered = sumsIn(await afterCrash(path))
         await store.read('usageCoverage')
         const read = sumsIn(path)
         expect(recovered).toEqual(read)
-        const all = [settledCall(WHO, '', { endedMs: T0 }), ...commits.flat()]
+        const all = [settledCall(WHO, '', { ended_ms: T0 }), ...commits.flat()]
         for (const { name } of POINT_TABLES)
           expect(totalOf(read[name]), name).toMatchObject({
             requests: all.filter(({ delivered }) => delivered).length,
@@ -106,7 +106,7 @@ test('a transaction that is rolled back leaves the sums of the calls before it, 
   file.exec(`CREATE TRIGGER spoil BEFORE INSERT ON usage_log WHEN new.id = 'spoilt'
     BEGIN SELECT RAISE(ROLLBACK, 'disk I/O error'); END`)
   file.close()
-  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
   await settle('a')
   await settle('b')
   await expect(Promise.all([settle('c'), settle('spoilt')])).rejects.toThrow()
@@ -121,7 +121,7 @@ test('a transaction that is rolled back leaves the sums of the calls before it, 
 test('a call that is removed from the log is in the sums all the same', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
-  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
   await Promise.all([settle('a'), settle('b')])
   expect(await store.write('prune', { beforeMs: T0 + 1, limit: 10 })).toMatchObject({ rows: 2 })
   const sums = sumsIn(await afterCrash(path))
@@ -173,7 +173,7 @@ test('a read of series has all calls that were settled before it', async () => {
   const { store } = await storeWithAccount(path)
   await Promise.all(
     Array.from({ length: CALLS }, (_, i) =>
-      store.write('settle', settledCall(WHO, `id-${i}`, { model: `m-${i}`, endedMs: T0 })),
+      store.write('settle', settledCall(WHO, `id-${i}`, { model: `m-${i}`, ended_ms: T0 })),
     ),
   )
   await Promise.all([store.read('usageCoverage'), store.read('usageCoverage'), store.read('usageCoverage')])
@@ -187,7 +187,7 @@ test('calls are summed up although nobody reads', async () => {
   const { store } = await storeWithAccount(path)
   await Promise.all(
     Array.from({ length: CALLS }, (_, i) =>
-      store.write('settle', settledCall(WHO, `id-${i}`, { endedMs: T0 })),
+      store.write('settle', settledCall(WHO, `id-${i}`, { ended_ms: T0 })),
     ),
   )
   await vi.waitFor(() => expect(totalOf(sumsIn(path)['usage_day_keys'])).toMatchObject({ requests: CALLS }), {
@@ -204,7 +204,7 @@ test('sums that cannot be written fail reads of them, and no call', async () => 
     file.close()
   }
   change("CREATE TRIGGER spoil BEFORE INSERT ON usage_day_keys BEGIN SELECT RAISE(ABORT, 'no'); END")
-  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  const settle = (id: string) => store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
   const [read] = await Promise.allSettled([store.read('usageCoverage'), settle('a'), settle('b')])
   expect(read).toMatchObject({ status: 'fulfilled' })
   const [failed, settled] = await Promise.allSettled([store.read('usageCoverage'), settle('c')])
@@ -219,7 +219,7 @@ test('sums that cannot be written fail reads of them, and no call', async () => 
 test('a store that is closed leaves nothing to be summed up', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
-  for (const id of ['a', 'b']) await store.write('settle', settledCall(WHO, id, { endedMs: T0 }))
+  for (const id of ['a', 'b']) await store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
   await store.close()
   for (const { name } of POINT_TABLES)
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 2 })

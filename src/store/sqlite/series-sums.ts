@@ -83,12 +83,12 @@ export class SeriesSums {
 
   /** Adds a call that the open transaction settles. */
   add(call: SettledCall): void {
-    const { userId, tokenId, model, channel, group, endedMs } = call
-    const slot = Math.floor(endedMs / SLOT_MS)
-    const name = nameOf(slot, tokenId, model, channel, group)
+    const { user_id, token_id, model, channel, group, ended_ms } = call
+    const slot = Math.floor(ended_ms / SLOT_MS)
+    const name = nameOf(slot, token_id, model, channel, group)
     let row = this.#open.get(name)
     if (!row) {
-      row = [[slot, userId, tokenId, model, channel, group], SUMMED.map(() => 0)]
+      row = [[slot, user_id, token_id, model, channel, group], SUMMED.map(() => 0)]
       this.#open.set(name, row)
     }
     addPoint(row[1], call)
@@ -152,8 +152,8 @@ export class SeriesSums {
 
   #addNoted(rows: readonly SlotRow[]): number {
     for (const [key, sums] of rows) {
-      const [slot, , tokenId, model, channel, group] = key
-      const total = this.#tables[0]?.sumsOf(nameOf(slot, tokenId, model, channel, group), key)
+      const [slot, , token_id, model, channel, group] = key
+      const total = this.#tables[0]?.sumsOf(nameOf(slot, token_id, model, channel, group), key)
       if (total) addAll(total, sums)
     }
     return rows.length
@@ -164,12 +164,12 @@ export class SeriesSums {
     const [slots, slotRoutes, dayRoutes, dayKeys] = this.#tables
     if (!slots || !slotRoutes || !dayRoutes || !dayKeys) return
     for (const { key, sums } of slots.rows) {
-      const [slot, userId, tokenId, ...route] = key as SlotKey
+      const [slot, user_id, token_id, ...route] = key as SlotKey
       const day = Math.floor(slot / SLOTS_PER_DAY)
       const name = route.join('\0')
       addAll(slotRoutes.sumsOf(`${slot}\0${name}`, [slot, ...route]), sums)
       addAll(dayRoutes.sumsOf(`${day}\0${name}`, [day, ...route]), sums)
-      addAll(dayKeys.sumsOf(`${day}\0${tokenId}`, [day, userId, tokenId]), sums)
+      addAll(dayKeys.sumsOf(`${day}\0${token_id}`, [day, user_id, token_id]), sums)
     }
   }
 }
@@ -179,6 +179,6 @@ function addAll(sums: number[], values: readonly number[]): void {
 }
 
 // NUL separates the parts, because no text contains it. The user follows from the token.
-function nameOf(slot: number, tokenId: number, model: string, channel: string, group: string): string {
-  return `${slot}\0${tokenId}\0${model}\0${channel}\0${group}`
+function nameOf(slot: number, token_id: number, model: string, channel: string, group: string): string {
+  return `${slot}\0${token_id}\0${model}\0${channel}\0${group}`
 }

@@ -39,11 +39,11 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, userId, tokenId, who } = await storeWithAccount(path)
   const call = (id: string, of: Parameters<typeof settledCall>[2]) =>
-    store.write('settle', settledCall(who, id, { endedMs: MIDNIGHT_MS, usage: USAGE, ...of }))
+    store.write('settle', settledCall(who, id, { ended_ms: MIDNIGHT_MS, usage: USAGE, ...of }))
   // In one commit and in several, to the same rows.
-  await Promise.all([call('a', {}), call('b', { quota: 5 }), call('c', { endedMs: MIDNIGHT_MS - 1 })])
+  await Promise.all([call('a', {}), call('b', { quota: 5 }), call('c', { ended_ms: MIDNIGHT_MS - 1 })])
   await call('d', { delivered: false, reason: 'failed', quota: 0, usage: NO_USAGE })
-  await call('e', { endedMs: MIDNIGHT_MS + 86_399_999 })
+  await call('e', { ended_ms: MIDNIGHT_MS + 86_399_999 })
   await call('f', { model: 'other' })
   await call('g', { channel: 'other' })
   await call('h', { group: 'other' })
@@ -100,7 +100,7 @@ test('the days of a user and of a token add up to what their rows say', async ()
         settledCall(index % 3 === 0 ? { userId, tokenId: other.id } : who, `id-${index}`, {
           quota: index,
           delivered: index % 5 !== 0,
-          endedMs: MIDNIGHT_MS + index * 3_600_000,
+          ended_ms: MIDNIGHT_MS + index * 3_600_000,
         }),
       ),
     ),

@@ -19,11 +19,11 @@ export class UsageSums {
   }
 
   add(call: SettledCall): void {
-    const { userId, tokenId, model, channel, group, endedMs } = call
-    const day = Math.floor(endedMs / DAY_MS)
+    const { user_id, token_id, model, channel, group, ended_ms } = call
+    const day = Math.floor(ended_ms / DAY_MS)
     // NUL separates the parts, because no text contains it. The user follows from the token.
-    const name = `${day}\0${tokenId}\0${model}\0${channel}\0${group}`
-    const sums = this.#days.sumsOf(name, [day, userId, tokenId, model, channel, group])
+    const name = `${day}\0${token_id}\0${model}\0${channel}\0${group}`
+    const sums = this.#days.sumsOf(name, [day, user_id, token_id, model, channel, group])
     const counts = countsOf(call.usage)
     sums[0]! += call.delivered ? 1 : 0
     sums[1]! += isFailed(call.reason) ? 1 : 0
