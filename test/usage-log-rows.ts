@@ -17,30 +17,16 @@ export interface Call {
   readonly group?: string
   readonly quota?: number
   readonly reason?: string
-  /** In the present version alone. */
   readonly note?: string
 }
 
-function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call, version: LogVersion): string {
+function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call): string {
   const { model = 'm', channel = 'c', group = 'default', quota = 1, reason = 'complete' } = of
   return `INSERT INTO usage_log VALUES ('${id}', ${endedMs}, ${userId}, ${tokenId}, '${model}', '${model}-2026', '${channel}',
-    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}'${LAST_COLUMNS[version]}${version === 'present' ? `, '${of.note ?? ''}'` : ''})`
-}
-
-/** Versions of the log: without usage of other modalities, without details of calls, and as it is. */
-type LogVersion = 'before media' | 'before details' | 'present'
-
-const LAST_COLUMNS: Readonly<Record<LogVersion, string>> = {
-  'before media': '',
-  'before details': ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked'",
-  present: ", 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked', NULL, NULL, 0, 15",
+    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}', 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked', NULL, NULL, 0, 15, '${of.note ?? ''}')`
 }
 
 /** Writes these rows into the log, beside the store. */
-export async function filled(
-  database: Pick<TestDatabase, 'sql'>,
-  calls: readonly Call[],
-  version: LogVersion = 'present',
-): Promise<void> {
-  for (const call of calls) await database.sql(logged(call, version))
+export async function filled(database: Pick<TestDatabase, 'sql'>, calls: readonly Call[]): Promise<void> {
+  for (const call of calls) await database.sql(logged(call))
 }

@@ -1,6 +1,6 @@
 // Bundles the program: hundreds of modules become a few files, with which a start takes a third of the CPU
 // time. The files stand where the package has them, so that paths from a module's own URL hold.
-import { cpSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 
@@ -15,7 +15,7 @@ const ENTRIES = [
 ]
 
 /**
- * Writes `dist/cli` below `root`, from the sources of a repository. Returns the paths of all modules that are
+ * Writes `dist/cli` below `root`, from the sources of a repository. Returns the paths of all files that are
  * in it. Bundles without plugins: hooks in JavaScript have deadlocked the bundler's threads on two cores.
  */
 export async function bundle(root, packages, sources) {
@@ -40,7 +40,11 @@ export async function bundle(root, packages, sources) {
     })
     // The parser's machine code, which src/http1/llhttp.ts reads beside itself.
     cpSync(join(sources, 'src/http1/vendor'), join(cli, 'vendor'), { recursive: true })
-    return output.flatMap((chunk) => ('moduleIds' in chunk ? chunk.moduleIds : []))
+    // The SQL of the bank, which src/store/postgres/install-bank.ts reads likewise.
+    const bank = join(sources, 'src/store/postgres/bank')
+    cpSync(bank, join(cli, 'bank'), { recursive: true })
+    const modules = output.flatMap((chunk) => ('moduleIds' in chunk ? chunk.moduleIds : []))
+    return [...modules, ...readdirSync(bank).map((file) => join(bank, file))]
   } finally {
     await bundler.close()
   }

@@ -1,14 +1,9 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../test/store-engines.ts'
-import { holdOf, openedStore, settledCall, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
+import { holdOf, settledCall, storeWithAccount } from '../../test/store-rows.ts'
 import type { StoredResponse } from '../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from './kept-contents.ts'
-import { bytesOfKeptResponses } from './migrations/0024-bytes-of-kept-responses.ts'
-import { SQLITE_TYPES } from './migrations/column-types.ts'
 import { pruneParts } from './prune-expired.ts'
-import { openForWriting } from './sqlite/connection.ts'
-import { kyselyOver } from './sqlite/dialect.ts'
 import type { Rows } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -137,24 +132,4 @@ test('charges are settled all the while that a content of 32 MiB is stored', asy
   const parts = 32 * 4
   // Each of a call's two writes shares the commit of one part; stored in one piece, hardly a call would end.
   expect(settled).toBeGreaterThanOrEqual(parts / 4)
-})
-
-test('a content of a version that did not store sizes gets one that it fits into', async () => {
-  const file = join(temporaryFolder(), 'sluice.db')
-  const store = await openedStore(file)
-  await new LargeContents(store).store(large('a'))
-  await store.write('storeResponse', response('native'))
-  await store.close()
-  const db = openForWriting(file)
-  db.exec('ALTER TABLE stored_responses DROP COLUMN kept_bytes')
-  await bytesOfKeptResponses(SQLITE_TYPES).up(kyselyOver(db))
-  db.close()
-  const again = await openedStore(file)
-  const { content } = large('a')
-  const bytes = Buffer.byteLength(content.input) + Buffer.byteLength(content.response)
-  const sizeOf = async (id: string): Promise<number | undefined> =>
-    (await again.read('responseFacts', { id, userId: 2, nowMs: Date.now() }))?.contentBytes
-  expect(await sizeOf('a')).toBeGreaterThanOrEqual(bytes)
-  expect(await sizeOf('a')).toBeLessThan(bytes * 1.01)
-  expect(await sizeOf('native')).toBe(0)
 })

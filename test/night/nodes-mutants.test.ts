@@ -41,7 +41,7 @@ const LOST_ANSWERS: readonly Patch[] = [
 ]
 /** Counts a repeated report again. */
 const NOT_IDEMPOTENT: Patch = {
-  file: 'src/store/migrations/bank/charge.ts',
+  file: 'src/store/postgres/bank/charge.sql',
   text: 'select given.* from given join logged using (id)',
   by: 'select given.* from given',
 }
@@ -55,19 +55,19 @@ const NO_RECOVERY: Patch = {
 /** Lends budgets without looking at what is used of them, or lent to others. */
 const UNBOUNDED_BUDGETS: readonly Patch[] = [
   {
-    file: 'src/store/migrations/bank/take-lease.ts',
+    file: 'src/store/postgres/bank/borrow.sql',
     text: 'where w.need > 0 and b.amount - b.used - b.leased < w.need);',
     by: 'where false);',
   },
   {
-    file: 'src/store/migrations/bank/take-lease.ts',
+    file: 'src/store/postgres/bank/borrow.sql',
     text: 'bank_share(b.amount - b.used - b.leased, w.need, w.most) as gets',
     by: 'w.most as gets',
   },
 ]
 /** Charges calls to balances alone. */
 const UNCHARGED_BUDGETS: Patch = {
-  file: 'src/store/migrations/bank/charge.ts',
+  file: 'src/store/postgres/bank/charge.sql',
   text: 'update budget_periods b set used = b.used + spent.quota, leased',
   by: 'update budget_periods b set leased',
 }

@@ -88,6 +88,14 @@ test('a package has the program without its packages, which npm installs', () =>
   expect(readdirSync(join(folder, 'package/dist'))).toEqual(['cli'])
 })
 
+test('a package has the SQL of the bank beside the modules that read it', () => {
+  const sources = join(REPOSITORY, 'src/store/postgres/bank')
+  const carried = join(folder, 'package/dist/cli/bank')
+  expect(readdirSync(carried)).toEqual(readdirSync(sources))
+  for (const file of readdirSync(sources))
+    expect(readFileSync(join(carried, file), 'utf8')).toBe(readFileSync(join(sources, file), 'utf8'))
+})
+
 describe('a package carries a bill of materials', () => {
   test('in CycloneDX, of this version', () => {
     expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1 })

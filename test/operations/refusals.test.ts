@@ -154,6 +154,14 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
+  test('a database of a build from before the first release', async () => {
+    const folder = await usedFolder()
+    databaseOf(folder.path).write("update kysely_migration set name = '0001-accounts-and-ledger'")
+    const before = fingerprint(join(folder.path, 'sluice.db'))
+    expect(await refusal(await run({ folder }))).toMatch(/a build of sluice from before version 0\.1\.0/)
+    expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
+  })
+
   test('invalid variables, all reported at once', async () => {
     const env = { PORT: 'many', LOG_LEVEL: 'loud', GATEWAY_SECRET: 'short', REDIS_URL: 'localhost:6379' }
     const told = await refusal(await run({ config: CONFIG, env }))

@@ -6,7 +6,7 @@ import { sqlitePath } from '../../domain/database-url.ts'
 import type { UserSeed } from '../../domain/seed.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
-import { isCurrent } from '../../store/migrations/step-names.ts'
+import { isCurrent } from '../../store/migrations/steps.ts'
 import type { Db } from '../../store/operations/operation.ts'
 import { storedConfiguration } from '../../store/operations/stored-configuration.ts'
 import {

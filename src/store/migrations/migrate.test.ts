@@ -1,147 +1,135 @@
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
-import { withoutComparableNames, withoutSeries } from '../../../test/former-schema.ts'
-import { ENGINES } from '../../../test/store-engines.ts'
-import { newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import { Client } from 'pg'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { BANKS, bankFixture, report } from '../../../test/bank-fixture.ts'
+import { ENGINES, type TestDatabase } from '../../../test/store-engines.ts'
+import { newUser } from '../../../test/store-rows.ts'
+import { connectionPool } from '../postgres/pool.ts'
 import { openForWriting } from '../sqlite/connection.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
-import { accountsAndLedger } from './0001-accounts-and-ledger.ts'
-import { SQLITE_TYPES } from './column-types.ts'
-import { STEP_NAMES } from './step-names.ts'
+import type { Database } from '../schema.ts'
+import { POSTGRES_TYPES, SQLITE_TYPES } from './column-types.ts'
+import { migrateToLatest } from './migrate.ts'
+import { type Step, STEPS } from './steps.ts'
 
-/** Tables and columns of sessions that steps after 0005 make. */
-const LATER_TABLES = [
-  'stored_responses',
-  'reasoning_origins',
-  'kept_signatures',
-  'response_parts',
-  'alert_outbox',
-  'alert_thresholds',
-  'alert_conditions',
-  'alert_sender',
-  'identities',
-  'used_states',
-]
-const SESSION_COLUMNS = ['address', 'user_agent', 'last_used', 'access_token_hash', 'logout_cipher']
+const FIRST = '0001-schema'
 
-const MEDIA_COLUMNS = [
-  'audio_input_tokens',
-  'image_input_tokens',
-  'audio_output_tokens',
-  'image_output_tokens',
-  'seconds',
-  'characters',
-  'images',
-]
+/** A step of a later version. */
+const LATER: Step = {
+  name: '0002-shoe-sizes',
+  run: async (db) => {
+    await sql`alter table users add column shoe_size text not null default '42'`.execute(db)
+  },
+}
 
-const TERM_COLUMNS = [
-  'budget',
-  'budget_period',
-  'rate_limit_requests',
-  'rate_limit_tokens',
-  'rate_limit_parallel',
-  'rate_limit_window',
-]
+/** Migrates beside the store, as a version with these steps would. */
+async function migrate({ place }: TestDatabase, steps: readonly Step[]): Promise<void> {
+  const isShared = place.startsWith('postgres')
+  const db = isShared
+    ? new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(place) }) })
+    : kyselyOver(openForWriting(place))
+  try {
+    await migrateToLatest(db, isShared ? POSTGRES_TYPES : SQLITE_TYPES, steps)
+  } finally {
+    await db.destroy()
+  }
+}
+
+const stepsOf = async (database: TestDatabase): Promise<unknown[]> =>
+  (await database.sql('SELECT name FROM kysely_migration ORDER BY name')).map(({ name }) => name)
 
 describe.each(ENGINES)('a migration on $name', (engine) => {
   test('runs once: a second start changes nothing', async () => {
     const database = await engine.database()
     for (let start = 0; start < 2; start += 1) await (await database.open()).close()
-    expect(await database.sql('SELECT name FROM kysely_migration ORDER BY name')).toEqual(
-      STEP_NAMES.map((name) => ({ name })),
-    )
+    expect(await stepsOf(database)).toEqual([FIRST])
   })
 
-  test('frees the names of users that were deleted before it, and leaves those of the others', async () => {
-    const database = await engine.database()
+  test('to a later version runs its steps, keeps all rows, and is refused by the version before', async () => {
+    const database = await engine.prepared()
     const store = await database.open()
-    for (const username of ['ann', 'bob', 'eve']) await store.write('createUser', newUser({ username }))
+    await store.write('createUser', newUser({ username: 'ann' }))
     await store.close()
-    await database.sql("DELETE FROM kysely_migration WHERE name >= '0006'")
-    await database.sql(`DROP TRIGGER alert_quota_low${engine.name === 'SQLite' ? '' : ' ON users'}`)
-    if (engine.name === 'SQLite') await database.sql('DROP TRIGGER alert_budget_used')
-    await withoutSeries(engine, database)
-    for (const table of LATER_TABLES) await database.sql(`DROP TABLE ${table}`)
-    for (const name of SESSION_COLUMNS) await database.sql(`ALTER TABLE sessions DROP COLUMN ${name}`)
-    for (const name of MEDIA_COLUMNS) {
-      for (const table of ['usage_log', 'usage_days'])
-        await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
-    }
-    await database.sql('ALTER TABLE holds DROP COLUMN budgets')
-    if (engine.name === 'PostgreSQL') {
-      await database.sql('DROP TABLE lost_budgets')
-      for (const table of ['users', 'tokens']) await database.sql(`DROP TRIGGER bank_heed ON ${table}`)
-      await database.sql('DROP TABLE budget_periods')
-      await database.sql('DROP FUNCTION budget_crossed')
-    } else await database.sql('DROP TABLE budget_periods')
-    await database.sql('DROP TABLE budget_crossings')
-    for (const name of TERM_COLUMNS) {
-      for (const table of ['users', 'tokens']) await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
-    }
-    for (const table of ['usage_log', 'holds']) {
-      for (const name of ['kind', 'requested_model'])
-        await database.sql(`ALTER TABLE ${table} DROP COLUMN ${name}`)
-    }
-    await database.sql('UPDATE users SET deleted_time = 5 WHERE id < 3')
-    const again = await database.open()
-    expect(await again.write('createUser', newUser({ username: 'ann' }))).toMatchObject({ username: 'ann' })
-    await again.close()
-    expect(await database.sql('SELECT id, username, first_username FROM users ORDER BY id')).toEqual([
-      { id: 1, username: 'ann (deleted 1)', first_username: 'ann' },
-      { id: 2, username: 'bob (deleted 2)', first_username: 'bob' },
-      { id: 3, username: 'eve', first_username: null },
-      { id: 4, username: 'ann', first_username: null },
+    for (let start = 0; start < 2; start += 1) await migrate(database, [...STEPS, LATER])
+    expect(await stepsOf(database)).toEqual([FIRST, LATER.name])
+    expect(await database.sql('SELECT username, shoe_size FROM users')).toEqual([
+      { username: 'ann', shoe_size: '42' },
     ])
+    await expect(database.open()).rejects.toThrow(/newer version of sluice.*0002-shoe-sizes/)
   })
 
-  test('takes users whose quota is low by then for told of, and those of no others', async () => {
-    const database = await engine.database()
-    const store = await database.open()
-    for (const [username, quota] of Object.entries({ low: 400, high: 600 }))
-      await store.write('createUser', newUser({ username, quota }))
-    await store.write('subscribeAlerts', {
-      tags: ['one'],
-      thresholds: [{ type: 'quota.low', threshold: 500 }],
-    })
-    await store.close()
-    await withoutComparableNames(engine, database)
+  test('that fails on the way leaves the database as it was', async () => {
+    const database = await engine.prepared()
+    const failing: Step = {
+      name: '0003-failing',
+      run: async (db) => {
+        await sql`create table half (id integer)`.execute(db)
+        throw new Error('no more space')
+      },
+    }
+    await expect(migrate(database, [...STEPS, LATER, failing])).rejects.toThrow(
+      'the schema of the database could not be brought up to date: no more space',
+    )
+    expect(await stepsOf(database)).toEqual([FIRST])
     await (await database.open()).close()
-    await database.sql('UPDATE users SET quota = quota - 200')
-    const told = await database.sql('SELECT data FROM alert_outbox')
-    expect(told.map(({ data }) => JSON.parse(String(data)))).toMatchObject([{ username: 'high', quota: 400 }])
+    await migrate(database, [...STEPS, LATER])
+    expect(await stepsOf(database)).toEqual([FIRST, LATER.name])
+  })
+
+  test('of a build from before the first release is refused in a sentence, and changes nothing', async () => {
+    const database = await engine.database()
+    const old = [
+      'CREATE TABLE kysely_migration (name varchar(255) NOT NULL PRIMARY KEY, timestamp varchar(255) NOT NULL)',
+      "INSERT INTO kysely_migration VALUES ('0001-accounts-and-ledger', '2026-01-01T00:00:00.000Z')",
+      'CREATE TABLE users (id integer NOT NULL PRIMARY KEY, username text NOT NULL)',
+      "INSERT INTO users VALUES (1, 'ann')",
+    ]
+    for (const statement of old) await database.sql(statement)
+    await expect(database.open()).rejects.toThrow(
+      'this database was made by a build of sluice from before version 0.1.0, which no version can read: ' +
+        'start with a new database, or go on with that build',
+    )
+    expect(await stepsOf(database)).toEqual(['0001-accounts-and-ledger'])
+    expect(await database.sql('SELECT * FROM users')).toEqual([{ id: 1, username: 'ann' }])
+    const tables = await database.sql(
+      engine.name === 'SQLite'
+        ? "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+        : "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1",
+    )
+    expect(tables).toEqual([{ name: 'kysely_migration' }, { name: 'users' }])
   })
 })
 
-test('the daily sums of a log that is older than they are are made from it', async () => {
-  const path = join(temporaryFolder(), 'sluice.db')
-  const connection = openForWriting(path)
-  const db = kyselyOver(connection)
-  await accountsAndLedger(SQLITE_TYPES).up(db)
-  connection.exec(`
-    CREATE TABLE kysely_migration (name varchar(255) NOT NULL PRIMARY KEY, timestamp varchar(255) NOT NULL);
-    INSERT INTO kysely_migration VALUES ('0001-accounts-and-ledger', '2026-01-01T00:00:00.000Z');
-    INSERT INTO users VALUES (1, 'ada', 'ada', 1, 1, '', '', '', '', '', '', '', 'default', 90, 12, 2, '', 0, 0, 0, 0, '', '', '',
-      NULL, NULL, 0, NULL);
-    INSERT INTO tokens VALUES (1, 1, 'main', 'h', 'c', 1, 0, 0, -1, 90, 0, 12, 0, '', NULL, '', '', NULL);
-    INSERT INTO usage_log VALUES ('a', 86399999, 1, 1, 'm', 'm', 'c', 'g', 1, 2, 3, 4, 5, 6, 7, 5, 'v', 1, 1, 0, 'complete');
-    INSERT INTO usage_log VALUES ('b', 86400000, 1, 1, 'm', 'm', 'c', 'g', 1, 2, 3, 4, 5, 6, 7, 7, 'v', 1, 1, 0, 'cut');
-    INSERT INTO usage_log VALUES ('c', 86400001, 1, 1, 'm', 'm', 'c', 'g', 0, 0, 0, 0, 0, 0, 0, 0, 'v', 1, NULL, 0, 'failed');
-  `)
-  connection.close()
-  const store = await openedStore(path)
-  expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
-  const { entries } = await store.read('listUsage', { filter: { id: 'b' }, offset: 0, limit: 1 })
-  expect(entries).toMatchObject([
-    { kind: '', requested_model: '', quota: 7, usage: { input: 1, webSearches: 7, seconds: 0, images: 0 } },
-  ])
-  const file = new DatabaseSync(path, { readOnly: true })
-  const days = file
-    .prepare('SELECT day, requests, input_tokens, web_searches, quota FROM usage_days ORDER BY day')
-    .all()
-  file.close()
-  expect(days.map((row) => ({ ...row }))).toEqual([
-    { day: 0, requests: 1, input_tokens: 1, web_searches: 7, quota: 5 },
-    { day: 1, requests: 1, input_tokens: 1, web_searches: 7, quota: 7 },
-  ])
+describe.each(BANKS)('a migration on $name', (engine) => {
+  test('has the report of a node that comes meanwhile after it, and all calls are charged', async () => {
+    const { store, database, node, accounts } = await bankFixture(engine)
+    await store.close()
+    await node('a').apply([report('before', 3)], [])
+    const holder = new Client({ connectionString: database.place })
+    await holder.connect()
+    onTestFinished(() => holder.end())
+    const waiting = (count: number): Promise<unknown> =>
+      vi.waitUntil(
+        async () => {
+          const rows = await database.sql(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+          )
+          return rows.length === count
+        },
+        { timeout: 60_000 },
+      )
+    // The migration has run all of its steps when it notes them.
+    await holder.query(
+      'BEGIN; SELECT 1 FROM kysely_migration LIMIT 1; LOCK TABLE kysely_migration IN SHARE MODE',
+    )
+    const migrated = migrate(database, [...STEPS, LATER])
+    await waiting(1)
+    const reported = node('b').apply([report('during', 4)], [])
+    await waiting(2)
+    await holder.query('COMMIT')
+    await migrated
+    await reported
+    expect(await accounts()).toMatchObject({ token: { used: 7 }, user: { used: 7 } })
+    expect(await database.sql('SELECT sum(quota)::bigint AS quota FROM usage_log')).toEqual([{ quota: 7 }])
+  })
 })

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { withoutComparableNames } from '../../../test/former-schema.ts'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
 import type { QuotaChange } from './change-user.ts'
@@ -266,34 +265,6 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     for (const one of made)
       if (one.status === 'rejected') expect(String(one.reason)).toContain('there is a user "')
     for (const node of nodes) await node.close()
-  })
-
-  test('that equalled another before is kept: both users are found by their exact spellings', async () => {
-    const database = await engine.prepared()
-    const former = await database.open()
-    for (const username of ['one', 'two', 'three']) await former.write('createUser', named(username))
-    await former.close()
-    await withoutComparableNames(engine, database)
-    for (const [before, after] of [
-      ['one', 'eve'],
-      ['two', 'ｅve'],
-      ['three', 'e\u200Bve'],
-    ])
-      await database.sql(`UPDATE users SET username = '${after}' WHERE username = '${before}'`)
-    const store = await database.open()
-    const ids = await Promise.all(
-      ['eve', 'ｅve', 'e\u200Bve'].map(async (username) => (await store.read('userByName', username))?.id),
-    )
-    expect(new Set(ids).size).toBe(3)
-    await expect(store.write('createUser', named('EVE'))).rejects.toThrow('there is a user "eve" already')
-    await store.write('deleteUser', { userId: ids[0] ?? 0, deleted_time: 1 })
-    await expect(store.write('createUser', named('eve'))).rejects.toThrow('there is a user "ｅve" already')
-    const renamed = { userId: ids[1] ?? 0, fields: { username: 'eva' } }
-    expect((await store.write('changeUser', renamed))?.user.username).toBe('eva')
-    await expect(store.write('createUser', named('eve'))).rejects.toThrow(
-      'there is a user "e\\u200bve" already',
-    )
-    await store.close()
   })
 
   test('of a deleted user is free in every case', async () => {

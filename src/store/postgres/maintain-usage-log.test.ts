@@ -5,10 +5,6 @@ import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from '../../
 import { SECRETS } from '../../../test/store-rows.ts'
 import { filled, idAt } from '../../../test/usage-log-rows.ts'
 import type { UsageFilter } from '../../domain/usage-entry.ts'
-import { accountsAndLedger } from '../migrations/0001-accounts-and-ledger.ts'
-import { usageDays } from '../migrations/0002-usage-days.ts'
-import { management } from '../migrations/0003-management.ts'
-import { POSTGRES_TYPES } from '../migrations/column-types.ts'
 import { reads } from '../operations/reads.ts'
 import type { Database } from '../schema.ts'
 import { MAINTENANCE_LOCK } from './maintain-usage-log.ts'
@@ -65,21 +61,6 @@ describe.each(HERE)('the usage log on $name', (engine) => {
       "SELECT pg_get_constraintdef(oid) AS key FROM pg_constraint WHERE conrelid = 'usage_log'::regclass AND contype = 'p'",
     )
     expect(keys).toEqual([{ key: 'PRIMARY KEY (id)' }])
-  })
-
-  test('of an older schema keeps its rows and who may read it; those of these days get partitions', async () => {
-    const database = await engine.database()
-    await makeSchemaWithoutPartitions(database)
-    const old = callAt(TODAY - 30 * DAY)
-    const recent = callAt(TODAY)
-    await filled(database, [old, recent], 'before media')
-    await database.sql('GRANT SELECT ON usage_log TO pg_monitor')
-    const store = await openedAgain(database)
-    expect(await places(database)).toEqual({ [old.id]: 'usage_log_default', [recent.id]: nameOf(TODAY) })
-    expect((await store.read('listUsage', { filter: {}, offset: 0, limit: 9 })).total).toBe(2)
-    expect(
-      await database.sql("SELECT has_table_privilege('pg_monitor', 'usage_log', 'SELECT') AS may"),
-    ).toEqual([{ may: true }])
   })
 
   test('goes by dropping partitions that are older than rows are kept; the others and all sums stay', async () => {
@@ -201,21 +182,6 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     }
   })
 })
-
-async function makeSchemaWithoutPartitions({ place, sql }: TestDatabase): Promise<void> {
-  const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: connectionPool(place) }) })
-  await accountsAndLedger(POSTGRES_TYPES).up(db)
-  await usageDays(POSTGRES_TYPES).up(db)
-  await management(POSTGRES_TYPES).up(db)
-  await db.destroy()
-  await sql(`
-    CREATE TABLE kysely_migration (name varchar(255) PRIMARY KEY, timestamp varchar(255) NOT NULL);
-    INSERT INTO kysely_migration VALUES ('0001-accounts-and-ledger', '2026-01-01T00:00:00.000Z'),
-      ('0002-usage-days', '2026-01-02T00:00:00.000Z'), ('0003-management', '2026-01-03T00:00:00.000Z');
-    INSERT INTO users VALUES (1, 'ada', 'ada', 1, 1, '', '', '', '', '', '', '', 'default', 90, 12, 2, '', 0, 0, 0, 0, '', '', '',
-      NULL, NULL, 0, NULL);
-    INSERT INTO tokens VALUES (1, 1, 'main', 'h', 'c', 1, 0, 0, -1, 90, 0, 12, 0, '', NULL, '', '', NULL)`)
-}
 
 /** Lists the tables in the query plan of every statement that reads the log. */
 async function plansOf(

@@ -1,9 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import { signature } from '../migrations/bank/bank-function.ts'
-import { ACQUIRE } from '../migrations/bank/take-lease.ts'
-import { APPLY } from '../migrations/bank/apply.ts'
-import { RELEASE } from '../migrations/bank/release.ts'
 import type { Database } from '../schema.ts'
 
 /** Role of the relay's connections: may read, and call four functions of the bank, nothing else. */
@@ -12,9 +8,7 @@ export const RELAY_ROLE = 'sluice_relay'
 const MAX_ATTEMPTS = 4
 const RETRY_JITTER_MS = 100
 
-const FUNCTIONS = [...ACQUIRE, ...APPLY, ...RELEASE]
-  .map(({ name }) => signature(name))
-  .filter((name) => /^bank_(?:borrow|report|compare|return)\(/.test(name))
+const FUNCTIONS = ['bank_borrow', 'bank_report', 'bank_compare', 'bank_return']
 const TABLES = ['users', 'tokens', 'leases', 'nodes', 'usage_log']
 
 /**
@@ -60,7 +54,7 @@ async function isMember(db: Kysely<Database>): Promise<boolean> {
 async function hasAllGrants(db: Kysely<Database>): Promise<boolean> {
   if (!(await isMember(db))) return false
   const functions = FUNCTIONS.map(
-    (name) => sql`has_function_privilege(${RELAY_ROLE}::name, ${name}::text, 'execute')`,
+    (name) => sql`has_function_privilege(${RELAY_ROLE}::name, ${name}::regproc, 'execute')`,
   )
   const tables = TABLES.map((name) => sql`has_table_privilege(${RELAY_ROLE}::name, ${name}::text, 'select')`)
   const { rows } = await sql<{

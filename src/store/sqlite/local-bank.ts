@@ -31,7 +31,7 @@ export type BankOperations = {
 
 /**
  * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL
- * (`migrations/bank`). Its methods run between transactions. Charges reach it with the commit that books
+ * (`postgres/bank`). Its methods run between transactions. Charges reach it with the commit that books
  * them, so that nobody reports any.
  */
 export class LocalBank implements BankOperations {

@@ -1,0 +1,39 @@
+import type { Kysely } from 'kysely'
+import type { ColumnTypes } from './column-types.ts'
+
+/** Step of the schema. */
+export interface Step {
+  readonly name: string
+  /** Runs the step. It is loaded only then, because a start rarely needs it. */
+  readonly run: (db: Kysely<unknown>, types: ColumnTypes) => Promise<void>
+}
+
+/** All steps, in order. A released step never changes; changes need a new step. */
+export const STEPS: readonly Step[] = [
+  {
+    name: '0001-schema',
+    run: async (db, types) => (await import('./schema/create-schema.ts')).createSchema(db, types),
+  },
+]
+
+/**
+ * Tells whether the steps that have run are all steps. Throws a sentence for the operator if a newer version
+ * has migrated the database, or a build from before the first release has made it.
+ */
+export function isCurrent(run: readonly string[], steps: readonly Step[] = STEPS): boolean {
+  const names = steps.map(({ name }) => name)
+  if (run.length > 0 && !run.some((name) => name === names[0])) {
+    throw new Error(
+      'this database was made by a build of sluice from before version 0.1.0, which no version can read: ' +
+        'start with a new database, or go on with that build',
+    )
+  }
+  const unknown = run.filter((name) => !names.includes(name)).sort()
+  if (unknown.length > 0) {
+    throw new Error(
+      `this database was changed by a newer version of sluice (its schema has "${unknown.join('", "')}", ` +
+        `this version knows up to "${names.at(-1)}"): start that version, or go back to a copy made before it`,
+    )
+  }
+  return run.length === names.length
+}

@@ -1,0 +1,83 @@
+-- Books a node's report: settled calls, each counted once even if repeated, and sums of open holds. The
+-- report is also the heartbeat that renews the leases. Returns the `AccountState` of every account in it.
+
+create or replace function bank_seen(as_node text)
+  returns void language plpgsql security definer set search_path from current as $$
+begin
+  insert into nodes (node, expires) values (as_node, now() + interval '60 seconds')
+    on conflict (node) do update set expires = excluded.expires;
+end
+$$;
+
+-- Returns the accounts that a call is charged to.
+create or replace function bank_charged_to(call jsonb)
+  returns text[] language plpgsql security definer set search_path from current as $$
+begin
+  return array['u:' || (call ->> 'user_id'), 't:' || (call ->> 'token_id')]
+    || array(select jsonb_array_elements_text(coalesce(nullif(call ->> 'budgets', ''), '[]')::jsonb));
+end
+$$;
+
+-- Returns the accounts that a report moves.
+create or replace function bank_moved_by(as_node text, calls jsonb, accounts text[])
+  returns text[] language plpgsql security definer set search_path from current as $$
+begin
+  return array(
+    select unnest(accounts)
+    union select unnest(bank_charged_to(c)) from jsonb_array_elements(calls) c
+    union select account from lost_budgets where node = as_node
+    union select 'u:' || user_id from lost_estimates where node = as_node
+    union select 't:' || token_id from lost_estimates where node = as_node);
+end
+$$;
+
+-- Books a report that moves accounts, whose rows the caller has locked.
+create or replace function bank_book(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[], moved text[])
+  returns setof jsonb language plpgsql security definer set search_path from current as $$
+begin
+  perform bank_withdraw_estimates(as_node, moved);
+  perform bank_charge(as_node, calls);
+  insert into leases as l (account, node, epoch, amount, held, estimate)
+    select told.account, as_node,
+      case when told.account like 'u:%' then (select epoch from users where id = substr(told.account, 3)::bigint)
+        when told.account like 't:%' then (select epoch from tokens where id = substr(told.account, 3)::bigint)
+        else (select epoch from budget_periods b where b.account = told.account) end,
+      0, told.held, told.estimate
+    from unnest(accounts, helds, estimates) as told (account, held, estimate)
+    on conflict (account, node) do update set held = excluded.held, estimate = excluded.estimate
+      where l.held <> excluded.held or l.estimate <> excluded.estimate;
+  delete from leases where node = as_node and account = any (moved) and amount = 0 and held = 0;
+  perform bank_seen(as_node);
+  return query select * from bank_statement(as_node, moved);
+end
+$$;
+
+-- Leaves out what moves an account whose row another session keeps locked, and returns these accounts.
+create or replace function bank_report(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[], known text[])
+  returns setof jsonb language plpgsql security definer set search_path from current as $$
+declare
+  moved text[] := bank_moved_by(as_node, calls, accounts);
+  locked text[] := bank_lock_free(moved || known, known);
+begin
+  if cardinality(locked) > 0 then
+    calls := (select coalesce(jsonb_agg(c), '[]') from jsonb_array_elements(calls) c
+      where not bank_charged_to(c) && locked);
+    select coalesce(array_agg(account), '{}'), coalesce(array_agg(held), '{}'), coalesce(array_agg(estimate), '{}')
+      into accounts, helds, estimates
+      from unnest(accounts, helds, estimates) as told (account, held, estimate) where not account = any (locked);
+    moved := array(select unnest(moved) except select unnest(locked));
+  end if;
+  return query select * from bank_book(as_node, calls, accounts, helds, estimates, moved);
+  return query select jsonb_build_object('locked', a) from unnest(locked) a;
+end
+$$;
+
+-- The report of a node that compares all accounts with the bank, and recovers leases of lost nodes.
+create or replace function bank_compare(as_node text)
+  returns setof jsonb language plpgsql security definer set search_path from current as $$
+begin
+  perform bank_look_after_lost(as_node);
+  perform bank_seen(as_node);
+  return query select * from bank_statement(as_node, array(select account from leases where node = as_node));
+end
+$$;

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { type Kysely, sql } from 'kysely'
+import {
+  OPERATOR_COLUMNS,
+  RECALLING_TOKEN_COLUMNS,
+  RECALLING_USER_COLUMNS,
+  TERM_COLUMNS,
+  TOKEN_COLUMNS,
+  USER_COLUMNS,
+} from '../account-columns.ts'
+import { pointSums } from './point-sums.ts'
+
+/** Folder of the bank's SQL; the build copies it to the same place beside its modules. */
+const FOLDER = new URL('bank/', import.meta.url)
+
+const differs = (columns: readonly string[]): string =>
+  columns.map((name) => `new.${name} is distinct from old.${name}`).join(' or ')
+
+/** Parts of the SQL that are made from lists of columns, which stand there as `{{name}}`. */
+const PARTS: Readonly<Record<string, () => string>> = {
+  point_sums: () => pointSums('fresh'),
+  user_changed: () => differs([...USER_COLUMNS, ...TERM_COLUMNS]),
+  user_recalled: () => differs(RECALLING_USER_COLUMNS),
+  token_changed: () => differs([...TOKEN_COLUMNS, ...TERM_COLUMNS, ...OPERATOR_COLUMNS]),
+  token_recalled: () => differs(RECALLING_TOKEN_COLUMNS),
+}
+
+/**
+ * Creates the functions and triggers of the bank, in place of those of another version; to be called in a
+ * transaction. A function runs with its owner's rights and this search path, and cannot be called without a
+ * grant.
+ */
+export async function installBank(db: Kysely<unknown>): Promise<void> {
+  await sql`select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)`.execute(db)
+  for (const file of readdirSync(FOLDER).sort()) {
+    const text = readFileSync(new URL(file, FOLDER), 'utf8')
+    await sql.raw(text.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => part(name))).execute(db)
+  }
+  await sql`
+    do $$
+    declare made regprocedure;
+    begin
+      for made in
+        select oid::regprocedure from pg_proc
+        where pronamespace = current_schema()::regnamespace and proname ~ '^(bank|call|alert)_' and prosecdef
+      loop
+        execute format('revoke all on function %s from public', made);
+      end loop;
+    end $$`.execute(db)
+}
+
+function part(name: string): string {
+  const make = PARTS[name]
+  if (!make) throw new Error(`the SQL of the bank names "${name}", which is not defined`)
+  return make()
+}
