@@ -12,5 +12,5 @@ export type Endpoint =
   | 'moderations'
   | 'rerank'
 
-/** Endpoint of a call in the usage log; empty in rows of versions that did not record it. */
+/** Endpoint of a call in the usage log; empty in the estimate for a lost node. */
 export type CallKind = Endpoint | ''

@@ -55,15 +55,6 @@ describe('a charge', () => {
     const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 100, imageCacheRead: 200 }
     expect(charge(media, usage)).toBe(700 * 0.15 + 100 + 200 * 0.5)
     expect(charge(rate, usage)).toBe(150)
-    // A rate that was stored before there were such prices.
-    const {
-      audioCacheRead: _,
-      imageCacheRead: __,
-      ...before
-    } = JSON.parse(rateText(rate)).tokens as Record<string, string>
-    expect(charge(rateFrom(JSON.stringify({ ...JSON.parse(rateText(rate)), tokens: before })), usage)).toBe(
-      150,
-    )
   })
 
   test('is rounded once, half away from zero', () => {
@@ -191,14 +182,6 @@ test('the most that a call can cost is by tokens or by measure, whichever is mor
   expect(maxCharge(rate, { prompt: 10, output: 0, images: 2 })).toBe(40_000)
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2 })).toBe(50_025)
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2, hasMedia: true })).toBe(200_025)
-})
-
-test('a rate that an earlier version wrote is read: audio and images cost as much as text', () => {
-  const rate = rateOf(price({ tokens: tokens('3', '15') }), ONE, 500_000)
-  const old = JSON.parse(rateText(rate), (key, value: unknown) =>
-    /^(?:audio|image(?!_)|maxMedia|characters|second$)/.test(key) ? undefined : value,
-  ) as object
-  expect(rateFrom(JSON.stringify(old))).toEqual(rate)
 })
 
 test('a rate is free only where nothing costs anything', () => {

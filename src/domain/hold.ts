@@ -6,7 +6,7 @@ export interface HoldFacts {
   readonly id: string
   /** The model that is asked first: the one that the client requested, or a fallback of it. */
   readonly model: string
-  /** The model that the client requested, by its name for it; empty in holds of versions without it. */
+  /** The model that the client requested, by its name for it. */
   readonly requested_model: string
   readonly channel: string
   readonly group: string

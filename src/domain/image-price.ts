@@ -21,7 +21,7 @@ export interface ImageRates {
 }
 
 /** Images that cost nothing. */
-export const NO_IMAGE_RATES: ImageRates = { byForm: {}, dearest: 0n }
+const NO_IMAGE_RATES: ImageRates = { byForm: {}, dearest: 0n }
 
 /** Converts each price. */
 export function imageRatesOf(prices: ImagePrices, rate: (price: Decimal) => bigint): ImageRates {

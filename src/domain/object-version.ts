@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { ManagedUser } from './profile.ts'
-import { hasOperatorTerms } from './operator-terms.ts'
 import { type Token, TOKEN_STATUS } from './token.ts'
 
 /** Hexadecimal digits of a version. */
@@ -27,8 +26,7 @@ export function tokenVersion(token: Token): string {
     token.vendor_routes,
     token.budget,
     token.rateLimit,
-    // Versions of other tokens are as they were before there were such terms.
-    ...(hasOperatorTerms(token) ? [token.operator_terms] : []),
+    token.operator_terms,
   ])
 }
 

@@ -1,5 +1,5 @@
 import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
-import { FREE_PRICE, type Price } from './price.ts'
+import type { Price } from './price.ts'
 
 /** Price of a model in a group, in one version of the prices. */
 export interface PriceSet {
@@ -16,17 +16,12 @@ export function priceSetText(set: PriceSet): string {
   )
 }
 
-/**
- * Reads the text of a price set; kinds of price that an earlier version did not have cost nothing, but for a
- * search, whose price had another name.
- */
+/** Reads the text of a price set. */
 export function priceSetFrom(text: string): PriceSet {
-  const { price, ...set } = JSON.parse(text, (_, value: unknown) => {
+  return JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
     return parseDecimal(value.decimal as string) ?? value
-  }) as PriceSet & { readonly price: { readonly webSearch?: Decimal } }
-  const tools = price.webSearch ? { web_search: price.webSearch } : price.tools
-  return { ...set, price: { ...FREE_PRICE, ...price, tools } }
+  }) as PriceSet
 }
 
 function isDecimal(value: unknown): value is Decimal {

@@ -1,6 +1,6 @@
 import { atScale, type Decimal, multiply } from './decimal.ts'
 import { TOOL_KINDS, type ToolPrices } from './tool-use.ts'
-import { type ImagePrices, type ImageRates, imageRatesOf, NO_IMAGE_RATES } from './image-price.ts'
+import { type ImagePrices, type ImageRates, imageRatesOf } from './image-price.ts'
 
 /** USD per million tokens of each kind. */
 export interface TokenPrices {
@@ -182,48 +182,12 @@ function maximum(...values: bigint[]): bigint {
   return values.reduce((a, b) => (a > b ? a : b))
 }
 
-const NO_UNIT_RATES = { characters: 0n, second: 0n, searchUnit: 0n, image: NO_IMAGE_RATES }
-
-function textRates(text: Pick<TokenRates, 'input' | 'output' | 'cacheRead' | 'maxInput' | 'maxOutput'>) {
-  return {
-    audioInput: text.input,
-    imageInput: text.input,
-    audioCacheRead: text.cacheRead,
-    imageCacheRead: text.cacheRead,
-    maxMediaInput: text.maxInput,
-    audioOutput: text.output,
-    imageOutput: text.output,
-    maxMediaOutput: text.maxOutput,
-  }
-}
-
 /** Text of a rate, for `rateFrom`. */
 export function rateText(rate: Rate): string {
   return JSON.stringify(rate, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }
 
-/**
- * Reads the text of a rate: all texts in it are whole numbers. Texts of earlier versions lack the prices of
- * other modalities: these were those of text. Of tools they have only the rate of a search.
- */
+/** Reads the text of a rate: all texts in it are whole numbers. */
 export function rateFrom(text: string): Rate {
-  const rate = JSON.parse(text, (_, value: unknown) =>
-    typeof value === 'string' ? BigInt(value) : value,
-  ) as Rate & { readonly webSearch?: bigint }
-  const complete = (tokens: TokenRates): TokenRates => ({
-    ...textRates(tokens),
-    ...tokens,
-  })
-  return {
-    ...NO_UNIT_RATES,
-    ...(rate.webSearch !== undefined && ratesOfSearches(rate.webSearch)),
-    ...rate,
-    tokens: complete(rate.tokens),
-    tiers: rate.tiers.map(({ above, tokens }) => ({ above, tokens: complete(tokens) })),
-  }
-}
-
-// A search costs one of a dollar that is worth as much.
-function ratesOfSearches(webSearch: bigint): Pick<Rate, 'usd' | 'tools'> {
-  return { usd: webSearch, tools: { ...FREE_PRICE.tools, web_search: { digits: 1n, scale: 0 } } }
+  return JSON.parse(text, (_, value: unknown) => (typeof value === 'string' ? BigInt(value) : value)) as Rate
 }

@@ -15,7 +15,7 @@ export interface UsageEntry {
   readonly token_name: string
   /** The model that answered: the one that the client requested, or a fallback of it. */
   readonly model: string
-  /** The model that the client requested, by its name for it. Empty in rows of versions without it. */
+  /** The model that the client requested, by its name for it; empty in the estimate for a lost node. */
   readonly requested_model: string
   readonly upstream_model: string
   /** The channel's name. */
@@ -34,7 +34,7 @@ export interface UsageEntry {
   readonly price_incomplete: boolean
   /** Empty where there is none. */
   readonly note: CallNote | ''
-  /** Empty in rows of versions without it. */
+  /** Empty in the estimate for a lost node. */
   readonly kind: CallKind
 }
 

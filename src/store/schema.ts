@@ -117,9 +117,9 @@ interface UsageLogTable extends UsageCounts {
   first_byte_ms: number | null
   stream: number
   reason: string
-  /** `CallKind`; empty in rows of versions without it. */
+  /** `CallKind`; empty in the estimate for a lost node. */
   kind: string
-  /** The model that the client requested; empty in rows of versions without it. */
+  /** The model that the client requested; empty in the estimate for a lost node. */
   requested_model: string
   /** JSON: `AttemptEntry[]`, where there were several or the only one failed. */
   attempts: string | null

@@ -7,7 +7,7 @@ export interface SessionsTable {
   expires_time: number
   /** Time of the latest request, to the minute; 0 = none since the session began. */
   last_used: number
-  /** Client's address at the sign-in; empty in sessions of versions without it. */
+  /** Client's address at the sign-in. */
   address: string
   /** Header `User-Agent` of the sign-in. */
   user_agent: string

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { costOf, roundedCost } from '../../domain/cost.ts'
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
-import type { Price } from '../../domain/price.ts'
 import { priceSetFrom } from '../../domain/price-set.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
@@ -112,17 +111,11 @@ function explained({ entry, particulars, priceSet }: CallDetail) {
   const {
     audio_cached: audioCacheRead = 0,
     image_cached: imageCacheRead = 0,
-    tools: used,
+    tools: used = [],
     ...form
   } = chargedBy
   const usage = { ...entry.usage, audioCacheRead, imageCacheRead }
-  const cost = costOf(
-    price,
-    quotaPerUnit,
-    usage,
-    form,
-    used ? used.map(pricedTool) : searchesOf(entry, price),
-  )
+  const cost = costOf(price, quotaPerUnit, usage, form, used.map(pricedTool))
   const charge = roundedCost(cost, ratio)
   const minimum = charge === 0 && entry.quota === 1 && cost.lines.length > 0
   // A crash is charged by its progress, for instance.
@@ -151,10 +144,4 @@ function pricedTool({
   price,
 }: NonNullable<CallDetail['particulars']['tools']>[number]): PricedTool {
   return { kind, count, price: parseDecimal(price) ?? ZERO }
-}
-
-// Rows of earlier versions have the number of searches, and their price set has the price.
-function searchesOf({ usage }: CallDetail['entry'], { tools }: Price): readonly PricedTool[] {
-  const { webSearches: count } = usage
-  return count > 0 && tools.web_search ? [{ kind: 'web_search', count, price: tools.web_search }] : []
 }

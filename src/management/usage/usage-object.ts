@@ -38,7 +38,7 @@ export const ownUsageSchema = z.object({
   model_name: z.string(),
   requested_model: z.string().meta({
     description:
-      'The model that the client requested, where a fallback may have answered; empty for calls of versions that did not note it',
+      'The model that the client requested, where a fallback may have answered; empty in the estimate for a lost node',
   }),
   group: z.string(),
   ...counted,
@@ -55,7 +55,7 @@ export const ownUsageSchema = z.object({
     description:
       'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; else empty',
   }),
-  kind: z.string().meta({ description: 'The endpoint; empty for calls of versions that did not note it' }),
+  kind: z.string().meta({ description: 'The endpoint; empty in the estimate for a lost node' }),
 })
 
 /** A row in responses to an admin, with the channel and the upstream's model. */

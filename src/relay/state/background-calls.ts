@@ -176,7 +176,7 @@ export class BackgroundCalls {
     if (isByParts && this.#mayBeStreamedElsewhere(open)) return
     const streamed = isByParts ? await this.#streamedOf(open) : 0
     const { usage, reason } = chargedUsage(outcome, response.tokens, streamed)
-    const uses = reason === 'failed' ? [] : (outcome.tools ?? [])
+    const uses = reason === 'failed' ? [] : outcome.tools
     const priced = priceOutcome(this.#parts.settings(), open, usage, uses)
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }

@@ -17,8 +17,8 @@ export interface Outcome {
   readonly usage: Usage | null
   /** Tokens of the output by a count of the gateway's own; 0 where usage was reported. */
   readonly counted: number
-  /** Uses of the provider's tools; absent in outcomes of nodes of earlier versions. */
-  readonly tools?: readonly ToolUse[]
+  /** Uses of the provider's tools. */
+  readonly tools: readonly ToolUse[]
 }
 
 /** Reads the end of a response as its upstream tells it; undefined while it is being made. */

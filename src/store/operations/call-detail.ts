@@ -9,7 +9,7 @@ export interface CallDetail {
   /** Undefined where no attempt was noted: the only one was answered. */
   readonly attempts: readonly AttemptEntry[] | undefined
   readonly particulars: Particulars
-  /** Text of its `PriceSet`; undefined for calls of versions that stored none. */
+  /** Text of its `PriceSet`; undefined for the estimate for a lost node. */
   readonly priceSet: string | undefined
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { holdOf, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
 import type { NodeFile } from '../node-file.ts'
@@ -73,6 +74,19 @@ describe("a node's file", () => {
     expect(await left('u:1')).toEqual([3])
     expect(await left('b:month:2026-11-01:u:1')).toEqual([1, 3])
     expect(await left('b:month:2026-11-01:g:sales', 't:2')).toEqual([1])
+  })
+
+  test.each([
+    ['a build from before the first release', 5, /a build of sluice from before version 0\.1\.0/],
+    ['a newer version', 7, /newer version of sluice \(form 7, this version knows 6\)/],
+  ])('of %s is refused and stays as it is', async (_, format, sentence) => {
+    const path = join(temporaryFolder(), 'node.db')
+    await (await openNodeFile({ path, bankId: 'bank' })).close()
+    const file = new DatabaseSync(path)
+    onTestFinished(() => file.close())
+    file.exec(`PRAGMA user_version = ${format}`)
+    await expect(openNodeFile({ path, bankId: 'bank' })).rejects.toThrow(sentence)
+    expect(file.prepare('PRAGMA user_version').get()).toEqual({ user_version: format })
   })
 
   test('reports to no other bank than it was used with, while it has something to report', async () => {

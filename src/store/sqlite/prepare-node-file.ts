@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { refuseDamaged } from './prepare-database.ts'
 
-/** Format of the file, stored as its `user_version`. */
-const FORMAT_VERSION = 5
+/** Format of the file in version 0.1.0, stored as its `user_version`; those below are of builds before it. */
+const FIRST_FORMAT = 6
 
-/** Statements that lead from each format to the next. */
+/** Statements that lead from each format to the next; the first ones make an empty file. */
 const STEPS = [
   `
   CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;
@@ -22,7 +22,10 @@ const STEPS = [
     channel TEXT NOT NULL,
     group_name TEXT NOT NULL,
     stream INTEGER NOT NULL,
-    price_version TEXT NOT NULL
+    price_version TEXT NOT NULL,
+    kind TEXT NOT NULL DEFAULT '',
+    requested_model TEXT NOT NULL DEFAULT '',
+    budgets TEXT NOT NULL DEFAULT ''
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -30,14 +33,13 @@ const STEPS = [
     token_id INTEGER NOT NULL,
     user_id INTEGER NOT NULL,
     quota INTEGER NOT NULL,
-    call TEXT NOT NULL
-  ) STRICT;`,
-  `CREATE TABLE provenance (place INTEGER PRIMARY KEY AUTOINCREMENT, call TEXT NOT NULL) STRICT;`,
-  `ALTER TABLE holds ADD COLUMN kind TEXT NOT NULL DEFAULT '';`,
-  `ALTER TABLE holds ADD COLUMN requested_model TEXT NOT NULL DEFAULT '';`,
-  `ALTER TABLE holds ADD COLUMN budgets TEXT NOT NULL DEFAULT '';
-  ALTER TABLE outbox ADD COLUMN budgets TEXT NOT NULL DEFAULT '';`,
+    call TEXT NOT NULL,
+    budgets TEXT NOT NULL DEFAULT ''
+  ) STRICT;
+  CREATE TABLE provenance (place INTEGER PRIMARY KEY AUTOINCREMENT, call TEXT NOT NULL) STRICT;`,
 ] as const
+
+const FORMAT = FIRST_FORMAT + STEPS.length - 1
 
 /** Creates the tables of a node's file and the node's name if they are missing, or brings them up to date. */
 export function prepareNodeFile(
@@ -46,16 +48,22 @@ export function prepareNodeFile(
 ): void {
   if (!stoppedClean) refuseDamaged(db, ['node', 'holds', 'outbox', 'provenance'])
   const format = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
-  if (format > FORMAT_VERSION) {
+  if (format > FORMAT) {
     throw new Error(
-      `the file of this node was changed by a newer version of sluice (form ${format}, this version knows ${FORMAT_VERSION}): ` +
+      `the file of this node was changed by a newer version of sluice (form ${format}, this version knows ${FORMAT}): ` +
         'start that version once more and stop it, which empties the file',
     )
   }
-  if (format === FORMAT_VERSION) return
+  if (format > 0 && format < FIRST_FORMAT) {
+    throw new Error(
+      'the file of this node was made by a build of sluice from before version 0.1.0, which no version can read: ' +
+        'remove it from DATA_DIR together with the database of that build',
+    )
+  }
+  if (format === FORMAT) return
   db.exec('BEGIN IMMEDIATE')
-  for (const step of STEPS.slice(format)) db.exec(step)
+  for (const step of STEPS.slice(format === 0 ? 0 : format - FIRST_FORMAT + 1)) db.exec(step)
   if (format === 0) db.prepare("INSERT INTO node VALUES (1, ?, '')").run(randomUUID())
-  db.exec(`PRAGMA user_version = ${FORMAT_VERSION}`)
+  db.exec(`PRAGMA user_version = ${FORMAT}`)
   db.exec('COMMIT')
 }
