@@ -135,9 +135,9 @@ describe('prices', () => {
     expect(price?.tokens).toMatchObject({
       input: { digits: 1n, scale: 1 },
       output: { digits: 30n, scale: 2 },
-      cacheRead: { digits: 1234567890123456789n, scale: 20 },
-      cacheWrite5m: { digits: 5n, scale: 1 },
-      cacheWrite1h: { digits: 1n, scale: 3 },
+      cache_read: { digits: 1234567890123456789n, scale: 20 },
+      cache_write_5m: { digits: 5n, scale: 1 },
+      cache_write_1h: { digits: 1n, scale: 3 },
     })
   })
 
@@ -149,8 +149,8 @@ describe('prices', () => {
 
   test('of audio and images are those of text where none is stated', () => {
     const price = priceOf('{ input: 3, output: 15, audio_input: 6, image_output: 40 }')
-    const { audioInput, audioOutput, imageInput, imageOutput } = price?.tokens ?? {}
-    expect([audioInput, audioOutput, imageInput, imageOutput].map((one) => Number(one?.digits))).toEqual([
+    const { audio_input, audio_output, image_input, image_output } = price?.tokens ?? {}
+    expect([audio_input, audio_output, image_input, image_output].map((one) => Number(one?.digits))).toEqual([
       6, 15, 3, 40,
     ])
   })
@@ -178,7 +178,7 @@ describe('prices', () => {
       '{ input: 1, output: 2, audio_input: 9, tiers: [{ above: 10, input: 3, output: 4 }, { above: 20, input: 5, output: 6, audio_input: 7 }] }',
     )
     const seen = price?.tiers.map(({ tokens }) =>
-      [tokens.audioInput, tokens.imageInput].map(({ digits }) => digits),
+      [tokens.audio_input, tokens.image_input].map(({ digits }) => digits),
     )
     expect(seen).toEqual([
       [9n, 3n],
@@ -196,9 +196,9 @@ describe('prices', () => {
         tokens: {
           input: { digits: 6n, scale: 0 },
           output: { digits: 225n, scale: 1 },
-          cacheRead: { digits: 6n, scale: 1 },
-          cacheWrite5m: { digits: 750n, scale: 2 },
-          cacheWrite1h: { digits: 12n, scale: 0 },
+          cache_read: { digits: 6n, scale: 1 },
+          cache_write_5m: { digits: 750n, scale: 2 },
+          cache_write_1h: { digits: 12n, scale: 0 },
         },
       },
     ])

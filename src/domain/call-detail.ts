@@ -1,7 +1,11 @@
 import { decimalText } from './decimal.ts'
 import type { ImageForm } from './image-price.ts'
+import { TOKEN_KINDS, type TokenLine } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
-import type { Usage } from './usage.ts'
+import { NO_USAGE, type Usage } from './usage.ts'
+
+/** Kinds of tokens whose counts have no column: the particulars have them, by the names of their lines. */
+const UNSTORED_KINDS = TOKEN_KINDS.filter(({ count }) => !(count in NO_USAGE))
 
 /** One request of a call to an upstream. */
 export interface AttemptEntry {
@@ -18,10 +22,7 @@ export interface AttemptEntry {
 }
 
 /** Facts about a call beside the columns of its row; each is left out where it is the usual one. */
-export interface Particulars {
-  /** Parts of the tokens read from a cache that stand for audio and for images. */
-  readonly audio_cached?: number
-  readonly image_cached?: number
+export interface Particulars extends Readonly<Partial<Record<TokenLine, number>>> {
   /** Size and quality of its images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
@@ -47,24 +48,35 @@ export interface CallDelays {
 
 /** The particulars of a call as JSON; undefined where there are none. */
 export function particularsText(
-  { audioCacheRead = 0, imageCacheRead = 0, images }: Usage,
+  usage: Usage,
   { form, tools }: { readonly form: ImageForm | undefined; readonly tools: readonly PricedTool[] },
   { queuedMs, connectMs }: CallDelays,
   dropped: readonly string[],
 ): string | undefined {
-  const hasForm = images > 0 && form?.size !== undefined
-  const hasCached = audioCacheRead > 0 || imageCacheRead > 0
-  if (!hasCached && !hasForm && tools.length === 0 && dropped.length === 0)
+  const hasForm = usage.images > 0 && form?.size !== undefined
+  const isStored = UNSTORED_KINDS.every(({ count }) => !usage[count])
+  if (isStored && !hasForm && tools.length === 0 && dropped.length === 0)
     return delaysText(queuedMs, connectMs)
   return JSON.stringify({
-    ...(audioCacheRead > 0 && { audio_cached: audioCacheRead }),
-    ...(imageCacheRead > 0 && { image_cached: imageCacheRead }),
+    ...(!isStored && unstoredCounts(usage)),
     ...(hasForm && form),
     ...(tools.length > 0 && { tools: tools.map((tool) => ({ ...tool, price: decimalText(tool.price) })) }),
     ...(queuedMs > 0 && { queued_ms: queuedMs }),
     ...(connectMs > 0 && { connect_ms: connectMs }),
     ...(dropped.length > 0 && { dropped }),
   } satisfies Particulars)
+}
+
+function unstoredCounts(usage: Usage): Particulars {
+  return Object.fromEntries(
+    UNSTORED_KINDS.flatMap(({ line, count }) => (usage[count] ? [[line, usage[count]]] : [])),
+  )
+}
+
+/** A usage with the counts that the particulars of its call have. */
+export function withUnstored(usage: Usage, particulars: Particulars): Usage {
+  const counts = UNSTORED_KINDS.map(({ line, count }) => [count, particulars[line] ?? 0])
+  return { ...usage, ...Object.fromEntries(counts) }
 }
 
 // Most calls have nothing else: an object of their own would cost more than the rest of a row.

@@ -1,15 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, parseDecimal } from './decimal.ts'
 import { charge, maxCharge } from './charge.ts'
-import {
-  FREE_PRICE,
-  type Price,
-  rateFrom,
-  rateOf,
-  rateText,
-  type TokenPrices,
-  withModalities,
-} from './price.ts'
+import { FREE_PRICE, type Price, rateOf } from './price.ts'
+import { priceSetFrom, priceSetText } from './price-set.ts'
+import { completePrices, type TokenPrices } from './token-kinds.ts'
 import { NO_USAGE } from './usage.ts'
 
 const decimal = (text: string): Decimal => {
@@ -19,12 +13,12 @@ const decimal = (text: string): Decimal => {
 }
 
 const tokens = (input: string, output: string, read = '0', write5m = '0', write1h = '0'): TokenPrices =>
-  withModalities({
+  completePrices({
     input: decimal(input),
     output: decimal(output),
-    cacheRead: decimal(read),
-    cacheWrite5m: decimal(write5m),
-    cacheWrite1h: decimal(write1h),
+    cache_read: decimal(read),
+    cache_write_5m: decimal(write5m),
+    cache_write_1h: decimal(write1h),
   })
 
 const price = (parts: Partial<Price>): Price => ({ ...FREE_PRICE, ...parts })
@@ -46,10 +40,10 @@ describe('a charge', () => {
   })
 
   test('prices cached audio and images by themselves', () => {
-    const cached = withModalities({
+    const cached = completePrices({
       ...tokens('3', '15', '0.3'),
-      audioCacheRead: decimal('2'),
-      imageCacheRead: decimal('1'),
+      audio_cache_read: decimal('2'),
+      image_cache_read: decimal('1'),
     })
     const media = rateOf(price({ tokens: cached }), ONE, 500_000)
     const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 100, imageCacheRead: 200 }
@@ -101,7 +95,7 @@ describe('a charge', () => {
   })
 
   test('prices audio and images by themselves, wherever they have a price of their own', () => {
-    const prices = { ...tokens('2.5', '10', '0.25'), audioInput: decimal('6'), imageOutput: decimal('40') }
+    const prices = { ...tokens('2.5', '10', '0.25'), audio_input: decimal('6'), image_output: decimal('40') }
     const spoken = rateOf(price({ tokens: prices }), ONE, 500_000)
     const usage = { ...NO_USAGE, input: 1000, audioInput: 900, output: 100, cacheRead: 50, audioOutput: 20 }
     // 100 × 1.25 + 900 × 3 + 50 × 0.125 + 100 × 5
@@ -177,7 +171,7 @@ describe('the most that a call can cost', () => {
 
 test('the most that a call can cost is by tokens or by measure, whichever is more', () => {
   const image = { '1x1': decimal('0.04'), default: decimal('0.02') }
-  const prices = { ...tokens('5', '10'), imageOutput: decimal('40') }
+  const prices = { ...tokens('5', '10'), image_output: decimal('40') }
   const rate = rateOf(price({ tokens: prices, image }), ONE, 500_000)
   expect(maxCharge(rate, { prompt: 10, output: 0, images: 2 })).toBe(40_000)
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2 })).toBe(50_025)
@@ -202,7 +196,8 @@ test('a rate is the same after it was written as text', () => {
     decimal('0.7'),
     500_000,
   )
-  expect(rateFrom(rateText(rate))).toEqual(rate)
+  const { price: stored, ratio, quotaPerUnit } = priceSetFrom(priceSetText(rate))
+  expect(rateOf(stored, ratio, quotaPerUnit)).toEqual(rate)
 })
 
 test('a hold is at least 1 where anything has a price, as a charge is', () => {

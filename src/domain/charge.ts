@@ -1,7 +1,8 @@
-import { type Decimal, multiply, sumOf } from './decimal.ts'
-import { type ImageForm, imageRate } from './image-price.ts'
-import type { Rate, TokenRates } from './price.ts'
-import { measuredMedia, pricedBy, type PricedTool } from './tool-use.ts'
+import { linesOf, sumOfLines } from './cost-lines.ts'
+import { type Decimal, isMore, multiply, powerOfTen, sumOf } from './decimal.ts'
+import { dearestImage, type ImageForm } from './image-price.ts'
+import type { Rate } from './price.ts'
+import type { PricedTool } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /** The most that a call is expected to use; all 0 where absent. */
@@ -18,10 +19,8 @@ export interface UsageBounds {
 }
 
 /**
- * Charge in quota units: computed exactly, rounded once, half away from zero, and at least 1 if the rate is
- * not free and anything was used. Seconds, characters, images and search units count where no tokens do:
- * either none are reported, or they have no price. `form`: size and quality of the images; `tools`: uses of
- * the provider's, and media that are priced beside tokens.
+ * Charge in quota units: the sum of the lines of `linesOf` under the ratio, exact, rounded once, half away
+ * from zero, and at least 1 if the rate is not free and anything was used.
  */
 export function charge(
   rate: Rate,
@@ -29,99 +28,46 @@ export function charge(
   form: ImageForm = {},
   tools: readonly PricedTool[] = [],
 ): number {
-  const prompt = promptTokens(usage)
-  const byTokens = tokenSum(ratesFor(rate, prompt), usage)
-  const sum = (byTokens === 0n ? measuredSum(rate, usage, form, tools) : byTokens) + rate.request
-  const used = prompt + usage.output + usage.seconds + usage.characters + usage.images + usage.searchUnits
-  const minCharge = !rate.free && used > 0 ? 1 : 0
-  return Math.max(withTools(rate, sum, tools), minCharge)
-}
-
-function tokenSum(tokens: TokenRates, usage: Usage): bigint {
-  const { audioCacheRead = 0, imageCacheRead = 0 } = usage
-  return (
-    times(usage.input - usage.audioInput - usage.imageInput, tokens.input) +
-    times(usage.audioInput, tokens.audioInput) +
-    times(usage.imageInput, tokens.imageInput) +
-    times(usage.output - usage.audioOutput - usage.imageOutput, tokens.output) +
-    times(usage.audioOutput, tokens.audioOutput) +
-    times(usage.imageOutput, tokens.imageOutput) +
-    times(usage.cacheRead - audioCacheRead - imageCacheRead, tokens.cacheRead) +
-    times(audioCacheRead, tokens.audioCacheRead) +
-    times(imageCacheRead, tokens.imageCacheRead) +
-    times(usage.cacheWrite5m, tokens.cacheWrite5m) +
-    times(usage.cacheWrite1h, tokens.cacheWrite1h)
-  )
-}
-
-function measuredSum(rate: Rate, usage: Usage, form: ImageForm, tools: readonly PricedTool[]): bigint {
-  const { characters, searchUnits } = usage
-  const { seconds, images } = measuredMedia(usage, tools)
-  return (
-    times(seconds, rate.second) +
-    times(searchUnits, rate.searchUnit) +
-    times(characters, rate.characters) +
-    (images === 0 ? 0n : times(images, imageRate(rate.image, form)))
-  )
+  const quota = inQuota(sumOfLines(linesOf(rate.price, usage, form, tools)), rate.factor)
+  if (quota > 0 || rate.free) return quota
+  const { output, seconds, characters, images, searchUnits } = usage
+  return promptTokens(usage) + output + seconds + characters + images + searchUnits > 0 ? 1 : 0
 }
 
 /**
- * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input rate,
+ * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input price,
  * cache writes included, and the whole output, each at the most expensive tier within reach; or its seconds,
  * characters, search units and images, each image at the dearest price, where that is more. At least 1 where
  * anything has a price: a charge is, too.
  */
-export function maxCharge(rate: Rate, bounds: UsageBounds): number {
+export function maxCharge({ price, factor, dearest, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [], seconds = 0, characters = 0, images = 0, searchUnits = 0 } = bounds
-  const tokens = ratesFor(rate, prompt)
-  const byTokens =
-    times(prompt, bounds.hasMedia ? tokens.maxMediaInput : tokens.maxInput) +
-    times(output, bounds.hasMedia ? tokens.maxMediaOutput : tokens.maxOutput)
-  const measured =
-    times(seconds, rate.second) +
-    times(characters, rate.characters) +
-    times(searchUnits, rate.searchUnit) +
-    times(images, rate.image.dearest)
-  const sum = (byTokens > measured ? byTokens : measured) + rate.request
-  const isFree = rate.free && sum === 0n && costOfTools(tools).digits * rate.usd === 0n
-  return Math.max(withTools(rate, sum, tools), isFree ? 0 : 1)
+  const tier = dearest.findLast(({ above }) => prompt > above) ?? dearest[0]!
+  const byTokens = sumOfLines([
+    { kind: 'input', count: prompt, price: bounds.hasMedia ? tier.mediaInput : tier.input },
+    { kind: 'output', count: output, price: bounds.hasMedia ? tier.mediaOutput : tier.output },
+  ])
+  const byMeasure = sumOfLines([
+    { kind: 'second', count: seconds, price: price.second },
+    { kind: 'character', count: characters, price: price.characters },
+    { kind: 'search_unit', count: searchUnits, price: price.search_unit },
+    { kind: 'image', count: images, price: dearestImage(price.image) },
+  ])
+  const used = isMore(byMeasure, byTokens) ? byMeasure : byTokens
+  const sum = sumOf([used, price.request, sumOfLines(tools)])
+  return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
 }
 
 /** Charge of uses of tools alone. */
-export function chargeOfTools(rate: Rate, tools: readonly PricedTool[]): number {
-  return withTools(rate, 0n, tools)
+export function chargeOfTools({ factor }: Rate, tools: readonly PricedTool[]): number {
+  return inQuota(sumOfLines(tools), factor)
 }
 
-/** A sum in the units of the rate with the uses of tools, rounded. Their prices may have more places. */
-function withTools({ usd, denominator }: Rate, sum: bigint, tools: readonly PricedTool[]): number {
-  if (tools.length === 0) return rounded(sum, denominator)
-  const { digits, scale } = costOfTools(tools)
-  const unit = 10n ** BigInt(scale)
-  return rounded(sum * unit + digits * usd, denominator * unit)
-}
-
-/** Price of uses of tools in USD, exact. */
-export function costOfTools(tools: readonly PricedTool[]): Decimal {
-  return sumOf(
-    tools.map(({ kind, count, price }) =>
-      multiply(multiply({ digits: BigInt(count), scale: 0 }, price), pricedBy(kind)),
-    ),
-  )
-}
-
-function ratesFor(rate: Rate, prompt: number): TokenRates {
-  let found = rate.tokens
-  for (const tier of rate.tiers) if (prompt > tier.above) found = tier.tokens
-  return found
-}
-
-// Skips zero, which most counts are, as creating a BigInt is slow.
-function times(count: number, rate: bigint): bigint {
-  return count === 0 ? 0n : BigInt(count) * rate
-}
-
-function rounded(sum: bigint, denominator: bigint): number {
-  const result = Number((2n * sum + denominator) / (2n * denominator))
-  if (!Number.isSafeInteger(result)) throw new RangeError('a charge is beyond what can be counted')
-  return result
+/** A sum in USD as quota units, rounded. */
+function inQuota(sum: Decimal, factor: Decimal): number {
+  const { digits, scale } = multiply(sum, factor)
+  const unit = powerOfTen(scale)
+  const quota = Number((2n * digits + unit) / (2n * unit))
+  if (!Number.isSafeInteger(quota)) throw new RangeError('a charge is beyond what can be counted')
+  return quota
 }

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest'
 import { charge } from './charge.ts'
 import { costOf, roundedCost } from './cost.ts'
 import type { Decimal } from './decimal.ts'
-import { type Price, rateOf, type TokenPrices } from './price.ts'
+import { type Price, rateOf } from './price.ts'
 import { priceSetFrom, priceSetText } from './price-set.ts'
+import type { TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 import type { Usage } from './usage.ts'
 
@@ -27,15 +28,15 @@ const ratios: fc.Arbitrary<Decimal> = fc.record({
 const tokens: fc.Arbitrary<TokenPrices> = fc.record({
   input: decimal,
   output: decimal,
-  cacheRead: decimal,
-  cacheWrite5m: decimal,
-  cacheWrite1h: decimal,
-  audioInput: decimal,
-  audioOutput: decimal,
-  imageInput: decimal,
-  imageOutput: decimal,
-  audioCacheRead: decimal,
-  imageCacheRead: decimal,
+  cache_read: decimal,
+  cache_write_5m: decimal,
+  cache_write_1h: decimal,
+  audio_input: decimal,
+  audio_output: decimal,
+  image_input: decimal,
+  image_output: decimal,
+  audio_cache_read: decimal,
+  image_cache_read: decimal,
 })
 
 const FREE = { digits: 0n, scale: 0 }
@@ -55,7 +56,7 @@ const price: fc.Arbitrary<Price> = fc.record({
   tools: fc.constant({}),
   characters: decimal,
   second: decimal,
-  searchUnit: decimal,
+  search_unit: decimal,
   image: fc.dictionary(fc.constantFrom('default', '1x1', '1x1/hd', '2x2'), decimal),
 })
 

@@ -6,6 +6,9 @@ export interface Decimal {
   readonly scale: number
 }
 
+/** Powers of ten that sums of prices need. */
+const POWERS = Array.from({ length: 24 }, (_, places) => 10n ** BigInt(places))
+
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
@@ -28,8 +31,25 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
 
 /** Exact sum. */
 export function sumOf(values: readonly Decimal[]): Decimal {
-  const scale = values.reduce((most, value) => Math.max(most, value.scale), 0)
-  return { digits: values.reduce((sum, value) => sum + atScale(value, scale), 0n), scale }
+  const sum = new Sum()
+  for (const { digits, scale } of values) sum.add(digits, scale)
+  return sum
+}
+
+/** A sum that grows, exact. */
+export class Sum implements Decimal {
+  digits = 0n
+  scale = 0
+
+  /** Adds `digits` × 10^−`scale`. */
+  add(digits: bigint, scale: number): void {
+    if (digits === 0n) return
+    if (scale > this.scale) {
+      this.digits *= powerOfTen(scale - this.scale)
+      this.scale = scale
+    }
+    this.digits += scale < this.scale ? digits * powerOfTen(this.scale - scale) : digits
+  }
 }
 
 /** Whether a decimal is larger than another. */
@@ -41,7 +61,12 @@ export function isMore(one: Decimal, other: Decimal): boolean {
 /** Number of units of 10^−`scale` in `value`; `scale` may not be less than the value's own. */
 export function atScale(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')
-  return value.digits * 10n ** BigInt(scale - value.scale)
+  return value.digits * powerOfTen(scale - value.scale)
+}
+
+/** 10^`places`. */
+export function powerOfTen(places: number): bigint {
+  return POWERS[places] ?? 10n ** BigInt(places)
 }
 
 /** Quotient, rounded half away from zero to `places`; the divisor may not be zero. */

@@ -10,8 +10,8 @@ export interface PriceSet {
 }
 
 /** Text of a price set, for `priceSetFrom`: decimals are `{"decimal": "0.3"}`. */
-export function priceSetText(set: PriceSet): string {
-  return JSON.stringify(set, (_, value: unknown) =>
+export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet): string {
+  return JSON.stringify({ price, ratio, quotaPerUnit }, (_, value: unknown) =>
     isDecimal(value) ? { decimal: decimalText(value) } : value,
   )
 }

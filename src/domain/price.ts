@@ -1,33 +1,7 @@
-import { atScale, type Decimal, multiply } from './decimal.ts'
+import { type Decimal, isMore, multiply } from './decimal.ts'
+import { dearestImage, type ImagePrices } from './image-price.ts'
+import { byTokenKind, TOKEN_KINDS, type TokenKindRow, type TokenPrices } from './token-kinds.ts'
 import { TOOL_KINDS, type ToolPrices } from './tool-use.ts'
-import { type ImagePrices, type ImageRates, imageRatesOf } from './image-price.ts'
-
-/** USD per million tokens of each kind. */
-export interface TokenPrices {
-  readonly input: Decimal
-  readonly output: Decimal
-  readonly cacheRead: Decimal
-  readonly cacheWrite5m: Decimal
-  readonly cacheWrite1h: Decimal
-  readonly audioInput: Decimal
-  readonly audioOutput: Decimal
-  readonly imageInput: Decimal
-  readonly imageOutput: Decimal
-  readonly audioCacheRead: Decimal
-  readonly imageCacheRead: Decimal
-}
-
-/** Kinds of tokens that default to text. */
-type Modality =
-  | 'audioInput'
-  | 'audioOutput'
-  | 'imageInput'
-  | 'imageOutput'
-  | 'audioCacheRead'
-  | 'imageCacheRead'
-
-/** Prices of tokens, with those of other modalities where they differ from text. */
-export type TextPrices = Omit<TokenPrices, Modality> & { readonly [Kind in Modality]?: Decimal | undefined }
 
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
 export interface Price {
@@ -43,7 +17,7 @@ export interface Price {
   /** USD per second of a recording. */
   readonly second: Decimal
   /** USD per search unit of a rerank call. */
-  readonly searchUnit: Decimal
+  readonly search_unit: Decimal
   readonly image: ImagePrices
 }
 
@@ -51,143 +25,68 @@ const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 /** The price of something free. */
 export const FREE_PRICE: Price = {
-  tokens: withModalities({
-    input: ZERO,
-    output: ZERO,
-    cacheRead: ZERO,
-    cacheWrite5m: ZERO,
-    cacheWrite1h: ZERO,
-  }),
+  tokens: byTokenKind(() => ZERO),
   tiers: [],
   request: ZERO,
   tools: Object.fromEntries(TOOL_KINDS.map((kind) => [kind, ZERO])),
   characters: ZERO,
   second: ZERO,
-  searchUnit: ZERO,
+  search_unit: ZERO,
   image: {},
 }
 
-/** Completes prices of tokens: audio and images cost as much as text where no price is stated. */
-export function withModalities(given: TextPrices): TokenPrices {
-  return {
-    ...given,
-    audioInput: given.audioInput ?? given.input,
-    audioOutput: given.audioOutput ?? given.output,
-    imageInput: given.imageInput ?? given.input,
-    imageOutput: given.imageOutput ?? given.output,
-    audioCacheRead: given.audioCacheRead ?? given.cacheRead,
-    imageCacheRead: given.imageCacheRead ?? given.cacheRead,
-  }
+/** Highest prices of tokens for a hold, in the tier of prompts above so many tokens and all lower ones. */
+interface DearestTokens {
+  readonly above: number
+  /** Prices of a prompt and of an output of text. */
+  readonly input: Decimal
+  readonly output: Decimal
+  /** The same with audio and images. */
+  readonly mediaInput: Decimal
+  readonly mediaOutput: Decimal
 }
 
-/** Quota units per token, counted in `10^-scale` units. */
-export interface TokenRates extends Readonly<Record<keyof TokenPrices, bigint>> {
-  /** Highest rate of a prompt token and of an output token of text, in this tier and all lower ones. */
-  readonly maxInput: bigint
-  readonly maxOutput: bigint
-  /** The same for tokens of any modality. */
-  readonly maxMediaInput: bigint
-  readonly maxMediaOutput: bigint
-}
-
-/** Price computed for one group, in integers so that a charge is exact. */
+/** Price of calls of one group. */
 export interface Rate {
-  /** Common denominator of all rates: a power of ten. */
-  readonly denominator: bigint
-  readonly tokens: TokenRates
-  readonly tiers: readonly { readonly above: number; readonly tokens: TokenRates }[]
-  readonly request: bigint
-  /** Rate of one US dollar, by which uses of tools are charged. */
-  readonly usd: bigint
-  readonly tools: ToolPrices
-  /** Rate of one character. */
-  readonly characters: bigint
-  readonly second: bigint
-  readonly searchUnit: bigint
-  readonly image: ImageRates
+  /** The price of the model; that of something free where the ratio is 0. */
+  readonly price: Price
+  /** Ratio of the group. */
+  readonly ratio: Decimal
+  readonly quotaPerUnit: number
+  /** Quota units for one US dollar. */
+  readonly factor: Decimal
+  /** One for each tier, beginning with that of all prompts. */
+  readonly dearest: readonly DearestTokens[]
   /** Whether any kind of token costs something. */
   readonly perToken: boolean
   /** Whether nothing that a call is charged by costs anything; tools apart. */
   readonly free: boolean
 }
 
-const KINDS = [
-  'input',
-  'output',
-  'cacheRead',
-  'cacheWrite5m',
-  'cacheWrite1h',
-  'audioInput',
-  'audioOutput',
-  'imageInput',
-  'imageOutput',
-  'audioCacheRead',
-  'imageCacheRead',
-] as const satisfies readonly (keyof TokenPrices)[]
-
-const PER_MILLION: Decimal = { digits: 1n, scale: 6 }
-
-/** Price × group ratio × quota per unit. */
-export function rateOf(price: Price, ratio: Decimal, quotaPerUnit: number): Rate {
+/** Computes what charges and holds of a group need of a price. */
+export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number): Rate {
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
-  const byToken = multiply(factor, PER_MILLION)
-  const all = [price.tokens, ...price.tiers.map((tier) => tier.tokens)]
-  const { request, second, searchUnit } = price
-  const singles = [request, second, searchUnit, ...Object.values(price.image)]
-  const scale = Math.max(
-    factor.scale,
-    ...singles.map((single) => single.scale + factor.scale),
-    price.characters.scale + byToken.scale,
-    ...all.flatMap((tokens) => KINDS.map((kind) => tokens[kind].scale + byToken.scale)),
-  )
-  const rate = (value: Decimal, by: Decimal): bigint => atScale(multiply(value, by), scale)
-  // Maxima so far; tiers are processed in ascending order.
-  let maxima = { maxInput: 0n, maxOutput: 0n, maxMediaInput: 0n, maxMediaOutput: 0n }
-  const rates = (tokens: TokenPrices): TokenRates => {
-    const own = Object.fromEntries(KINDS.map((kind) => [kind, rate(tokens[kind], byToken)]))
-    const computed = own as Record<keyof TokenPrices, bigint>
-    const { input, cacheRead, cacheWrite5m, cacheWrite1h, output } = computed
-    const maxInput = maximum(maxima.maxInput, input, cacheRead, cacheWrite5m, cacheWrite1h)
-    const maxOutput = maximum(maxima.maxOutput, output)
-    const { audioInput, imageInput, audioCacheRead, imageCacheRead, audioOutput, imageOutput } = computed
-    const maxMedia = maximum(audioInput, imageInput, audioCacheRead, imageCacheRead)
-    maxima = {
-      maxInput,
-      maxOutput,
-      maxMediaInput: maximum(maxima.maxMediaInput, maxInput, maxMedia),
-      maxMediaOutput: maximum(maxima.maxMediaOutput, maxOutput, audioOutput, imageOutput),
+  const price = factor.digits === 0n ? { ...FREE_PRICE, tools: modelPrice.tools } : modelPrice
+  const tiers = [{ above: 0, tokens: price.tokens }, ...price.tiers]
+  const perToken = tiers.some(({ tokens }) => TOKEN_KINDS.some(({ name }) => isMore(tokens[name], ZERO)))
+  const units = [price.request, price.characters, price.second, price.search_unit, dearestImage(price.image)]
+  const free = !perToken && !units.some((unit) => isMore(unit, ZERO))
+  return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), perToken, free }
+}
+
+function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
+  return tiers.map(({ above }, index) => {
+    const reached = tiers.slice(0, index + 1)
+    const dearest = (isCounted: (kind: TokenKindRow) => boolean): Decimal =>
+      reached
+        .flatMap(({ tokens }) => TOKEN_KINDS.filter(isCounted).map(({ name }) => tokens[name]))
+        .reduce((most, each) => (isMore(each, most) ? each : most), ZERO)
+    return {
+      above,
+      input: dearest(({ side, medium }) => side === 'prompt' && !medium),
+      output: dearest(({ side, medium }) => side === 'output' && !medium),
+      mediaInput: dearest(({ side }) => side === 'prompt'),
+      mediaOutput: dearest(({ side }) => side === 'output'),
     }
-    return { ...computed, ...maxima }
-  }
-  const scaled = {
-    denominator: 10n ** BigInt(scale),
-    tokens: rates(price.tokens),
-    tiers: price.tiers.map((tier) => ({ above: tier.above, tokens: rates(tier.tokens) })),
-    request: rate(price.request, factor),
-    usd: atScale(factor, scale),
-    tools: price.tools,
-    characters: rate(price.characters, byToken),
-    second: rate(price.second, factor),
-    searchUnit: rate(price.searchUnit, factor),
-    image: imageRatesOf(price.image, (value) => rate(value, factor)),
-  }
-  const perToken = [scaled.tokens, ...scaled.tiers.map((tier) => tier.tokens)].some((tokens) =>
-    KINDS.some((kind) => tokens[kind] !== 0n),
-  )
-  const units = [scaled.request, scaled.characters, scaled.second, scaled.searchUnit, scaled.image.dearest]
-  return { ...scaled, perToken, free: !perToken && units.every((value) => value === 0n) }
-}
-
-function maximum(...values: bigint[]): bigint {
-  return values.reduce((a, b) => (a > b ? a : b))
-}
-
-/** Text of a rate, for `rateFrom`. */
-export function rateText(rate: Rate): string {
-  return JSON.stringify(rate, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-}
-
-/** Reads the text of a rate: all texts in it are whole numbers. */
-export function rateFrom(text: string): Rate {
-  return JSON.parse(text, (_, value: unknown) => (typeof value === 'string' ? BigInt(value) : value)) as Rate
+  })
 }

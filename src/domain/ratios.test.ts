@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { type Decimal, decimalText, parseDecimal } from './decimal.ts'
 import { charge } from './charge.ts'
-import { FREE_PRICE, type Price, rateOf, withModalities } from './price.ts'
+import { FREE_PRICE, type Price, rateOf } from './price.ts'
 import { pricedByRatios, type Ratios, ratiosJson, ratiosOf, readRatios } from './ratios.ts'
+import { completePrices } from './token-kinds.ts'
 import { NO_USAGE } from './usage.ts'
 
 const d = (text: string): Decimal => {
@@ -31,12 +32,12 @@ const charged = (
 
 const SONNET: Price = {
   ...FREE_PRICE,
-  tokens: withModalities({
+  tokens: completePrices({
     input: d('3'),
     output: d('15'),
-    cacheRead: d('0.3'),
-    cacheWrite5m: d('3.75'),
-    cacheWrite1h: d('6'),
+    cache_read: d('0.3'),
+    cache_write_5m: d('3.75'),
+    cache_write_1h: d('6'),
   }),
   tiers: [],
   request: d('0'),
@@ -91,7 +92,7 @@ describe('prices of other modalities', () => {
   const MEDIA: Price = {
     ...SONNET,
     tools: {},
-    tokens: { ...SONNET.tokens, audioInput: d('6'), imageOutput: d('30') },
+    tokens: { ...SONNET.tokens, audio_input: d('6'), image_output: d('30') },
     characters: d('15'),
     second: d('0.0001'),
     image: { default: d('0.04'), '1x1/hd': d('0.08') },
@@ -126,7 +127,7 @@ describe('prices of other modalities', () => {
 
   test('stay where only the price of text is set', () => {
     const price = pricedByRatios(given({ completion: '2' }), MEDIA)
-    expect(price?.tokens).toMatchObject({ output: d('6'), audioInput: d('6'), imageOutput: d('30') })
+    expect(price?.tokens).toMatchObject({ output: d('6'), audio_input: d('6'), image_output: d('30') })
     expect(price).toMatchObject({ second: MEDIA.second, image: MEDIA.image })
   })
 })
@@ -135,9 +136,9 @@ describe('ratios over a price that is there', () => {
   test('leave alone what they do not set', () => {
     expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
       ...SONNET.tokens,
-      cacheRead: d('1.5'),
-      audioCacheRead: d('1.5'),
-      imageCacheRead: d('1.5'),
+      cache_read: d('1.5'),
+      audio_cache_read: d('1.5'),
+      image_cache_read: d('1.5'),
     })
   })
 
@@ -146,15 +147,15 @@ describe('ratios over a price that is there', () => {
     expect(price && shown(price.tokens as never)).toEqual({
       input: '6',
       output: '30',
-      cacheRead: '0.6',
-      cacheWrite5m: '7.5',
-      cacheWrite1h: '12',
-      audioInput: '6',
-      audioOutput: '30',
-      imageInput: '6',
-      imageOutput: '30',
-      audioCacheRead: '0.6',
-      imageCacheRead: '0.6',
+      cache_read: '0.6',
+      cache_write_5m: '7.5',
+      cache_write_1h: '12',
+      audio_input: '6',
+      audio_output: '30',
+      image_input: '6',
+      image_output: '30',
+      audio_cache_read: '0.6',
+      image_cache_read: '0.6',
     })
   })
 

@@ -1,24 +1,22 @@
 import { type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
 import type { ImagePrices } from './image-price.ts'
-import { FREE_PRICE, type Price, type TokenPrices } from './price.ts'
+import { FREE_PRICE, type Price } from './price.ts'
 import type { Json, JsonObject } from './stored-configuration.ts'
+import {
+  defaultPrice,
+  TOKEN_KINDS,
+  type TokenKind,
+  type TokenKindRow,
+  type TokenPrices,
+  type TokenRatio,
+} from './token-kinds.ts'
 
 /**
  * Price of a model in the relative numbers that related gateways use. A model ratio of 1 is 2 USD per million
  * prompt tokens; other ratios are relative to the prompt price. An absent ratio is not set.
  */
-export interface Ratios {
+export interface Ratios extends Readonly<Partial<Record<TokenRatio, Decimal>>> {
   readonly model?: Decimal
-  readonly completion?: Decimal
-  readonly cache?: Decimal
-  /** Ratio of cache writes kept for five minutes; those kept for an hour cost 1.6 times as much. */
-  readonly createCache?: Decimal
-  /** Relative to the prompt price. */
-  readonly image?: Decimal
-  readonly imageCompletion?: Decimal
-  readonly audio?: Decimal
-  /** Relative to the price of audio in the prompt. */
-  readonly audioCompletion?: Decimal
   /** USD per million characters, and per second. */
   readonly characters?: Decimal
   readonly second?: Decimal
@@ -36,11 +34,6 @@ export type RatioName = keyof Ratios
 const TWO: Decimal = { digits: 2n, scale: 0 }
 const ONE: Decimal = { digits: 1n, scale: 0 }
 const ZERO: Decimal = { digits: 0n, scale: 0 }
-const TENTH: Decimal = { digits: 1n, scale: 1 }
-const WRITE_5M: Decimal = { digits: 125n, scale: 2 }
-/** Price of a cache write for an hour relative to one for five minutes. */
-const HOUR_PER_5M: Decimal = { digits: 16n, scale: 1 }
-
 /** Decimal places of computed ratios. */
 const PLACES = 6
 
@@ -89,37 +82,35 @@ export function imagesJson(images: ImagePrices): Record<string, string> {
  * Ratios equivalent to a price, rounded to six places where they are not exact. Those of audio and images are
  * absent where these cost as much as text.
  */
-export function ratiosOf({ tokens, request, characters, second, searchUnit, image }: Price): Ratios {
+export function ratiosOf({ tokens, request, characters, second, search_unit, image }: Price): Ratios {
   const { input, output } = tokens
   const measured = {
     ...(characters.digits > 0n && { characters }),
     ...(second.digits > 0n && { second }),
-    ...(searchUnit.digits > 0n && { searchUnit }),
+    ...(search_unit.digits > 0n && { searchUnit: search_unit }),
     ...(Object.keys(image).length > 0 && { images: image }),
   }
   if (input.digits === 0n && output.digits === 0n)
     return { ...(request.digits > 0n ? { price: request } : { model: ZERO, completion: ONE }), ...measured }
   if (input.digits === 0n) return { model: ZERO, completion: ONE, ...measured }
-  return {
-    model: multiply(input, { digits: 5n, scale: 1 }),
-    completion: divide(output, input, PLACES),
-    cache: divide(tokens.cacheRead, input, PLACES),
-    createCache: divide(tokens.cacheWrite5m, input, PLACES),
-    ...relations(tokens),
-    ...measured,
-  }
+  return { model: multiply(input, { digits: 5n, scale: 1 }), ...tokenRatios(tokens), ...measured }
 }
 
-function relations({ input, output, ...tokens }: TokenPrices): Ratios {
-  const { audioInput, audioOutput, imageInput, imageOutput } = tokens
-  const over = (value: Decimal, base: Decimal): Decimal =>
-    base.digits === 0n ? ZERO : divide(value, base, PLACES)
-  const hasAudio = !isSame(audioInput, input) || !isSame(audioOutput, output)
-  const hasImages = !isSame(imageInput, input) || !isSame(imageOutput, output)
-  return {
-    ...(hasAudio && { audio: over(audioInput, input), audioCompletion: over(audioOutput, audioInput) }),
-    ...(hasImages && { image: over(imageInput, input), imageCompletion: over(imageOutput, imageInput) }),
-  }
+function tokenRatios(tokens: TokenPrices): Ratios {
+  const own = new Set(
+    TOKEN_KINDS.flatMap((kind) => (kind.ratio && !isDefault(kind, tokens) ? [kind.medium] : [])),
+  )
+  const ratios = TOKEN_KINDS.flatMap(({ name, medium, ratio }): [TokenRatio, Decimal][] => {
+    if (!ratio || ratio.times || (medium && !own.has(medium))) return []
+    const base = tokens[ratio.of]
+    return [[ratio.name, base.digits === 0n ? ZERO : divide(tokens[name], base, PLACES)]]
+  })
+  return Object.fromEntries(ratios)
+}
+
+function isDefault(kind: TokenKindRow, prices: TokenPrices): boolean {
+  const price = defaultPrice(kind, prices)
+  return price !== undefined && isSame(prices[kind.name], price)
 }
 
 function isSame(a: Decimal, b: Decimal): boolean {
@@ -146,42 +137,24 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
     tools,
     characters: ratios.characters ?? base?.characters ?? ZERO,
     second: ratios.second ?? base?.second ?? ZERO,
-    searchUnit: ratios.searchUnit ?? base?.searchUnit ?? ZERO,
+    search_unit: ratios.searchUnit ?? base?.search_unit ?? ZERO,
     image: ratios.images ?? base?.image ?? {},
   }
 }
 
 function tokensByRatios(ratios: Ratios, input: Decimal, base: TokenPrices | undefined): TokenPrices {
   const known = base && base.input.digits > 0n ? base : undefined
-  const kept = (kind: keyof TokenPrices): Decimal | undefined => {
-    if (!known) return undefined
-    return ratios.model ? multiply(input, divide(known[kind], known.input, PLACES)) : known[kind]
+  const kept = (kind: TokenKindRow): Decimal | undefined => {
+    // A price that was that of another kind stays so.
+    if (!known || isDefault(kind, known)) return undefined
+    return ratios.model ? multiply(input, divide(known[kind.name], known.input, PLACES)) : known[kind.name]
   }
-  const related = (ratio: Decimal | undefined, kind: keyof TokenPrices, unknown: Decimal): Decimal =>
-    ratio ? multiply(input, ratio) : (kept(kind) ?? multiply(input, unknown))
-  const { createCache } = ratios
-  const output = related(ratios.completion, 'output', ONE)
-  const audioInput = related(ratios.audio, 'audioInput', ONE)
-  const imageInput = related(ratios.image, 'imageInput', ONE)
-  const completed = (ratio: Decimal | undefined, from: Decimal, kind: keyof TokenPrices): Decimal => {
-    if (ratio) return multiply(from, ratio)
-    // A price that was that of text stays so.
-    return known && !isSame(known[kind], known.output) ? (kept(kind) ?? output) : output
+  const prices: { -readonly [Kind in TokenKind]?: Decimal } = { input }
+  for (const kind of TOKEN_KINDS) {
+    const { name, ratio } = kind
+    const stated = ratio && ratios[ratio.name]
+    const related = stated && multiply(prices[ratio.of] ?? ZERO, multiply(stated, ratio.times ?? ONE))
+    prices[name] ??= related ?? kept(kind) ?? defaultPrice(kind, prices) ?? ZERO
   }
-  const cacheRead = related(ratios.cache, 'cacheRead', TENTH)
-  const cachedMedia = (kind: 'audioCacheRead' | 'imageCacheRead'): Decimal =>
-    known && !isSame(known[kind], known.cacheRead) ? (kept(kind) ?? cacheRead) : cacheRead
-  return {
-    input,
-    output,
-    cacheRead,
-    cacheWrite5m: related(createCache, 'cacheWrite5m', WRITE_5M),
-    cacheWrite1h: related(createCache && multiply(createCache, HOUR_PER_5M), 'cacheWrite1h', TWO),
-    audioInput,
-    audioOutput: completed(ratios.audioCompletion, audioInput, 'audioOutput'),
-    imageInput,
-    imageOutput: completed(ratios.imageCompletion, imageInput, 'imageOutput'),
-    audioCacheRead: cachedMedia('audioCacheRead'),
-    imageCacheRead: cachedMedia('imageCacheRead'),
-  }
+  return prices as TokenPrices
 }

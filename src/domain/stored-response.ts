@@ -31,7 +31,7 @@ export interface StoredResponse {
   readonly content: StoredContent | null
   /** Call whose hold a background response keeps open; null = none. */
   readonly callId: string | null
-  /** Prices that this call was admitted at, as `rateText` writes them; null without a call. */
+  /** Prices that this call was admitted at, as `priceSetText` writes them; null without a call. */
   readonly rate: string | null
   /** This call offered tools without a price. */
   readonly priceIncomplete?: boolean

@@ -154,8 +154,8 @@ function pricedUse(use: ToolUse, terms: ToolTerms): PricedTool[] {
     if (prices)
       return [
         { kind: 'image_generation_input', count: tokens.text, price: prices.input },
-        { kind: 'image_generation_image_input', count: tokens.image, price: prices.imageInput },
-        { kind: 'image_generation_output', count: tokens.output, price: prices.imageOutput },
+        { kind: 'image_generation_image_input', count: tokens.image, price: prices.image_input },
+        { kind: 'image_generation_output', count: tokens.output, price: prices.image_output },
       ]
   }
   const isOnce = !statedPrice(kind, terms) && listedTool(kind, terms).unit === 'prompt'

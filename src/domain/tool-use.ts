@@ -76,17 +76,6 @@ export interface PricedTool {
   readonly price: Decimal
 }
 
-const PER_TOKEN: ReadonlySet<PricedTool['kind']> = new Set([
-  'image_generation_input',
-  'image_generation_image_input',
-  'image_generation_output',
-])
-
-/** Number of things that the price of a kind is for. */
-export function pricedBy(kind: PricedTool['kind']): Decimal {
-  return PER_TOKEN.has(kind) ? { digits: 1n, scale: 6 } : { digits: 1n, scale: 0 }
-}
-
 /** Seconds and images of a usage that are not priced by themselves. */
 export function measuredMedia(
   { seconds, images }: Pick<Usage, 'seconds' | 'images'>,

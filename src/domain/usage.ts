@@ -1,3 +1,5 @@
+import { PROMPT_COUNTS } from './token-kinds.ts'
+
 /**
  * Usage of one response. Counts do not overlap, except for parts of others: `input` excludes cached tokens.
  * All are non-negative safe integers.
@@ -59,7 +61,9 @@ export const NO_USAGE: Usage = {
 
 /** All prompt tokens, cached or not, which determine the price tier. */
 export function promptTokens(usage: Usage): number {
-  return usage.input + usage.cacheRead + usage.cacheWrite5m + usage.cacheWrite1h
+  let tokens = 0
+  for (const count of PROMPT_COUNTS) tokens += usage[count] ?? 0
+  return tokens
 }
 
 /** Sums of all counts. */

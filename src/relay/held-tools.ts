@@ -1,6 +1,6 @@
 import type { Rate } from '../domain/price.ts'
 import type { Settings } from '../domain/settings.ts'
-import { costOfTools } from '../domain/charge.ts'
+import { sumOfLines } from '../domain/cost-lines.ts'
 import { isMore } from '../domain/decimal.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
@@ -25,7 +25,7 @@ export function heldTools(
   for (const request of requests) {
     if (!request.tools) continue
     const held = heldAt(request, stream, rate, settings)
-    if (isMore(costOfTools(held), costOfTools(dearest))) dearest = held
+    if (isMore(sumOfLines(held), sumOfLines(dearest))) dearest = held
   }
   return dearest
 }

@@ -96,7 +96,7 @@ export function priceUsage(
 ): PricedUsage | Promise<PricedUsage> {
   const { ending, isComplete, reported } = basis
   const hasPricedTokens = rate.perToken && reported !== undefined && !reported.promptIsUnknown
-  if (unitsOf && rate.searchUnit > 0n && !hasPricedTokens)
+  if (unitsOf && rate.price.search_unit.digits > 0n && !hasPricedTokens)
     return priceByUnits(rate, countPrompt, basis, unitsOf)
   const isUsable = isComplete && reported && isCredible(reported, basis)
   const usage = isUsable ? reported : usageWithoutCount(rate, basis)

@@ -12,12 +12,12 @@ const MAX_TYPE_LENGTH = 64
 /** Terms of the tools at one upstream; `channel`: undefined if it is gone. */
 export function toolTerms(
   { models }: Pick<Settings, 'models'>,
-  { tools }: Pick<Rate, 'tools'>,
+  { price }: Pick<Rate, 'price'>,
   channel: Pick<Channel, 'provider' | 'baseUrl'> | undefined,
   { dialect, model, offered }: Pick<ToolTerms, 'dialect' | 'model' | 'offered'>,
 ): ToolTerms {
   return {
-    stated: tools,
+    stated: price.tools,
     vendor: channel ? toolVendor(channel, dialect) : DIALECT_VENDORS[dialect],
     dialect,
     model,

@@ -209,7 +209,7 @@ interface StoredResponsesTable {
   /** Bytes of the content as texts; null for a native response. */
   kept_bytes: number | null
   call_id: string | null
-  /** Prices of a background call, as `rateText` writes them. */
+  /** Prices of a background call, as `priceSetText` writes them. */
   rate: string | null
   /** 1 where a background call offered tools without a price. */
   price_incomplete: Generated<number>

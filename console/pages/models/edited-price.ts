@@ -1,3 +1,5 @@
+import { decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
+import { byTokenKind, defaultPrice, TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
 import type { ManagedModel } from '../../api/models.ts'
 
 /** The prices that the form has, as decimal texts in USD per million tokens. */
@@ -8,21 +10,7 @@ export interface TypedPrice {
   readonly cached: string
 }
 
-/** Prices that gateway.yaml derives where they are not given; `docs/configuration.md: Prices`. */
-const DERIVED = {
-  cache_write_5m: ['input', 1.25],
-  cache_write_1h: ['input', 2],
-  audio_input: ['input', 1],
-  image_input: ['input', 1],
-  audio_output: ['output', 1],
-  image_output: ['output', 1],
-  audio_cache_read: ['cache_read', 1],
-  image_cache_read: ['cache_read', 1],
-} as const
-
 const A_DECIMAL = /^\d+(?:\.\d+)?$/
-const DERIVED_NAMES: Readonly<Record<string, readonly [string, number]>> = DERIVED
-const NEAR = 1e-9
 
 /** Whether a text is an amount of USD. */
 export function isPrice(text: string): boolean {
@@ -62,9 +50,11 @@ export function exampleCost({ input, output }: TypedPrice): number | undefined {
 }
 
 function isDerived(price: ManagedModel['price'], name: string): boolean {
-  const [from, factor] = DERIVED_NAMES[name] ?? []
-  if (from === undefined || factor === undefined) return false
-  return Math.abs(Number(textOf(price, name)) - Number(textOf(price, from)) * factor) < NEAR
+  const kind = TOKEN_KINDS.find((one) => one.name === name)
+  if (!kind) return false
+  const prices = byTokenKind((one) => parseDecimal(textOf(price, one.name)))
+  const [stated, derived] = [prices[kind.name], defaultPrice(kind, prices)]
+  return stated !== undefined && derived !== undefined && decimalText(stated) === decimalText(derived)
 }
 
 function textOf(price: ManagedModel['price'], name: string): string {

@@ -1,3 +1,9 @@
+import type { CostKind } from '../../../src/domain/cost-lines.ts'
+import type { MediumLine } from '../../../src/domain/token-kinds.ts'
+
+/** Lines of a cost with a text; those of audio and images are composed. */
+type NamedLine = Exclude<CostKind, MediumLine> | 'reasoning'
+
 /** Texts in English: call. */
 export const call = {
   title: 'Call',
@@ -34,7 +40,7 @@ export const call = {
     url_context: 'URL context',
     mcp: 'MCP calls',
     request: 'Calls',
-  },
+  } satisfies Record<NamedLine, string>,
   modalities: { audio: 'audio', image: 'images' },
   ofModality: (line: string, modality: string) => `${line}, ${modality}`,
   kind: 'Charged for',

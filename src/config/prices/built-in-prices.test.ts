@@ -54,29 +54,29 @@ describe('the built-in prices', () => {
       tokens: {
         input: usd('3'),
         output: usd('15'),
-        cacheRead: usd('0.3'),
-        cacheWrite5m: usd('3.75'),
-        cacheWrite1h: usd('6'),
+        cache_read: usd('0.3'),
+        cache_write_5m: usd('3.75'),
+        cache_write_1h: usd('6'),
       },
-      tiers: [{ above: 200_000, tokens: { input: usd('6'), output: usd('22.5'), cacheRead: usd('0.6') } }],
+      tiers: [{ above: 200_000, tokens: { input: usd('6'), output: usd('22.5'), cache_read: usd('0.6') } }],
     })
     expect(plain(prices.get('claude-sonnet-4-5')?.price?.tools.web_search)).toBe(0.01)
   })
 
   test('of a call to a reranker are for the call', () => {
-    const { request, searchUnit } = prices.get('rerank-english-v3.0')?.price ?? {}
-    expect([plain(request), plain(searchUnit)]).toEqual([0, 0.002])
+    const { request, search_unit } = prices.get('rerank-english-v3.0')?.price ?? {}
+    expect([plain(request), plain(search_unit)]).toEqual([0, 0.002])
   })
 
   test.each([
     ['whisper-1', { second: 0.0001 }],
     ['whisper-large-v3-turbo', { second: 0.000011111111111111 }],
-    ['gpt-4o-transcribe', { input: 2.5, audioInput: 6, output: 10, second: 0.0001 }],
+    ['gpt-4o-transcribe', { input: 2.5, audio_input: 6, output: 10, second: 0.0001 }],
     ['tts-1', { characters: 15 }],
     ['tts-1-hd-1106', { characters: 30 }],
     ['gpt-4o-mini-tts', { input: 0.6, output: 12, second: 0.00025 }],
-    ['gpt-image-1.5', { input: 5, imageInput: 8, output: 10, imageOutput: 32 }],
-    ['gpt-audio', { audioInput: 32, audioOutput: 64 }],
+    ['gpt-image-1.5', { input: 5, image_input: 8, output: 10, image_output: 32 }],
+    ['gpt-audio', { audio_input: 32, audio_output: 64 }],
     ['text-embedding-3-small', { input: 0.02, output: 0 }],
     ['gemini-embedding-001', { input: 0.15 }],
   ])('of %s are %j', (name, expected) => {
@@ -142,9 +142,9 @@ describe('prices as the data has them', () => {
     expect(price?.tokens).toMatchObject({
       input: { digits: 15n, scale: 2 },
       output: { digits: 6n, scale: 1 },
-      cacheRead: { digits: 15n, scale: 3 },
-      cacheWrite5m: { digits: 1875n, scale: 4 },
-      cacheWrite1h: { digits: 30n, scale: 2 },
+      cache_read: { digits: 15n, scale: 3 },
+      cache_write_5m: { digits: 1875n, scale: 4 },
+      cache_write_1h: { digits: 30n, scale: 2 },
     })
     expect([plain(price?.request), price?.tools]).toEqual([0, {}])
   })
@@ -163,7 +163,7 @@ describe('prices as the data has them', () => {
     })
     const seen = price?.tiers.map(({ above, tokens }) => [
       above,
-      ...[tokens.input, tokens.output, tokens.cacheRead, tokens.cacheWrite1h].map(plain),
+      ...[tokens.input, tokens.output, tokens.cache_read, tokens.cache_write_1h].map(plain),
     ])
     expect(seen).toEqual([
       [100, 2, 10, 0.5, 4],

@@ -1,32 +1,18 @@
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
 import { type Decimal, divide, parseDecimal } from '../../domain/decimal.ts'
 import { FREE_PRICE, type Price } from '../../domain/price.ts'
+import { byTokenKind, completePrices, TOKEN_KINDS } from '../../domain/token-kinds.ts'
 import type { ToolKind, ToolPrices } from '../../domain/tool-use.ts'
 import { freeze } from '../freeze.ts'
-import { completePrices, type GivenPrices, ZERO } from './prices.ts'
+import { ZERO } from './prices.ts'
 
 type ToolKeys = { readonly [Kind in ToolKind]?: string }
 
 /** Prices that the data does not have; `media-prices.ts`. */
 export type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
 
-/** The data's keys for token prices, in USD per million, and ours. */
-const TOKEN_KEYS = {
-  input_mtok: 'input',
-  output_mtok: 'output',
-  cache_read_mtok: 'cacheRead',
-  cache_write_mtok: 'cacheWrite5m',
-  cache_write_1h_mtok: 'cacheWrite1h',
-  input_audio_mtok: 'audioInput',
-  output_audio_mtok: 'audioOutput',
-  input_image_mtok: 'imageInput',
-  output_image_mtok: 'imageOutput',
-  cache_audio_read_mtok: 'audioCacheRead',
-  cache_image_read_mtok: 'imageCacheRead',
-} as const satisfies Record<string, keyof GivenPrices>
-
 /** The data's key for calls, in USD per thousand, and one of the additional models' own. */
-const COUNT_KEYS = { request: 'requests_kcount', searchUnit: 'search_units_kcount' } as const
+const COUNT_KEYS = { request: 'requests_kcount', search_unit: 'search_units_kcount' } as const
 
 /** The data's keys for uses of tools, in USD per thousand. */
 const TOOL_KEYS = {
@@ -38,7 +24,7 @@ const TOOL_KEYS = {
 const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
 
 const CHARGED_KEYS: ReadonlySet<string> = new Set([
-  ...Object.keys(TOKEN_KEYS),
+  ...TOKEN_KINDS.flatMap(({ data }) => data ?? []),
   ...Object.values(COUNT_KEYS),
   ...Object.values(TOOL_KEYS),
   ...HOUR_KEYS,
@@ -55,7 +41,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
     data['input_mtok'] === undefined &&
     data['output_mtok'] === undefined &&
     data[COUNT_KEYS.request] === undefined &&
-    data[COUNT_KEYS.searchUnit] === undefined &&
+    data[COUNT_KEYS.search_unit] === undefined &&
     second === undefined &&
     Object.keys(further).length === 0
   ) {
@@ -69,7 +55,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
     tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
     request: perCall(data[COUNT_KEYS.request]) ?? ZERO,
     tools: toolsIn(data),
-    searchUnit: perCall(data[COUNT_KEYS.searchUnit]) ?? ZERO,
+    search_unit: perCall(data[COUNT_KEYS.search_unit]) ?? ZERO,
     ...(second && { second }),
     ...further,
   })
@@ -81,12 +67,11 @@ export function unchargedKinds(data: ModelPrice): readonly string[] {
 }
 
 function tokensAt(data: ModelPrice, prompt: number): Price['tokens'] {
-  const given: Partial<Record<keyof GivenPrices, Decimal>> = {}
-  for (const [key, kind] of Object.entries(TOKEN_KEYS)) {
-    const value = data[key]
-    if (value !== undefined) given[kind] = exactDecimal(priceAt(value, prompt))
-  }
-  return completePrices({ input: ZERO, output: ZERO, ...given })
+  const stated = byTokenKind(({ data: key }) => {
+    const value = key === undefined ? undefined : data[key]
+    return value === undefined ? undefined : exactDecimal(priceAt(value, prompt))
+  })
+  return completePrices({ ...stated, output: stated.output ?? ZERO })
 }
 
 function toolsIn(data: ModelPrice): ToolPrices {

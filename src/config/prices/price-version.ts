@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Decimal } from '../../domain/decimal.ts'
-import type { Price, TokenPrices } from '../../domain/price.ts'
+import type { Price } from '../../domain/price.ts'
 import type { Group } from '../../domain/settings.ts'
+import { TOKEN_KINDS, type TokenPrices } from '../../domain/token-kinds.ts'
 import type { ModelEntry } from '../models.ts'
 
 /** All settings that affect a charge. */
@@ -34,14 +35,12 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
 
 function priceContent({ tokens, tiers, image, tools, ...single }: Price): unknown[] {
   const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
-  const { request, characters, second, searchUnit } = single
+  const { request, characters, second, search_unit } = single
   const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
     tokensContent(tokens),
     all,
-    ...[request, characters, second].map(canonical),
-    // Prices without one keep the version that they have always had.
-    ...(searchUnit.digits > 0n ? [{ searchUnit: canonical(searchUnit) }] : []),
+    ...[request, characters, second, search_unit].map(canonical),
     Object.entries(tools)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([kind, value]) => [kind, canonical(value)]),
@@ -50,14 +49,7 @@ function priceContent({ tokens, tiers, image, tools, ...single }: Price): unknow
 }
 
 function tokensContent(tokens: TokenPrices): string[] {
-  const { input, output, cacheRead, cacheWrite5m, cacheWrite1h } = tokens
-  const { audioInput, audioOutput, imageInput, imageOutput } = tokens
-  const text = [input, output, cacheRead, cacheWrite5m, cacheWrite1h]
-  const cached = [tokens.audioCacheRead, tokens.imageCacheRead]
-  const isOwn = cached.some((price) => canonical(price) !== canonical(cacheRead))
-  // Prices without these keep the version that they have always had.
-  const all = [...text, audioInput, audioOutput, imageInput, imageOutput, ...(isOwn ? cached : [])]
-  return all.map(canonical)
+  return TOKEN_KINDS.map(({ name }) => canonical(tokens[name]))
 }
 
 /** The same text for `0.30` and `0.3`. */

@@ -1,5 +1,6 @@
-import { type Decimal, multiply } from '../../domain/decimal.ts'
-import { type Price, type TokenPrices, withModalities } from '../../domain/price.ts'
+import type { Decimal } from '../../domain/decimal.ts'
+import type { Price } from '../../domain/price.ts'
+import { byTokenKind, completePrices, TOKEN_KINDS } from '../../domain/token-kinds.ts'
 import { TOOL_KINDS, type ToolKind, type ToolPrices } from '../../domain/tool-use.ts'
 import { decimal, type Field, integer, list, section } from '../fields.ts'
 import { imagePrices } from './image-prices.ts'
@@ -7,41 +8,11 @@ import { imagePrices } from './image-prices.ts'
 /** The price of something free. */
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
 
-/** Prices per million tokens; those other than input and output are optional. */
-export type GivenPrices = Pick<TokenPrices, 'input' | 'output'> & {
-  readonly [Kind in Exclude<keyof TokenPrices, 'input' | 'output'>]?: Decimal | undefined
-}
-
-/**
- * Derives missing prices: reads from a cache cost a tenth of the input, writes 1.25 times (5 minutes) and
- * twice (1 hour) as much; audio and images cost as much as text.
- */
-export function completePrices(given: GivenPrices): TokenPrices {
-  const { input } = given
-  return withModalities({
-    ...given,
-    cacheRead: given.cacheRead ?? multiply(input, { digits: 1n, scale: 1 }),
-    cacheWrite5m: given.cacheWrite5m ?? multiply(input, { digits: 125n, scale: 2 }),
-    cacheWrite1h: given.cacheWrite1h ?? multiply(input, { digits: 2n, scale: 0 }),
-  })
-}
-
 const amount = decimal()
-const furtherTokens = {
-  cache_read: amount.optional(),
-  cache_write_5m: amount.optional(),
-  cache_write_1h: amount.optional(),
-  audio_input: amount.optional(),
-  audio_output: amount.optional(),
-  image_input: amount.optional(),
-  image_output: amount.optional(),
-  audio_cache_read: amount.optional(),
-  image_cache_read: amount.optional(),
-}
+const tokenPrices = byTokenKind(() => amount.optional())
+const requiredPrices = byTokenKind(({ isRequired }) => (isRequired ? amount : amount.optional()))
 
-const FURTHER_KEYS = Object.keys(furtherTokens) as (keyof typeof furtherTokens)[]
-
-const tier = section({ above: integer(1), input: amount, output: amount, ...furtherTokens })
+const tier = section({ above: integer(1), ...requiredPrices })
 
 const tools = section(
   Object.fromEntries(TOOL_KINDS.map((kind) => [kind, amount.optional()])) as Record<
@@ -52,9 +23,7 @@ const tools = section(
 
 /** `docs/configuration.md: Prices`. */
 export const price: Field<Price> = section({
-  input: amount.optional(),
-  output: amount.optional(),
-  ...furtherTokens,
+  ...tokenPrices,
   request: amount.optional(),
   web_search: amount.optional(),
   tools: tools.optional(),
@@ -65,18 +34,16 @@ export const price: Field<Price> = section({
   tiers: list(tier, 'a list of { above, input, output }'),
 })
   .superRefine((given, ctx) => {
-    const { input, output, request, characters, second, search_unit, image } = given
-    const perToken = [...FURTHER_KEYS.map((key) => given[key]), given.tiers[0]]
+    const { request, characters, second, search_unit, image } = given
+    const perToken = [...TOKEN_KINDS.map(({ name }) => given[name]), given.tiers[0]]
     const hasOther = [request, characters, second, search_unit, image].some((value) => value !== undefined)
-    const isOther = hasOther && !input && !output && perToken.every((value) => value === undefined)
-    const missing = (key: string): void =>
+    const isOther = hasOther && perToken.every((value) => value === undefined)
+    for (const { name } of isOther ? [] : TOKEN_KINDS.filter((kind) => kind.isRequired && !given[kind.name]))
       ctx.addIssue({
         code: 'custom',
-        path: [key],
+        path: [name],
         message: 'expected a price per million tokens (0 if it is free), found nothing',
       })
-    if (!input && !isOther) missing('input')
-    if (!output && !isOther) missing('output')
     if (given.web_search && given.tools?.web_search)
       ctx.addIssue({
         code: 'custom',
@@ -94,47 +61,21 @@ export const price: Field<Price> = section({
     }
   })
   .transform((given) => ({
-    tokens: completeWrittenPrices({ ...given, input: given.input ?? ZERO, output: given.output ?? ZERO }),
-    // A stated price of audio or images holds for every tier that states no other.
+    tokens: completePrices({ ...given, output: given.output ?? ZERO }),
+    // A stated price of a part holds for every tier that states no other.
     tiers: given.tiers.map((one) => ({
       above: one.above,
-      tokens: completeWrittenPrices({
-        ...one,
-        audio_input: one.audio_input ?? given.audio_input,
-        audio_output: one.audio_output ?? given.audio_output,
-        image_input: one.image_input ?? given.image_input,
-        image_output: one.image_output ?? given.image_output,
-        audio_cache_read: one.audio_cache_read ?? given.audio_cache_read,
-        image_cache_read: one.image_cache_read ?? given.image_cache_read,
-      }),
+      tokens: completePrices(
+        byTokenKind(({ name, partOf }) => one[name] ?? (partOf ? given[name] : undefined)),
+      ),
     })),
     request: given.request ?? ZERO,
     tools: toolPrices({ ...given.tools, web_search: given.tools?.web_search ?? given.web_search }),
     characters: given.characters ?? ZERO,
     second: given.second ?? ZERO,
-    searchUnit: given.search_unit ?? ZERO,
+    search_unit: given.search_unit ?? ZERO,
     image: given.image ?? {},
   }))
-
-type WrittenPrices = Pick<TokenPrices, 'input' | 'output'> & {
-  readonly [Key in keyof typeof furtherTokens]?: Decimal | undefined
-}
-
-function completeWrittenPrices(given: WrittenPrices): TokenPrices {
-  return completePrices({
-    input: given.input,
-    output: given.output,
-    cacheRead: given.cache_read,
-    cacheWrite5m: given.cache_write_5m,
-    cacheWrite1h: given.cache_write_1h,
-    audioInput: given.audio_input,
-    audioOutput: given.audio_output,
-    imageInput: given.image_input,
-    imageOutput: given.image_output,
-    audioCacheRead: given.audio_cache_read,
-    imageCacheRead: given.image_cache_read,
-  })
-}
 
 function toolPrices(given: { readonly [Kind in ToolKind]?: Decimal | undefined }): ToolPrices {
   const stated = Object.entries(given).filter(([, value]) => value !== undefined)

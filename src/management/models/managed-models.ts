@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { versionOf } from '../../domain/object-version.ts'
-import { priceTexts, tokenPriceTexts } from '../../domain/price-texts.ts'
+import { priceTexts } from '../../domain/price-texts.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
+import { tokenPriceTexts } from '../../domain/token-kinds.ts'
 import type { AdministrationParts } from '../parts.ts'
 import type { LiveSettings } from '../settings/live-settings.ts'
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { withUnstored } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/cost.ts'
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
 import { priceSetFrom } from '../../domain/price-set.ts'
@@ -108,14 +109,14 @@ function explained({ entry, particulars, priceSet }: CallDetail) {
   }
   if (priceSet === undefined) return { ...unknown, ...told }
   const { price, ratio, quotaPerUnit } = priceSetFrom(priceSet)
-  const {
-    audio_cached: audioCacheRead = 0,
-    image_cached: imageCacheRead = 0,
-    tools: used = [],
-    ...form
-  } = chargedBy
-  const usage = { ...entry.usage, audioCacheRead, imageCacheRead }
-  const cost = costOf(price, quotaPerUnit, usage, form, used.map(pricedTool))
+  const { tools: used, size, quality } = chargedBy
+  const cost = costOf(
+    price,
+    quotaPerUnit,
+    withUnstored(entry.usage, chargedBy),
+    { size, quality },
+    used?.map(pricedTool),
+  )
   const charge = roundedCost(cost, ratio)
   const minimum = charge === 0 && entry.quota === 1 && cost.lines.length > 0
   // A crash is charged by its progress, for instance.

@@ -1,6 +1,7 @@
 import type { Hold } from '../../domain/hold.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { type Rate, rateFrom } from '../../domain/price.ts'
+import { type Rate, rateOf } from '../../domain/price.ts'
+import { priceSetFrom } from '../../domain/price-set.ts'
 import type { Settlement } from '../../domain/settlement.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { streamedTokens } from '../../domain/streamed-part.ts'
@@ -97,7 +98,8 @@ export class BackgroundCalls {
     for (const hold of holds) {
       const response = byCall.get(hold.facts.id)
       if (response?.rate) {
-        const call = { hold, response, rate: rateFrom(response.rate), isStreamed: false }
+        const { price, ratio, quotaPerUnit } = priceSetFrom(response.rate)
+        const call = { hold, response, rate: rateOf(price, ratio, quotaPerUnit), isStreamed: false }
         this.#open.set(hold.facts.id, call)
       } else {
         const charged = { quota: hold.expectedCost, reason: 'crash', usage: NO_USAGE } as const

@@ -1,4 +1,4 @@
-import { rateText } from '../../domain/price.ts'
+import { priceSetText } from '../../domain/price-set.ts'
 import type { Provenance } from '../../domain/provenance.ts'
 import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
@@ -90,7 +90,7 @@ export class NativeResponse {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
       callId: call.id,
-      rate: rateText(call.rate),
+      rate: priceSetText(call.rate),
       priceIncomplete: call.noteUnlisted(target),
     }
     return this.#parts.background.begin(call, response)

@@ -1,3 +1,4 @@
+import { dearestImage } from '../../../domain/image-price.ts'
 import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
 import {
   type Fields,
@@ -141,7 +142,7 @@ async function measureImages(
 ): Promise<Measure> {
   if (reported) return { usage: { ...reported, images }, form, isEstimate: false }
   const { rate } = call
-  if (!rate.perToken || (images > 0 && rate.image.dearest > 0n))
+  if (!rate.perToken || (images > 0 && dearestImage(rate.price.image).digits > 0n))
     return { usage: { ...NO_USAGE, images }, form, isEstimate: false }
   const output = images * IMAGE_TOKENS
   return {

@@ -137,10 +137,11 @@ async function measureSpeech(
   secondsHeard: () => number | Promise<number>,
 ): Promise<Measure> {
   const { rate } = call
-  const isByCharacter = rate.characters > 0n || (rate.second === 0n && !rate.perToken)
+  const { price } = rate
+  const isByCharacter = price.characters.digits > 0n || (price.second.digits === 0n && !rate.perToken)
   if (isByCharacter) return { usage: { ...NO_USAGE, characters }, isEstimate: false }
   const seconds = await secondsHeard()
-  if (rate.second > 0n && seconds > 0)
+  if (price.second.digits > 0n && seconds > 0)
     return { usage: { ...NO_USAGE, characters, seconds }, isEstimate: false }
   const output = Math.ceil(seconds * TOKENS_PER_SECOND)
   const input = rate.perToken ? await call.countChargedPrompt() : 0

@@ -180,7 +180,7 @@ async function measureTranscript(
   const hasTokens = reported !== undefined && reported.input + reported.cacheRead + reported.output > 0
   if (hasTokens) return { usage: { ...reported, seconds }, isEstimate: false }
   const isEstimate = toldSeconds === 0 && length.isEstimate
-  if (rate.second > 0n || !rate.perToken) return { usage: { ...NO_USAGE, seconds }, isEstimate }
+  if (rate.price.second.digits > 0n || !rate.perToken) return { usage: { ...NO_USAGE, seconds }, isEstimate }
   const input = seconds * TOKENS_PER_SECOND
   const output = textBytes > 0 ? Math.ceil(textBytes / BYTES_PER_TOKEN) : await count.count(text)
   return { usage: { ...NO_USAGE, input, audioInput: input, output, seconds }, isEstimate: true }

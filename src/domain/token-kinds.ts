@@ -1,0 +1,211 @@
+import { type Decimal, decimalText, multiply } from './decimal.ts'
+import type { Usage } from './usage.ts'
+
+/** A kind of tokens that has a price. */
+interface KindOfTokens {
+  /** Its price in gateway.yaml and in the management API, in USD per million tokens. */
+  readonly name: string
+  /** Its line in the cost of a call; absent = its name. */
+  readonly line?: string
+  /** The count of a usage that holds these tokens. */
+  readonly count: keyof Usage
+  /** Whether they belong to the prompt, which determines the tier, or to the output. */
+  readonly side: 'prompt' | 'output'
+  /** The kind whose count includes these tokens, and whose price they have where no other is stated. */
+  readonly partOf?: string
+  /** Set for tokens that only a call with such content may use. */
+  readonly medium?: 'audio' | 'image'
+  /** A kind listed before, and the multiple of its price that this one is where no other is stated. */
+  readonly byDefault?: { readonly of: string; readonly times: Decimal }
+  /** Whether a configured price per token has to state it. */
+  readonly isRequired?: true
+  /** The ratio that sets this price relative to that of a kind listed before, times a fixed number. */
+  readonly ratio?: { readonly name: string; readonly of: string; readonly times?: Decimal }
+  /** Key of the built-in price data. */
+  readonly data?: string
+}
+
+const ZERO: Decimal = { digits: 0n, scale: 0 }
+const ONE: Decimal = { digits: 1n, scale: 0 }
+
+const TABLE = [
+  { name: 'input', count: 'input', side: 'prompt', isRequired: true, data: 'input_mtok' },
+  {
+    name: 'output',
+    count: 'output',
+    side: 'output',
+    isRequired: true,
+    byDefault: { of: 'input', times: ONE },
+    ratio: { name: 'completion', of: 'input' },
+    data: 'output_mtok',
+  },
+  {
+    name: 'cache_read',
+    line: 'cached',
+    count: 'cacheRead',
+    side: 'prompt',
+    byDefault: { of: 'input', times: { digits: 1n, scale: 1 } },
+    ratio: { name: 'cache', of: 'input' },
+    data: 'cache_read_mtok',
+  },
+  {
+    name: 'cache_write_5m',
+    count: 'cacheWrite5m',
+    side: 'prompt',
+    byDefault: { of: 'input', times: { digits: 125n, scale: 2 } },
+    ratio: { name: 'createCache', of: 'input' },
+    data: 'cache_write_mtok',
+  },
+  {
+    name: 'cache_write_1h',
+    count: 'cacheWrite1h',
+    side: 'prompt',
+    byDefault: { of: 'input', times: { digits: 2n, scale: 0 } },
+    // Written for an hour: 1.6 times the price of five minutes.
+    ratio: { name: 'createCache', of: 'input', times: { digits: 16n, scale: 1 } },
+    data: 'cache_write_1h_mtok',
+  },
+  {
+    name: 'audio_input',
+    count: 'audioInput',
+    side: 'prompt',
+    partOf: 'input',
+    medium: 'audio',
+    ratio: { name: 'audio', of: 'input' },
+    data: 'input_audio_mtok',
+  },
+  {
+    name: 'audio_output',
+    count: 'audioOutput',
+    side: 'output',
+    partOf: 'output',
+    medium: 'audio',
+    ratio: { name: 'audioCompletion', of: 'audio_input' },
+    data: 'output_audio_mtok',
+  },
+  {
+    name: 'image_input',
+    count: 'imageInput',
+    side: 'prompt',
+    partOf: 'input',
+    medium: 'image',
+    ratio: { name: 'image', of: 'input' },
+    data: 'input_image_mtok',
+  },
+  {
+    name: 'image_output',
+    count: 'imageOutput',
+    side: 'output',
+    partOf: 'output',
+    medium: 'image',
+    ratio: { name: 'imageCompletion', of: 'image_input' },
+    data: 'output_image_mtok',
+  },
+  {
+    name: 'audio_cache_read',
+    line: 'audio_cached',
+    count: 'audioCacheRead',
+    side: 'prompt',
+    partOf: 'cache_read',
+    medium: 'audio',
+    data: 'cache_audio_read_mtok',
+  },
+  {
+    name: 'image_cache_read',
+    line: 'image_cached',
+    count: 'imageCacheRead',
+    side: 'prompt',
+    partOf: 'cache_read',
+    medium: 'image',
+    data: 'cache_image_read_mtok',
+  },
+] as const satisfies readonly KindOfTokens[]
+
+type Row = (typeof TABLE)[number]
+
+/** Name of the price of a kind of tokens. */
+export type TokenKind = Row['name']
+
+/** Name of the line of a kind of tokens in the cost of a call. */
+export type TokenLine = LineOf<Row>
+
+type LineOf<Kind extends KindOfTokens> = Kind extends { readonly line: infer Line } ? Line : Kind['name']
+
+/** Lines of audio and of images. */
+export type MediumLine = LineOf<Extract<Row, { readonly medium: unknown }>>
+
+/** Ratio that sets the price of a kind of tokens relative to that of another. */
+export type TokenRatio = Extract<Row, { readonly ratio: unknown }>['ratio']['name']
+
+/** A row of `TOKEN_KINDS`. */
+export interface TokenKindRow extends KindOfTokens {
+  readonly name: TokenKind
+  readonly line: TokenLine
+  readonly partOf?: TokenKind
+  readonly byDefault?: { readonly of: TokenKind; readonly times: Decimal }
+  readonly ratio?: { readonly name: TokenRatio; readonly of: TokenKind; readonly times?: Decimal }
+}
+
+/**
+ * Kinds of tokens that have a price. The charge and its lines, the settings of prices, their texts, ratios
+ * and holds follow from a row (`docs/recipes/add-a-price-kind.md`).
+ */
+export const TOKEN_KINDS: readonly TokenKindRow[] = TABLE.map(
+  (row: Omit<TokenKindRow, 'line'> & { readonly line?: TokenLine }) => ({
+    ...row,
+    line: row.line ?? (row.name as TokenLine),
+  }),
+)
+
+/** Part of a row that each charge reads; objects of one shape, which is faster. */
+interface CountedKind extends Pick<TokenKindRow, 'name' | 'line' | 'count'> {
+  /** The kinds that its count includes. */
+  readonly parts: readonly CountedKind[]
+}
+
+/** The kinds that are no part of another, those of the prompt first: the order of the lines of a cost. */
+export const WHOLE_KINDS: readonly CountedKind[] = (['prompt', 'output'] as const).flatMap((wanted) =>
+  countedKinds(({ side, partOf }) => side === wanted && !partOf),
+)
+
+function countedKinds(isWanted: (kind: TokenKindRow) => boolean): CountedKind[] {
+  return TOKEN_KINDS.filter(isWanted).map(({ name, line, count }) => {
+    const parts = countedKinds(({ partOf }) => partOf === name)
+    return { name, line, count, parts }
+  })
+}
+
+/** Counts that make up a prompt. */
+export const PROMPT_COUNTS: readonly (keyof Usage)[] = TOKEN_KINDS.flatMap(({ side, partOf, count }) =>
+  side === 'prompt' && !partOf ? [count] : [],
+)
+
+/** USD per million tokens of each kind. */
+export type TokenPrices = Readonly<Record<TokenKind, Decimal>>
+
+/** Prices of tokens, some of which are not stated. */
+export type StatedPrices = { readonly [Kind in TokenKind]?: Decimal | undefined }
+
+/** Makes an object with a value for each kind. */
+export function byTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKind, T> {
+  return Object.fromEntries(TOKEN_KINDS.map((kind) => [kind.name, value(kind)])) as Record<TokenKind, T>
+}
+
+/** Price of a kind where none is stated, by those of kinds listed before; undefined for the first. */
+export function defaultPrice({ partOf, byDefault }: TokenKindRow, prices: StatedPrices): Decimal | undefined {
+  const { of, times } = byDefault ?? { of: partOf, times: ONE }
+  const base = of && prices[of]
+  return base && multiply(base, times)
+}
+
+/** Completes prices of tokens by the defaults of `TOKEN_KINDS`; without an input price, they are free. */
+export function completePrices(stated: StatedPrices): TokenPrices {
+  const prices: { -readonly [Kind in TokenKind]?: Decimal } = {}
+  for (const kind of TOKEN_KINDS) prices[kind.name] = stated[kind.name] ?? defaultPrice(kind, prices) ?? ZERO
+  return prices as TokenPrices
+}
+
+/** Prices of tokens as decimal texts. */
+export function tokenPriceTexts(tokens: TokenPrices): Record<TokenKind, string> {
+  return byTokenKind(({ name }) => decimalText(tokens[name]))
+}
