@@ -1,5 +1,6 @@
 import type { ConversionProtocol, OpaquePart, Proof } from './conversation.ts'
 import { asRecord, parseRecord } from './json/record.ts'
+import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
  * Marks a signature that no provider of the wire made on which it stands: it holds what another wire wants
@@ -54,8 +55,8 @@ export function isEnvelope(content: string): boolean {
 }
 
 /** Whether a body may hold an envelope: none does where this is false. */
-export function mayHoldEnvelope(body: Buffer): boolean {
-  return body.includes(ENVELOPE_BEGINNING)
+export function mayHoldEnvelope(body: ScannedObject): boolean {
+  return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
 /** Opens an envelope; without one, the content is a proof of the wire itself. */

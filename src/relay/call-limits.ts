@@ -82,18 +82,18 @@ export class CallLimits {
   enter({ rateLimits }: Settings, caller: Caller, { name, rateLimit }: Model): void | Promise<void> {
     this.#remember(caller)
     const ofClient = clientLimits(rateLimits.key, caller)
-    if (ofClient.every(({ limit }) => isOff(limit)) && isOff(rateLimit)) return undefined
     const ofModel = { name: LIMIT_NAMES.model, subject: name, limit: rateLimit, owner: `the model ${name}` }
-    const limits = [...ofClient, ofModel]
+    const limits = [...ofClient, ofModel].filter(({ limit }) => !isOff(limit))
     // The last ones are looked at first: a call that they refuse does not count at the others.
-    for (const limited of limits.slice(1).toReversed())
-      if (!isOff(limited.limit)) requireAllowed(this.#limits.peek(limited), limited.owner)
+    for (let at = limits.length - 1; at > 0; at--) {
+      const limited = limits[at] as OwnedLimit
+      requireAllowed(this.#limits.peek(limited), limited.owner)
+    }
     return this.#takeAll(limits)
   }
 
   #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
     for (const [index, limited] of limits.entries()) {
-      if (isOff(limited.limit)) continue
       const taken = this.#limits.take(limited)
       if (taken instanceof Promise) return this.#takeRest(taken, limited, limits.slice(index + 1))
       requireAllowed(taken, limited.owner)

@@ -22,7 +22,7 @@ type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly Pr
 /** Terms of a charge. */
 export interface Terms {
   readonly rate: Rate
-  readonly media: MediaPrices
+  readonly media: () => MediaPrices
   readonly countPrompt: CountPrompt
   readonly count: LocalCount
   readonly unitsOf: RelayedRequest['searchUnits']
@@ -108,7 +108,7 @@ export function priceUsage(
     return { usage, tools, quota: charge(rate, usage, {}, tools), reason }
   }
   if (usage) return priced(usage, ending === 'cut' ? 'complete' : ending)
-  return priceByCount(media, priced, countPrompt, basis, count)
+  return priceByCount(media(), priced, countPrompt, basis, count)
 }
 
 /** The usage where only calls have a price and nothing was generated: a count would change nothing. */

@@ -228,7 +228,9 @@ export class Relay {
     const { dialect } = opened
     const read = opened.read({ caller, settings, hold: opened.hold, readStore: opened.readStore })
     const request = read instanceof Promise ? await read : read
-    Object.assign(incoming.record, { model: request.model, stream: request.stream })
+    const { record } = incoming
+    record.model = request.model
+    record.stream = request.stream
     const mayFallBack = request.forModel !== undefined && !request.isFree
     const called = { name: request.model, stream: request.stream }
     const { asked, resolutions } = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)

@@ -18,7 +18,7 @@ export function termsAt({ settings, rate }: Call, { channel, prepared }: Target)
 export function pricingAt(call: Call, target: Target): Terms {
   return {
     rate: call.rate,
-    media: call.settings.models.get(call.model).price ?? FREE_PRICE,
+    media: () => call.settings.models.get(call.model).price ?? FREE_PRICE,
     countPrompt: () => call.countChargedPrompt(),
     count: call.count,
     unitsOf: call.request.searchUnits,

@@ -8,7 +8,7 @@ import { isOwnDetail } from './reasoning-details.ts'
  * not know; undefined if there is none of it.
  */
 export function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
-  if (!mayHoldEnvelope(scan.bytes)) return undefined
+  if (!mayHoldEnvelope(scan)) return undefined
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
   return changedArray(scan, messages.node, (message): Fate => {

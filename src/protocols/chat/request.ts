@@ -25,6 +25,7 @@ import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../json/scanned-object.ts'
 import type { PromptBounds } from '../prompt-tokens.ts'
+import { toolsBesides } from '../tools-besides.ts'
 import { promptBounds } from './prompt.ts'
 
 /** Fields of a chat request that the gateway reads; all others pass as they came. */
@@ -246,15 +247,14 @@ function isWebSearchOptions(value: unknown): boolean {
   return options !== undefined && isText(options['search_context_size'] ?? '')
 }
 
+/** Types of tools that clients run. */
+const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
+
 /** Tools of the provider's own: a search has a field, others have types. */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const list = scan.value('tools')
-  const tools: OfferedTool[] = Array.isArray(list)
-    ? list.flatMap((tool: unknown) => {
-        const type = asRecord(tool)?.['type']
-        return typeof type !== 'string' || type === 'function' || type === 'custom' ? [] : [{ type }]
-      })
-    : []
+  const tools: OfferedTool[] = toolsBesides(scan, OF_CLIENTS).flatMap(({ type }) =>
+    typeof type === 'string' ? [{ type }] : [],
+  )
   if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })
   return tools.length > 0 ? { tools } : undefined
 }

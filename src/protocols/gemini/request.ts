@@ -17,7 +17,7 @@ import { type PromptBounds, respondsInMedia } from '../prompt-tokens.ts'
 import { checkConfigRules, type ConfigRule, CONVERTED_CHECKS, list, spelled } from './converted-checks.ts'
 import { hasOnlyTexts } from './plain-contents.ts'
 import { mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
-import { either, nodeOf, topValue } from './spelling.ts'
+import { either, nodeOf, topMember, topValue } from './spelling.ts'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
 export interface GeminiRequest extends PromptBounds {
@@ -100,13 +100,14 @@ function checkConfig(scan: ScannedObject, { key, node }: Member): void {
 
 /** Tools other than functions, by the members that stand for them. */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const list = topValue(scan, 'tools')
-  const tools = (Array.isArray(list) ? (list as readonly unknown[]) : [list]).flatMap((tool) =>
-    Object.entries(asRecord(tool) ?? {})
-      .filter(([, value]) => value !== null)
-      .map(([name]) => ({ type: camelCase(name) }))
-      .filter(({ type }) => type !== 'functionDeclarations'),
-  )
+  const list = topMember(scan, 'tools')?.node
+  if (list === undefined) return undefined
+  const tools = (scan.kindOf(list) === 'array' ? scan.elements(list) : [list])
+    .filter((tool) => scan.kindOf(tool) === 'object')
+    .flatMap((tool) => scan.entries(tool))
+    .filter(({ node }) => scan.kindOf(node) !== 'null')
+    .map(({ key }) => ({ type: camelCase(key) }))
+    .filter(({ type }) => type !== 'functionDeclarations')
   return tools.length > 0 ? { tools } : undefined
 }
 

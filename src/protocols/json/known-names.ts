@@ -1,10 +1,10 @@
 import { GatewayError } from '../../errors.ts'
-import type { Node, ScannedObject } from './scanned-object.ts'
+import { type Node, type ScannedObject, startsAt } from './scanned-object.ts'
 
 /** Name of a member, in one of the spellings that requests may use. */
 interface KnownName {
-  /** Field that it names, by which two spellings of one field are recognised. */
-  readonly field: string
+  /** Number of the field that it names, by which two spellings of one field are recognised. */
+  readonly field: number
   readonly spelling: string
   readonly bytes: Buffer
   /** Names in the value: in an object, or in each object of an array. */
@@ -14,7 +14,11 @@ interface KnownName {
 /** Returns all spellings of a field, the usual one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
 
+/** Fields for each of which a number has a bit. */
+const BITS = 32
 const NONE: readonly KnownName[] = []
+const OPEN_ARRAY = 0x5b
+const OPEN_OBJECT = 0x7b
 const onlyItself: SpellingsOf = (field) => [field]
 
 /**
@@ -23,7 +27,7 @@ const onlyItself: SpellingsOf = (field) => [field]
  * decided on. `docs/api.md: Names of members`.
  */
 export class KnownNames {
-  readonly #bySize: (readonly KnownName[] | undefined)[] = []
+  readonly #bySize: (readonly KnownName[])[] = []
   readonly #bySpelling = new Map<string, KnownName>()
   readonly #byFolding = new Map<string, KnownName>()
 
@@ -39,9 +43,10 @@ export class KnownNames {
     const all = new Map<string, KnownNames | undefined>()
     for (const given of fields) all.set(spellingsOf(given)[0], undefined)
     for (const [given, names] of Object.entries(below)) all.set(spellingsOf(given)[0], names)
-    for (const [field, names] of all)
-      for (const spelling of new Set(spellingsOf(field))) {
-        const name = { field, spelling, bytes: Buffer.from(spelling), below: names }
+    for (const [field, [usual, names]] of [...all].entries())
+      for (const spelling of new Set(spellingsOf(usual))) {
+        const name = { field, bytes: Buffer.from(spelling), spelling, below: names }
+        while (this.#bySize.length <= spelling.length) this.#bySize.push(NONE)
         this.#bySize[spelling.length] = [...(this.#bySize[spelling.length] ?? NONE), name]
         this.#bySpelling.set(spelling, name)
         this.#byFolding.set(folded(spelling), name)
@@ -62,39 +67,60 @@ export class KnownNames {
     this.#checkObject(scan, scan.root)
   }
 
+  // One loop over the tape: it visits each key of each message.
   #checkObject(scan: ScannedObject, object: Node): void {
-    const found: KnownName[] = []
-    let others: Set<string> | undefined
-    for (let key = scan.firstKey(object); key !== undefined; key = scan.nextKey(key, object)) {
-      const exact = this.#exact(scan, key)
-      const text = exact ? exact.spelling : scan.keyText(key)
-      const name = exact ?? this.#named(text)
-      if (name) {
-        const other = sameField(found, name)
-        if (other) throw givenTwice(scan, key, other.spelling, name.spelling)
-        found.push(name)
-        if (name.below) name.below.#checkValue(scan, scan.valueOf(key))
-        continue
+    const { bytes, tape } = scan
+    const end = tape[object + 2] as number
+    let found = 0
+    let others: Set<string | number> | undefined
+    for (let key = object + 3; key < end; key = tape[key + 5] as number) {
+      const start = (tape[key] as number) + 1
+      const name =
+        this.#exact(bytes, start, (tape[key + 1] as number) - 1 - start) ?? this.#named(scan.keyText(key))
+      if (name && name.field < BITS) {
+        const bit = 1 << name.field
+        if ((found & bit) !== 0) throw this.#givenTwice(scan, object, key)
+        found |= bit
+      } else {
+        const id = name ? name.field : scan.keyText(key)
+        if (others?.has(id)) throw this.#givenTwice(scan, object, key)
+        others = (others ?? new Set()).add(id)
       }
-      if (others?.has(text)) throw givenTwice(scan, key, text, text)
-      others = (others ?? new Set()).add(text)
+      const below = name?.below
+      if (below) below.#checkValue(scan, key + 3)
     }
   }
 
   #checkValue(scan: ScannedObject, value: Node): void {
-    const kind = scan.kindOf(value)
-    if (kind === 'object') this.#checkObject(scan, value)
-    else if (kind === 'array')
-      for (const element of scan.elements(value))
-        if (scan.kindOf(element) === 'object') this.#checkObject(scan, element)
+    const { bytes, tape } = scan
+    const first = bytes[tape[value] as number]
+    if (first === OPEN_OBJECT) this.#checkObject(scan, value)
+    else if (first === OPEN_ARRAY) {
+      const end = tape[value + 2] as number
+      for (let at = value + 3; at < end; at = tape[at + 2] as number)
+        if (bytes[tape[at] as number] === OPEN_OBJECT) this.#checkObject(scan, at)
+    }
   }
 
-  /** Finds the name whose bytes a key has; undefined for a key with escapes, and for an unknown one. */
-  #exact(scan: ScannedObject, key: Node): KnownName | undefined {
-    const start = scan.startOf(key) + 1
-    for (const name of this.#bySize[scan.endOf(key) - 1 - start] ?? NONE)
-      if (startsAt(scan.bytes, start, name.bytes)) return name
+  /** Finds the name of these bytes; undefined for a key with escapes, and for an unknown one. */
+  #exact(bytes: Buffer, start: number, size: number): KnownName | undefined {
+    const names = size < this.#bySize.length ? (this.#bySize[size] as readonly KnownName[]) : NONE
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at] as KnownName
+      if (startsAt(bytes, start, name.bytes)) return name
+    }
     return undefined
+  }
+
+  /** The error of a key that an earlier one of the object repeats. */
+  #givenTwice(scan: ScannedObject, object: Node, key: Node): GatewayError {
+    const text = scan.keyText(key)
+    const field = this.#bySpelling.get(text)?.field
+    const keys = scan.entries(object).map((entry) => entry.key)
+    const first = keys.find(
+      (one) => one === text || (field !== undefined && this.#bySpelling.get(one)?.field === field),
+    )
+    return givenTwice(scan, key, first ?? text, text)
   }
 
   /** Finds the name of a decoded key; throws for another spelling of one. */
@@ -114,16 +140,6 @@ export class KnownNames {
 function folded(text: string): string {
   // The long s has itself as its lower case; the Kelvin sign has `k`.
   return text.toLowerCase().replaceAll('\u017f', 's')
-}
-
-function startsAt(bytes: Buffer, start: number, name: Buffer): boolean {
-  for (let i = 0; i < name.length; i++) if (bytes[start + i] !== name[i]) return false
-  return true
-}
-
-function sameField(found: readonly KnownName[], { field }: KnownName): KnownName | undefined {
-  for (const name of found) if (name.field === field) return name
-  return undefined
 }
 
 function givenTwice(scan: ScannedObject, key: Node, first: string, second: string): GatewayError {

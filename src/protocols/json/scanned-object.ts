@@ -29,14 +29,15 @@ export class ScannedObject {
   readonly members: ReadonlyMap<string, Member>
   /** Offset after the object's closing brace. */
   readonly end: number
-  readonly #tape: readonly number[]
+  /** For loops over all nodes; others go by the methods. */
+  readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
 
   constructor(bytes: Buffer, members: ReadonlyMap<string, Member>, tape: readonly number[], end: number) {
     this.bytes = bytes
     this.members = members
     this.end = end
-    this.#tape = tape
+    this.tape = tape
   }
 
   has(key: string): boolean {
@@ -71,11 +72,22 @@ export class ScannedObject {
   }
 
   startOf(node: Node): number {
-    return this.#tape[node] as number
+    return this.tape[node] as number
   }
 
   endOf(node: Node): number {
-    return this.#tape[node + 1] as number
+    return this.tape[node + 1] as number
+  }
+
+  /** Whether any key or string begins with these bytes, the opening quote among them. */
+  hasStringFrom(beginning: Buffer): boolean {
+    const { bytes, tape } = this
+    for (let node = 0; node < tape.length; node += 3) {
+      const start = tape[node] as number
+      if ((tape[node + 1] as number) - start > beginning.length && startsAt(bytes, start, beginning))
+        return true
+    }
+    return false
   }
 
   /** Parses one value. */
@@ -91,7 +103,7 @@ export class ScannedObject {
   /** Returns the elements of an array, in order. */
   elements(node: Node): Node[] {
     const elements: Node[] = []
-    const tape = this.#tape
+    const tape = this.tape
     const end = tape[node + 2] as number
     for (let at = node + 3; at < end; at = tape[at + 2] as number) elements.push(at)
     return elements
@@ -108,13 +120,13 @@ export class ScannedObject {
   /** Returns the first key of an object; undefined if it is empty. */
   firstKey(object: Node): Node | undefined {
     const key = object + 3
-    return key < (this.#tape[object + 2] as number) ? key : undefined
+    return key < (this.tape[object + 2] as number) ? key : undefined
   }
 
   /** Returns the key of the object's member after that of `key`; undefined after the last. */
   nextKey(key: Node, object: Node): Node | undefined {
-    const next = this.#tape[key + 5] as number
-    return next < (this.#tape[object + 2] as number) ? next : undefined
+    const next = this.tape[key + 5] as number
+    return next < (this.tape[object + 2] as number) ? next : undefined
   }
 
   /** Returns the value that follows a key. */
@@ -135,7 +147,7 @@ export class ScannedObject {
   /** Finds the value of an object's member; the last of several with the same key, as in JSON.parse. */
   memberOf(node: Node, key: string): Node | undefined {
     let found: Node | undefined
-    const tape = this.#tape
+    const tape = this.tape
     const end = tape[node + 2] as number
     for (let at = node + 3; at < end; at = tape[at + 5] as number) if (this.#isKey(at, key)) found = at + 3
     return found
@@ -153,6 +165,12 @@ export class ScannedObject {
     }
     return true
   }
+}
+
+/** Whether bytes have others at a place. */
+export function startsAt(bytes: Buffer, start: number, others: Buffer): boolean {
+  for (let i = 0; i < others.length; i++) if (bytes[start + i] !== others[i]) return false
+  return true
 }
 
 const BACKSLASH = 0x5c

@@ -13,7 +13,7 @@ const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH}`)
 export function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
-  if (!mayHoldEnvelope(scan.bytes) && !scan.bytes.includes(SEARCH_BEGINNING)) return undefined
+  if (!mayHoldEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
   return changedArray(scan, messages.node, (message): Fate => {
     const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
     if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'

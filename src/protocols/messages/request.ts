@@ -24,6 +24,7 @@ import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './block-check.ts'
 import { blocksSchema, fieldSchema } from './block-schema.ts'
 import type { PromptBounds } from '../prompt-tokens.ts'
+import { toolsBesides } from '../tools-besides.ts'
 import { promptBounds } from './prompt.ts'
 
 /** Fields of a messages request that the gateway reads; all others pass as they came. */
@@ -208,9 +209,11 @@ function checkThinking(scan: ScannedObject, member: Member): void {
   }
 }
 
+/** Types of tools that clients run; most of these tools have none. */
+const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
+
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const list = scan.value('tools')
-  const tools = Array.isArray(list) ? list.flatMap((tool: unknown) => offered(asRecord(tool) ?? {})) : []
+  const tools = toolsBesides(scan, OF_CLIENTS).flatMap(offered)
   const servers = scan.span('mcp_servers')
   if (servers && scan.kindOf(servers.node) === 'array' && servers.count > 0)
     tools.push({ type: 'mcp_toolset' })

@@ -1,8 +1,11 @@
 import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
+import { toolsBesides } from '../tools-besides.ts'
 import { itemNodes } from './input-items.ts'
 
+/** Types of tools that clients run. */
+const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 const NONE: readonly OfferedTool[] = []
 
 /**
@@ -11,7 +14,7 @@ const NONE: readonly OfferedTool[] = []
  * and custom tools alone as OpenAI says; anything else in one counts as it would outside.
  */
 export function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools = [...offeredIn(scan.value('tools')), ...itemTools(scan)]
+  const tools = [...toolsBesides(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
   if (tools.length === 0) return undefined
   const maxCalls = scan.value('max_tool_calls')
   return { tools, ...(typeof maxCalls === 'number' && { maxCalls }) }
@@ -30,7 +33,7 @@ function itemTools(scan: ScannedObject): readonly OfferedTool[] {
 
 function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   const { type, size, quality } = tool
-  if (typeof type !== 'string' || type === 'function' || type === 'custom') return []
+  if (typeof type !== 'string' || OF_CLIENTS.has(type)) return []
   if (type === 'namespace') return [...offeredIn(tool['tools'])]
   if (type === 'shell') {
     const environment = asRecord(tool['environment'])

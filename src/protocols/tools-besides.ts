@@ -1,0 +1,16 @@
+import type { Fields } from './field.ts'
+import type { ScannedObject } from './json/scanned-object.ts'
+
+/**
+ * Parses the tools of a request that have a `type` other than these. The others stay text: the schemas of a
+ * coding agent's functions are a large part of its requests.
+ */
+export function toolsBesides(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
+  const list = scan.span('tools')
+  if (!list || scan.kindOf(list.node) !== 'array') return []
+  return scan.elements(list.node).flatMap((tool) => {
+    if (scan.kindOf(tool) !== 'object') return []
+    const type = scan.memberOf(tool, 'type')
+    return type !== undefined && !types.has(scan.parse(type)) ? [scan.parse(tool) as Fields] : []
+  })
+}
