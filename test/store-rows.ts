@@ -1,3 +1,4 @@
+import type { NewToken } from '../src/domain/records/token.ts'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,7 +6,6 @@ import process from 'node:process'
 import { inject, onTestFinished } from 'vitest'
 import { NO_USAGE } from '../src/domain/usage.ts'
 import type { HoldOpening, SettledCall } from '../src/store/ledger-writes.ts'
-import type { NewToken } from '../src/store/operations/create-token.ts'
 import type { NewUser } from '../src/store/operations/create-user.ts'
 import { deriveSecrets } from '../src/store/secrets.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
@@ -107,7 +107,7 @@ export function newUser(of: Partial<NewUser> = {}): NewUser {
 /** A token with 500,000 quota units. */
 export function newToken(userId: number, of: Partial<NewToken> = {}): NewToken {
   return {
-    userId,
+    user_id: userId,
     name: 'main',
     key: 'k1',
     status: 1,

@@ -1,4 +1,4 @@
-import type { Token } from '../domain/token.ts'
+import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/user.ts'
 
 /** The authenticated principal of a relay call: a token and its owner. */

@@ -13,6 +13,8 @@ import {
   JSON_OUTPUT,
   wholeNumber,
 } from './options.ts'
+import { TOKEN } from '../domain/records/token.ts'
+import { givenFields, recordOptions } from './record-options.ts'
 import { plainText } from './plain-text.ts'
 import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
@@ -62,10 +64,8 @@ interface CreateOptions extends AccountOptions, BudgetOptions {
   readonly quota?: number
   readonly unlimited?: boolean
   readonly expires: number
-  readonly group?: string
   readonly models?: readonly string[]
   readonly allowIps?: readonly string[]
-  readonly vendorRoutes?: string
 }
 
 interface ListOptions extends AccountOptions {
@@ -76,7 +76,7 @@ interface ListOptions extends AccountOptions {
 export function addTokenCommands(program: Command, shell: Shell): void {
   const token = program.command('token').description('manage API keys')
 
-  token
+  const creating = token
     .command('create')
     .description('create an API key, and print it once')
     .requiredOption('--user <name>', 'the user of the key')
@@ -94,10 +94,8 @@ export function addTokenCommands(program: Command, shell: Shell): void {
         .argParser(expiry)
         .default(-1, 'never'),
     )
-    .option('--group <name>', "the group that its calls go through; default the user's own")
     .option('--models <names>', 'the models that the key may use, separated by commas', commaList)
     .option('--allow-ips <ranges>', 'the addresses that may use the key, separated by commas', commaList)
-    .option('--vendor-routes <json>', 'groups by vendor, as a JSON map')
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', CREATE_HELP)
@@ -107,6 +105,8 @@ export function addTokenCommands(program: Command, shell: Shell): void {
       }
       return create(shell, options, budgetOf(options, command))
     })
+
+  for (const option of recordOptions(TOKEN.fields)) creating.addOption(option)
 
   token
     .command('list')
@@ -169,8 +169,7 @@ async function create(
       model_limits_enabled: options.models !== undefined,
       model_limits: options.models?.join(',') ?? '',
       allow_ips: options.allowIps?.join('\n') ?? null,
-      group: options.group ?? '',
-      vendor_routes: options.vendorRoutes ?? '',
+      ...givenFields(TOKEN.fields, options),
       ...budget,
     })
     for (const warning of warnings) shell.err.write(plainText(`Warning: ${warning}.\n`))

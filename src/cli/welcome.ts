@@ -1,4 +1,3 @@
-import { PROTOCOLS } from '../domain/protocols.ts'
 import type { Gateway } from '../main.ts'
 import { newestModel } from './newest-model.ts'
 
@@ -21,9 +20,7 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
   }
   if (firstCredentials) {
     const { userId, accessToken, key } = firstCredentials
-    const conversational = channels.find(({ protocols }) =>
-      protocols.some((one) => PROTOCOLS[one].isConversation),
-    )
+    const conversational = channels.find(({ protocols }) => protocols.some((one) => one !== 'rerank'))
     const model = newestModel(conversational?.models ?? []) ?? 'MODEL'
     lines.push(
       '',

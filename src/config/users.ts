@@ -1,6 +1,7 @@
+import { TOKEN, type TokenSeed } from '../domain/records/token.ts'
 import { z } from 'zod'
 import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
-import type { TokenSeed, UserSeed } from '../domain/seed.ts'
+import type { UserSeed } from '../domain/seed.ts'
 import type { Group } from '../domain/settings.ts'
 import { Role } from '../domain/user.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
@@ -8,17 +9,16 @@ import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
 import {
   credential,
   type Field,
-  flag,
   integer,
   list,
   name,
   oneOf,
   Refusal,
-  scalar,
   secret,
   section,
   text,
 } from './fields.ts'
+import { declaredShape } from './record-fields.ts'
 import { callRateLimit } from './rate-limits.ts'
 import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
 import { vendorRoutes } from './vendors/vendor-routes.ts'
@@ -43,13 +43,6 @@ const addresses = text('addresses and CIDRs, one a line', (given) => {
   return lines.filter((line) => line !== '').join('\n')
 })
 
-const expiry = scalar('-1 (never) or a time in Unix seconds', ({ value }) => {
-  const time = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
-  return typeof time === 'number' && Number.isSafeInteger(time) && (time === -1 || time > 0)
-    ? time
-    : undefined
-})
-
 /** A group that a token may name: an open one, or its user's own, which is the empty name too. */
 function tokenGroup(
   groups: ReadonlyMap<string, Group>,
@@ -65,15 +58,13 @@ function tokenGroup(
 
 function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: number): Field<TokenSeed> {
   const group = tokenGroup(groups, own)
+  const { name: _, ...derived } = declaredShape(TOKEN.fields)
   return section({
     name: name('a name for the token', 50),
     key: key.optional(),
     status: oneOf(STATUS).optional(),
-    expired_time: expiry.default(-1),
+    ...derived,
     remain_quota: integer(0, maxQuota).optional(),
-    unlimited_quota: flag.default(false),
-    model_limits_enabled: flag.default(false),
-    model_limits: text('model names with commas between them', (given) => given.trim()).default(''),
     allow_ips: addresses.optional(),
     group: text('the name of a group', group).default(''),
     vendor_routes: text('a JSON map from vendors to groups, in quotes', vendorRoutes(group)).default(''),
@@ -87,19 +78,11 @@ function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: 
       ctx.addIssue({ code: 'custom', path: ['remain_quota'], message })
     })
     .transform(
-      (given): TokenSeed => ({
-        name: given.name,
-        key: given.key,
-        status: given.status,
-        expired_time: given.expired_time,
+      ({ budget, budget_period, rate_limit, ...given }): TokenSeed => ({
+        ...given,
         remain_quota: given.remain_quota ?? 0,
-        unlimited_quota: given.unlimited_quota,
-        model_limits_enabled: given.model_limits_enabled,
-        model_limits: given.model_limits,
         allow_ips: given.allow_ips || null,
-        group: given.group,
-        vendor_routes: given.vendor_routes,
-        terms: declaredTerms(given),
+        terms: declaredTerms({ budget, budget_period, rate_limit }),
       }),
     )
 }

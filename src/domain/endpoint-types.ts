@@ -1,22 +1,28 @@
-import type { Endpoint } from './endpoints.ts'
+import type { Endpoint } from './call-kind.ts'
 import { endpointByName } from './endpoint-by-name.ts'
 import { endpointByPrice } from './endpoint-by-price.ts'
 import type { Price } from './price.ts'
-import { type ClientProtocol, type ProtocolName, PROTOCOLS, protocolsThat } from './protocols.ts'
+import type { ProtocolName } from './channel.ts'
 
 /** Endpoint type of a model, as model lists state it: `docs/api.md: Model objects`. */
 export type EndpointType = 'vendor' | 'compat'
 
+/** Protocols whose models clients reach by chat completions. */
+const COMPATIBLE = ['chat', 'responses', 'gemini', 'converse'] as const
+
 /** Endpoint types for the protocols of a model's channels; rerank has none. */
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
-  const types = new Set([...protocols].map((name) => PROTOCOLS[name].endpointType))
-  return (['vendor', 'compat'] as const).filter((type) => types.has(type))
+  return [
+    ...(protocols.has('messages') ? (['vendor'] as const) : []),
+    ...(COMPATIBLE.some((one) => protocols.has(one)) ? (['compat'] as const) : []),
+  ]
 }
 
 /** Endpoints that conversations are converted to, whatever their channels speak. */
-const CONVERSATIONS = protocolsThat(
-  ({ isConversation, hasClients }) => isConversation && hasClients,
-) as ClientProtocol[]
+const CONVERSATIONS = ['chat', 'messages', 'responses', 'gemini'] as const
+
+/** Protocols of channels that serve them. */
+const CONVERSING = [...CONVERSATIONS, 'converse'] as const
 
 /**
  * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
@@ -29,12 +35,9 @@ export function endpointsFor(
 ): Endpoint[] {
   const named = endpointByName(model) ?? (price && endpointByPrice(price))
   if (named !== undefined && protocols.has('chat')) return [named]
-  const rows = [...protocols].map((name) => PROTOCOLS[name])
-  if (named === 'embeddings' && rows.some(({ embeds }) => embeds)) return [named]
+  if (named === 'embeddings' && (protocols.has('gemini') || protocols.has('converse'))) return [named]
   return [
-    ...(rows.some(({ isConversation }) => isConversation)
-      ? ([...CONVERSATIONS, 'completions'] as const)
-      : []),
+    ...(CONVERSING.some((one) => protocols.has(one)) ? ([...CONVERSATIONS, 'completions'] as const) : []),
     ...(protocols.has('rerank') ? (['rerank'] as const) : []),
   ]
 }

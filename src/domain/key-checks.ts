@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
 import type { AddressSet } from './ip-allow-list.ts'
-import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
+import { TOKEN_STATUS, type Token, type TokenStatus } from './records/token.ts'
 import { USER_STATUS, type User } from './user.ts'
 
 /**

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { ManagedUser } from './profile.ts'
-import { type Token, TOKEN_STATUS } from './token.ts'
+import { type Fields, type Values } from './records/record.ts'
+import { TOKEN, type Token, TOKEN_STATUS } from './records/token.ts'
 
 /** Hexadecimal digits of a version. */
 const DIGITS = 16
@@ -14,16 +15,9 @@ export function versionOf(values: readonly unknown[]): string {
 /** The version of a token: of what people edit, without what calls change. */
 export function tokenVersion(token: Token): string {
   return versionOf([
-    token.name,
+    ...editedValues(TOKEN.fields, token),
     // Calls find a token expired or exhausted; only people disable one.
     token.status === TOKEN_STATUS.disabled,
-    token.expired_time,
-    token.unlimited_quota,
-    token.model_limits_enabled,
-    token.model_limits,
-    token.allow_ips,
-    token.group,
-    token.vendor_routes,
     token.budget,
     token.rateLimit,
     token.operator_terms,
@@ -43,6 +37,11 @@ export function userVersion(user: ManagedUser): string {
     user.budget,
     user.rateLimit,
   ])
+}
+
+function editedValues<F extends Fields>(fields: F, object: Values<F>): unknown[] {
+  const edited = Object.entries(fields).filter(([, { edit, moves }]) => edit && !moves)
+  return edited.map(([name]) => (object as Readonly<Record<string, unknown>>)[name])
 }
 
 /** Throws `changed_meanwhile` where a change is based on another version than the present one. */

@@ -1,5 +1,5 @@
 import { allowListLines, isWithin } from './ip-allow-list.ts'
-import type { Token } from './token.ts'
+import type { Token } from './records/token.ts'
 
 /** Quota, models, addresses and expiry of a token. */
 export type TokenGrants = Pick<

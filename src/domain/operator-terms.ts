@@ -14,6 +14,16 @@ export interface OperatorTerms {
 /** No such terms. */
 export const NO_OPERATOR_TERMS: OperatorTerms = Object.freeze({})
 
+/** Reads the operator's terms of a token; an empty text has none. */
+export function operatorTermsFrom(text: string): OperatorTerms {
+  return text === '' ? NO_OPERATOR_TERMS : (JSON.parse(text) as OperatorTerms)
+}
+
+/** Text of the operator's terms, for `operatorTermsFrom`; equal terms have the same. */
+export function operatorTermsText({ budget, rateLimit, grants }: OperatorTerms): string {
+  return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
+}
+
 /** Fields of a rate limit that count, by their names over HTTP. */
 const COUNTS = [
   ['requests', 'rate_limit_requests'],

@@ -1,4 +1,4 @@
-import { TOKEN_STATUS, type Token, type TokenStatus } from './token.ts'
+import { TOKEN_STATUS, type Token, type TokenStatus } from './records/token.ts'
 
 /**
  * Status of a token at `nowMs` with `remain` quota units. Disabling is a stored decision; expiry and

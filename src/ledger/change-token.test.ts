@@ -1,15 +1,16 @@
+import type { TokenChanges } from '../domain/records/token.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { accountOf, factsOf, settlementOf } from '../../test/ledger-calls.ts'
 import { newToken, newUser, openedStore, storeWithAccount } from '../../test/store-rows.ts'
-import type { TokenChange, TokenFields } from '../store/operations/change-token.ts'
+import type { TokenChange } from '../store/operations/change-token.ts'
 import type { Store } from '../store/store.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
 
 const MOST = 1_000_000_000_000
 
-function changeOf(userId: number, tokenId: number, fields: TokenFields): TokenChange {
+function changeOf(userId: number, tokenId: number, fields: TokenChanges): TokenChange {
   return { userId, tokenId, fields, maxQuota: MOST, nowMs: 0 }
 }
 

@@ -1,31 +1,15 @@
 import { z } from 'zod'
-import { BUDGET_PERIODS, type Budget, budgetAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
+import { type Budget, budgetAt, type BudgetName, type BudgetOwner } from '../domain/budget.ts'
 import type { CallRateLimit, CallTerms, TermChanges } from '../domain/call-terms.ts'
+import { TERMS } from '../domain/records/terms.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
 import { requireQuota } from './quota-bound.ts'
-
-/** Largest count of a rate limit, and its longest window in seconds. */
-const MAX_COUNT = 1_000_000_000_000
-const MAX_WINDOW_SECONDS = 2_147_483
-
-const PERIOD = `expected one of ${BUDGET_PERIODS.join(', ')}`
-const BUDGET = { error: 'expected a whole number of quota units, or 0 for no budget' }
-const COUNT = { error: `expected a whole number from 0 (no limit) to ${MAX_COUNT}` }
-const WINDOW = { error: `expected whole seconds from 1 to ${MAX_WINDOW_SECONDS}` }
-
-const count = z.int(COUNT).min(0, COUNT).max(MAX_COUNT, COUNT).nullish()
+import { changeShape } from './record-schemas.ts'
 
 /** Fields of the budget and the rate limit of a token or a user; null is absence. `docs/api.md: Token`. */
-export const termFields = {
-  budget: z.int(BUDGET).min(0, BUDGET).nullish(),
-  budget_period: z.enum([...BUDGET_PERIODS, ''], { error: PERIOD }).nullish(),
-  rate_limit_requests: count,
-  rate_limit_tokens: count,
-  rate_limit_parallel: count,
-  rate_limit_window: z.int(WINDOW).min(1, WINDOW).max(MAX_WINDOW_SECONDS, WINDOW).nullish(),
-}
+export const termFields = changeShape(TERMS)
 
 type GivenTerms = { readonly [Name in keyof typeof termFields]?: z.output<(typeof termFields)[Name]> }
 
@@ -69,7 +53,8 @@ function budgetChange(
   if (amount === 0) return null
   requireQuota('budget', amount, 0, settings)
   const period = given || before?.period
-  if (!period) throw new GatewayError('invalid_request', `budget_period: ${PERIOD}`)
+  if (!period)
+    throw new GatewayError('invalid_request', `budget_period: expected ${TERMS.budget_period.type.expected}`)
   return { amount, period }
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { characterCount } from '../domain/character-count.ts'
 import { GatewayError } from '../errors.ts'
-import { orTooLong, TEXT_BYTES, textField } from './text-fields.ts'
+import { TEXT_BYTES } from '../domain/records/field-types.ts'
+import { orTooLong, textField } from './text-fields.ts'
 
 /** Validates input; throws `invalid_request` with a message that names every invalid field. */
 export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {

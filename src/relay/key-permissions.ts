@@ -1,6 +1,6 @@
 import type { Group, Settings } from '../domain/settings.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { Token } from '../domain/token.ts'
+import type { Token } from '../domain/records/token.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
 import { truncatedName } from './truncated-name.ts'

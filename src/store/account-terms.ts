@@ -13,9 +13,3 @@ export interface TermsColumns {
   /** Milliseconds; 0 = a minute. */
   rate_limit_window: Generated<number>
 }
-
-/** Columns of tokens beside these. */
-export interface TokenTermsColumns extends TermsColumns {
-  /** The part that an operator gave, as `operatorTermsText` writes it; empty = none. */
-  operator_terms: Generated<string>
-}

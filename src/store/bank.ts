@@ -1,5 +1,5 @@
 import type { BudgetName } from '../domain/budget.ts'
-import type { Token } from '../domain/token.ts'
+import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/user.ts'
 
 /** Name of an account in the bank: a user's, a token's, or that of a budget in one period. */

@@ -1,8 +1,8 @@
 import type { BudgetName } from '../domain/budget.ts'
-import type { CallKind } from '../domain/endpoints.ts'
+import type { CallKind } from '../domain/call-kind.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
-import type { Token } from '../domain/token.ts'
+import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/user.ts'
 
 /** Hold to be opened. */

@@ -1,5 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
-import type { TokenTermsColumns } from './account-terms.ts'
+import type { TOKEN } from '../domain/records/token.ts'
+import type { TableOf } from './record-table.ts'
 import type { AlertTables } from './alert-tables.ts'
 import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
 import type { BudgetCrossingsTable, BudgetPeriodsTable } from './budget-tables.ts'
@@ -17,7 +18,7 @@ export interface Database extends AlertTables, SeriesTables {
   readonly users: UsersTable
   readonly audit_log: AuditLogTable
   readonly declared_settings: DeclaredRow
-  readonly tokens: TokensTable
+  readonly tokens: TableOf<typeof TOKEN>
   readonly holds: HoldsTable
   readonly usage_log: UsageLogTable
   readonly usage_days: UsageDaysTable
@@ -35,30 +36,6 @@ export interface Database extends AlertTables, SeriesTables {
   readonly response_parts: ResponsePartsTable
   readonly budget_periods: BudgetPeriodsTable
   readonly budget_crossings: BudgetCrossingsTable
-}
-
-/** Tokens: `docs/api.md: Token`. */
-interface TokensTable extends TokenTermsColumns {
-  id: Generated<number>
-  user_id: number
-  name: string
-  /** HMAC of the key without `sk-`; unique, deleted tokens included. */
-  key_hash: string
-  /** Encrypted key without `sk-`. */
-  key_cipher: string
-  status: number
-  created_time: number
-  accessed_time: number
-  expired_time: number
-  remain_quota: number
-  unlimited_quota: number
-  used_quota: number
-  model_limits_enabled: number
-  model_limits: string
-  allow_ips: string | null
-  group_name: string
-  vendor_routes: string
-  deleted_time: number | null
 }
 
 /** Holds: quota that a call under way may use. */
@@ -224,9 +201,6 @@ export type StoredResponseRow = Selectable<StoredResponsesTable>
 
 /** Row of a user. */
 export type UserRow = Selectable<UsersTable>
-
-/** Row of a token. */
-export type TokenRow = Selectable<TokensTable>
 
 /** Row of a channel. */
 export type ChannelRow = Selectable<ChannelsTable>

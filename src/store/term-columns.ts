@@ -1,20 +1,17 @@
 import { budgetFrom } from '../domain/budget.ts'
 import type { CallTerms, TermChanges } from '../domain/call-terms.ts'
 import { grantsAfter, type TokenGrants } from '../domain/operator-grants.ts'
-import { afterOperatorChange, NO_OPERATOR_TERMS, type OperatorTerms } from '../domain/operator-terms.ts'
+import {
+  afterOperatorChange,
+  NO_OPERATOR_TERMS,
+  type OperatorTerms,
+  operatorTermsFrom,
+  operatorTermsText,
+} from '../domain/operator-terms.ts'
+import { type TermColumns, TERMS } from '../domain/records/terms.ts'
 
 /** The window of a rate limit that states none. */
 export const MINUTE_MS = 60_000
-
-/** Columns of the terms, in the rows of users and tokens. */
-export interface TermColumns {
-  readonly budget: number
-  readonly budget_period: string
-  readonly rate_limit_requests: number
-  readonly rate_limit_tokens: number
-  readonly rate_limit_parallel: number
-  readonly rate_limit_window: number
-}
 
 /** Converts the columns. */
 export function termsFromRow(row: TermColumns): CallTerms {
@@ -41,14 +38,9 @@ export function termColumns({ budget, rateLimit = {} }: TermChanges): Partial<Te
   }
 }
 
-const NO_TERMS: TermColumns = {
-  budget: 0,
-  budget_period: '',
-  rate_limit_requests: 0,
-  rate_limit_tokens: 0,
-  rate_limit_parallel: 0,
-  rate_limit_window: 0,
-}
+const NO_TERMS = Object.fromEntries(
+  Object.entries(TERMS).map(([column, { default: value }]) => [column, value]),
+) as unknown as TermColumns
 
 /** All columns of a new row: rows of one statement that lack some would have NULL there. */
 export function newTermColumns(given: TermChanges): TermColumns {
@@ -71,16 +63,6 @@ export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
 export function operatorTermsOfNew(terms: TermChanges, grants: TokenGrants): OperatorTerms {
   const given = grantsAfter(undefined, { ...grants, used_quota: 0 }, grants)
   return { ...afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS), ...(given && { grants: given }) }
-}
-
-/** Reads the operator's terms of a token; an empty text has none. */
-export function operatorTermsFrom(text: string): OperatorTerms {
-  return text === '' ? NO_OPERATOR_TERMS : (JSON.parse(text) as OperatorTerms)
-}
-
-/** Text of the operator's terms, for `operatorTermsFrom`; equal terms have the same. */
-export function operatorTermsText({ budget, rateLimit, grants }: OperatorTerms): string {
-  return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
 /** The columns of a row whose terms are declared: a token's remember them as the operator's. */

@@ -1,6 +1,7 @@
 import type { ManagedUser, Profile } from '../domain/profile.ts'
 import type { Role, User } from '../domain/user.ts'
-import { type TermColumns, termsFromRow } from './term-columns.ts'
+import type { TermColumns } from '../domain/records/terms.ts'
+import { termsFromRow } from './term-columns.ts'
 import type { UserRow } from './schema.ts'
 
 type NeededColumns =

@@ -28,3 +28,6 @@ export const PROVIDERS: readonly Provider[] = [
 
 /** Any upstream that speaks chat completions. */
 export const COMPATIBLE_TYPE = 8
+
+/** The protocols that a channel may state. */
+export const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini', 'rerank'] as const

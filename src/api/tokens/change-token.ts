@@ -3,7 +3,8 @@ import { changeToken as change } from '../../management/tokens/change-token.ts'
 import { switchToken } from '../../management/tokens/switch-token.ts'
 import { tokenIdField } from '../../management/tokens/token-id.ts'
 import { tokenSchema } from '../../management/tokens/token-object.ts'
-import { anyField, TEXT_BYTES } from '../../management/text-fields.ts'
+import { TEXT_BYTES } from '../../domain/records/field-types.ts'
+import { anyField } from '../../management/text-fields.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Token management`. */

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
-import { anyField, isWithin, orTooLong, TEXT_BYTES, textField, tooLong } from '../text-fields.ts'
+import { isWithin, TEXT_BYTES } from '../../domain/records/field-types.ts'
+import { anyField, orTooLong, textField, tooLong } from '../text-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
 const A_MAPPING = 'expected a text that holds a JSON object'

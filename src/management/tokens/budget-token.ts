@@ -14,7 +14,7 @@ interface TokenBudget {
 
 /** Sets the budget of a token of any user, as an operator. */
 export async function budgetToken(parts: ManagementParts, given: TokenBudget): Promise<TokenObject> {
-  const { id, userId } = await findToken(parts.store, given)
+  const { id, user_id: user } = await findToken(parts.store, given)
   const { budget, budget_period } = given
-  return changeToken(parts, { user: userId, id, budget, budget_period }, OPERATOR)
+  return changeToken(parts, { user, id, budget, budget_period }, OPERATOR)
 }

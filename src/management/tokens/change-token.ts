@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { TermChanges } from '../../domain/call-terms.ts'
+import { TOKEN } from '../../domain/records/token.ts'
 import { type Actor, isOperator } from '../authority.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
@@ -8,7 +9,8 @@ import { termChanges } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota } from '../quota-bound.ts'
 import { readInput } from '../read-input.ts'
-import { changedTokenFields, storedFields } from './token-fields.ts'
+import { storedFields } from '../record-schemas.ts'
+import { changedTokenFields } from './token-fields.ts'
 import { noOwnToken, tokenInput } from './token-id.ts'
 import { maskedToken, type TokenObject } from './token-object.ts'
 
@@ -23,7 +25,10 @@ export async function changeToken(parts: ManagementParts, given: unknown, by: Ac
   const { store, ledger, apiKeys, settings, nowMs } = parts
   const { user: userId, id: tokenId, version, ...input } = readInput(INPUT, given)
   const user = await findUser(store, userId)
-  const fields = { ...storedFields(input), ...(await changedTerms(parts, { tokenId, userId }, input)) }
+  const fields = {
+    ...storedFields(TOKEN.fields, input),
+    ...(await changedTerms(parts, { tokenId, userId }, input)),
+  }
   requireGroups(settings(), user, fields)
   const change = {
     tokenId,

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { operatorTermsOfNew } from '../../store/term-columns.ts'
-import { TOKEN_STATUS } from '../../domain/token.ts'
+import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import { generateKey } from '../../store/generate-key.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
 import { requireGroups } from '../users/require-group.ts'
@@ -9,14 +9,18 @@ import { termChanges } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
 import { readInput, userField } from '../read-input.ts'
-import { newTokenFields, storedFields } from './token-fields.ts'
+import { storedFields } from '../record-schemas.ts'
+import { newTokenFields } from './token-fields.ts'
 import { type TokenObject, tokenObject } from './token-object.ts'
 
 const INPUT = newTokenFields.extend({ user: userField })
 
 /** Creates a token on behalf of the operator. */
-export function createToken(parts: ManagementParts, given: z.input<typeof INPUT>): Promise<TokenObject> {
-  return makeToken(parts, given, OPERATOR)
+export async function createToken(
+  parts: ManagementParts,
+  given: z.input<typeof INPUT>,
+): Promise<TokenObject> {
+  return makeToken(parts, readInput(INPUT, given), OPERATOR)
 }
 
 /**
@@ -26,44 +30,29 @@ export function createToken(parts: ManagementParts, given: z.input<typeof INPUT>
  */
 export async function makeToken(
   parts: ManagementParts,
-  given: z.input<typeof INPUT>,
+  input: z.output<typeof INPUT>,
   by: Actor,
 ): Promise<TokenObject> {
   const { store, apiKeys, settings, nowMs } = parts
-  const input = readInput(INPUT, given)
   const user = await findUser(store, input.user)
-  if (!input.unlimited_quota) requireQuota('remain_quota', input.remain_quota, 0, settings())
+  const { name, expired_time, remain_quota } = input
+  if (!input.unlimited_quota) requireQuota('remain_quota', remain_quota, 0, settings())
   const terms = termChanges(input, undefined, settings())
-  const fields = { ...storedFields(input), ...terms }
+  const fields = { ...TOKEN.defaults, ...storedFields(TOKEN.fields, input), name, expired_time, remain_quota }
   requireGroups(settings(), user, fields)
   const key = generateKey()
-  const grants = {
-    ...DEFAULTS,
-    ...fields,
-    remain_quota: input.remain_quota,
-    expired_time: input.expired_time,
-  }
   const token = await store.write('createUserToken', {
     maxTokens: settings().options.maxUserTokens,
     token: {
-      userId: user.id,
+      ...fields,
+      ...terms,
+      user_id: user.id,
       key,
       status: TOKEN_STATUS.enabled,
       created_time: Math.floor(nowMs() / 1000),
-      ...grants,
-      ...(isOperator(by, user.id) && { operator_terms: operatorTermsOfNew(terms, grants) }),
-      name: input.name,
+      ...(isOperator(by, user.id) && { operator_terms: operatorTermsOfNew(terms, fields) }),
     },
   })
   apiKeys.forgetKey(key)
   return tokenObject(parts, token, `sk-${key}`)
 }
-
-const DEFAULTS = {
-  unlimited_quota: false,
-  model_limits_enabled: false,
-  model_limits: '',
-  allow_ips: null,
-  group: '',
-  vendor_routes: '',
-} as const

@@ -8,7 +8,7 @@ export async function deleteToken(
   parts: ManagementParts,
   given: z.input<typeof anyTokenInput>,
 ): Promise<{ readonly id: number; readonly name: string }> {
-  const { id, userId, name } = await findToken(parts.store, given)
-  if ((await deleteTokens(parts, { user: userId, ids: [id] })) === 0) noToken(id)
+  const { id, user_id: user, name } = await findToken(parts.store, given)
+  if ((await deleteTokens(parts, { user, ids: [id] })) === 0) noToken(id)
   return { id, name }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Token } from '../../domain/token.ts'
+import type { Token } from '../../domain/records/token.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput } from '../read-input.ts'

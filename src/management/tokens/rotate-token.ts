@@ -13,7 +13,7 @@ export async function rotateToken(
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
   const { store, apiKeys } = parts
-  const { id: tokenId, userId } = await findToken(store, given)
+  const { id: tokenId, user_id: userId } = await findToken(store, given)
   const key = generateKey()
   const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? noToken(tokenId)
   apiKeys.forget(tokenId)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { TOKEN_STATUS } from '../../domain/token.ts'
+import { TOKEN_STATUS } from '../../domain/records/token.ts'
 import type { ManagementParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 import { noOwnToken, tokenInput } from './token-id.ts'

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { maskedKey } from '../../domain/masked-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
-import type { Token } from '../../domain/token.ts'
+import { TOKEN, type Token } from '../../domain/records/token.ts'
 import { hasOperatorTerms } from '../../domain/operator-terms.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { LOOP_TURNS } from '../../limits/shared-turns.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
+import { answerOf, answerShape } from '../record-schemas.ts'
 
 /** Limits that an operator gave, and the holder can only tighten; of the quota the part that is left. */
 const operatorLimits = z.object({
@@ -19,22 +20,8 @@ const operatorLimits = z.object({
 
 /** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response that creates it. */
 export const tokenSchema = z.object({
-  id: z.int(),
-  user_id: z.int(),
-  name: z.string(),
+  ...answerShape(TOKEN.fields),
   key: z.string(),
-  status: z.int(),
-  created_time: z.int(),
-  accessed_time: z.int(),
-  expired_time: z.int(),
-  remain_quota: z.int(),
-  unlimited_quota: z.boolean(),
-  used_quota: z.int(),
-  model_limits_enabled: z.boolean(),
-  model_limits: z.string(),
-  allow_ips: z.string().nullable(),
-  group: z.string(),
-  vendor_routes: z.string(),
   ...termSchema,
   operator_limits: operatorLimits.optional(),
   version: z.string(),
@@ -86,22 +73,9 @@ function termsOwner(token: Token): TermsOwner {
 
 function shown(token: Token, key: string, terms: TermsObject, nowMs: number): TokenObject {
   return {
-    id: token.id,
-    user_id: token.userId,
-    name: token.name,
+    ...answerOf(TOKEN.fields, token),
     key,
     status: statusAt(token, token.remain_quota, nowMs),
-    created_time: token.created_time,
-    accessed_time: token.accessed_time,
-    expired_time: token.expired_time,
-    remain_quota: token.remain_quota,
-    unlimited_quota: token.unlimited_quota,
-    used_quota: token.used_quota,
-    model_limits_enabled: token.model_limits_enabled,
-    model_limits: token.model_limits,
-    allow_ips: token.allow_ips,
-    group: token.group,
-    vendor_routes: token.vendor_routes,
     ...terms,
     ...operatorLimitsOf(token),
     version: tokenVersion(token),

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { TOKEN_STATUS } from '../../domain/token.ts'
+import { TOKEN_STATUS } from '../../domain/records/token.ts'
 import type { ManagementParts } from '../parts.ts'
 import { type anyTokenInput, findToken } from './find-token.ts'
 import { switchToken } from './switch-token.ts'
@@ -10,8 +10,8 @@ export async function disableToken(
   parts: ManagementParts,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
-  const { id, userId } = await findToken(parts.store, given)
-  return switchToken(parts, { user: userId, id, status: TOKEN_STATUS.disabled })
+  const { id, user_id: user } = await findToken(parts.store, given)
+  return switchToken(parts, { user, id, status: TOKEN_STATUS.disabled })
 }
 
 /** Enables a token of any user. An expired or exhausted one is refused with `invalid_request`. */
@@ -19,6 +19,6 @@ export async function enableToken(
   parts: ManagementParts,
   given: z.input<typeof anyTokenInput>,
 ): Promise<TokenObject> {
-  const { id, userId } = await findToken(parts.store, given)
-  return switchToken(parts, { user: userId, id, status: TOKEN_STATUS.enabled })
+  const { id, user_id: user } = await findToken(parts.store, given)
+  return switchToken(parts, { user, id, status: TOKEN_STATUS.enabled })
 }

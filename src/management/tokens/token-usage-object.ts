@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Token } from '../../domain/token.ts'
+import type { Token } from '../../domain/records/token.ts'
 import { expiresAt } from '../users/account-figures.ts'
 
 /** `docs/api.md: Token usage object`. */

@@ -178,7 +178,7 @@ function planTokens(
     }
     const idHere = identifiers.allocateToken(id, read.key)
     if (idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
-    tokens.push({ ...read, id: idHere, userId: owner.idHere })
+    tokens.push({ ...read, id: idHere, user_id: owner.idHere })
     made.push(carried('token', id, read.name, cells.notes))
   }
   return { tokens, made, lines }

@@ -1,7 +1,7 @@
 import { lookupKey } from '../../domain/api-key.ts'
 import { allowListLines, isAddressRange } from '../../domain/ip-allow-list.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { TOKEN_STATUS, type TokenStatus } from '../../domain/token.ts'
+import { TOKEN_STATUS, type TokenStatus } from '../../domain/records/token.ts'
 import { newTokenFields } from '../../management/tokens/token-fields.ts'
 import type { ImportedToken } from '../../store/operations/import-account.ts'
 import { type Cells, UnreadableValue } from './cells.ts'
@@ -13,7 +13,7 @@ const LONG_EXPIRED = 1
 const MAX_NAME_LENGTH = 50
 
 /** Token whose ids are not allocated yet. */
-export type ReadToken = Omit<ImportedToken, 'id' | 'userId'>
+export type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 
 /** Reads a token. Adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable. */
 export function readToken(
@@ -42,7 +42,6 @@ export function readToken(
     model_limits: limits.models,
     allow_ips: addressesOf(cells),
     group: groupOf(cells, userGroup, settings),
-    vendor_routes: '',
   }
 }
 

@@ -1,5 +1,4 @@
-import { protocolsThat } from '../../domain/protocols.ts'
-import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
+import type { ConversionProtocol, OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 
 /** Thought with its signature. */
@@ -21,7 +20,12 @@ export interface SignedRun {
 }
 
 /** Dialects whose providers sign parts of their replies. */
-export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsThat(({ isSigned }) => isSigned))
+export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
+  'messages',
+  'responses',
+  'gemini',
+  'converse',
+])
 
 /** Version of the text form; texts of another version are not read. */
 const VERSION = 1

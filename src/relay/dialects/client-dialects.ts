@@ -1,4 +1,3 @@
-import type { ServedProtocol } from '../../domain/protocols.ts'
 import { chatDialect } from './chat/client-dialect.ts'
 import { completionsDialect } from './completions/client-dialect.ts'
 import type { Conversions } from './conversions.ts'
@@ -9,10 +8,7 @@ import { moderationsDialect } from './moderations/client-dialect.ts'
 import { rerankDialect } from './rerank/client-dialect.ts'
 import { responsesDialect } from './responses/client-dialect.ts'
 
-/**
- * Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is another form of one.
- * Gemini's paths name it.
- */
+/** Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is another form of one. */
 export type ClientDialects = ReturnType<typeof clientDialects>
 
 /** Creates these dialects. */
@@ -27,5 +23,5 @@ export function clientDialects(conversions: Conversions, parts: Parameters<typeo
     'rerank v2': rerankDialect('object'),
     embeddings: embeddingsDialect,
     moderations: moderationsDialect,
-  } satisfies Record<Exclude<ServedProtocol, 'gemini'>, Dialect> & Record<string, Dialect>
+  } satisfies Record<string, Dialect>
 }

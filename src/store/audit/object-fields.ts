@@ -6,9 +6,12 @@ import type {
   StoredEntry,
   StoredSection,
 } from '../../domain/stored-configuration.ts'
-import type { TokenRow, UserRow } from '../schema.ts'
+import type { Stored } from '../../domain/records/field-types.ts'
+import { type Column, decoded } from '../../domain/records/record.ts'
+import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
+import type { UserRow } from '../schema.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
-import type { TermColumns } from '../term-columns.ts'
+import type { TermColumns } from '../../domain/records/terms.ts'
 
 /** Kinds of objects, by the section of their settings. */
 export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
@@ -67,22 +70,7 @@ export function userFields(row: UserRow): Fields {
 
 /** The fields of a token that can be changed, by their names in the API. */
 export function tokenFields(row: TokenRow): Fields {
-  return {
-    user_id: row.user_id,
-    name: row.name,
-    status: row.status,
-    expired_time: row.expired_time,
-    remain_quota: row.remain_quota,
-    unlimited_quota: row.unlimited_quota === 1,
-    model_limits_enabled: row.model_limits_enabled === 1,
-    model_limits: row.model_limits,
-    allow_ips: row.allow_ips,
-    group: row.group_name,
-    vendor_routes: row.vendor_routes,
-    ...termFields(row),
-    limits_by: row.operator_terms === '' ? '' : 'operator',
-    key: secretOf(row.key_hash),
-  }
+  return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
 }
 
 /** The fields of a channel, by their names in gateway.yaml. */
@@ -121,6 +109,18 @@ function termFields(row: TermColumns): Fields {
     rate_limit_parallel: row.rate_limit_parallel,
     rate_limit_window: Math.round(row.rate_limit_window / 1000),
   }
+}
+
+function auditFields({ columns }: { readonly columns: readonly Column[] }, row: object): Fields {
+  const values = row as Readonly<Record<string, Stored>>
+  const audited = columns.filter(({ audit }) => audit)
+  return Object.fromEntries(
+    audited.map(({ audit, field, name, secret, type }) => {
+      const value = values[name] ?? null
+      const shown = secret ? secretOf(value as string | null) : (decoded(type, value) as Json)
+      return [typeof audit === 'string' ? audit : field, shown]
+    }),
+  )
 }
 
 function secretOf(hash: string | null): Secret | null {

@@ -21,7 +21,7 @@ describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine
     const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', newUser({ username: 'bob' }))
     const made = await store.write('createUserToken', { token: newToken(id, { key: 'a' }), maxTokens: 1 })
-    expect(made.userId).toBe(id)
+    expect(made.user_id).toBe(id)
   })
 
   test('a token needs a user who is there', async () => {

@@ -1,33 +1,14 @@
 import type { Origin } from '../../domain/audit.ts'
-import type { TermChanges } from '../../domain/call-terms.ts'
 import { requireVersion, tokenVersion } from '../../domain/object-version.ts'
 import { grantsAfter, loosenedGrant } from '../../domain/operator-grants.ts'
 import { afterOperatorChange, loosened } from '../../domain/operator-terms.ts'
-import type { Token } from '../../domain/token.ts'
+import { TOKEN, type Token, type TokenChanges } from '../../domain/records/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { GatewayError } from '../../errors.ts'
-import { columnsOfTerms, operatorTermsText, termColumns, termsFromRow } from '../term-columns.ts'
+import { columnsOfTerms, termColumns, termsFromRow } from '../term-columns.ts'
 import type { Secrets } from '../secrets.ts'
-import type { NewToken } from './create-token.ts'
 import { type KeyedToken, keyedToken } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
-
-/** Fields of a token that its owner may change; absent ones stay unchanged. */
-export type TokenFields = Partial<
-  Pick<
-    NewToken,
-    | 'name'
-    | 'expired_time'
-    | 'remain_quota'
-    | 'unlimited_quota'
-    | 'model_limits_enabled'
-    | 'model_limits'
-    | 'allow_ips'
-    | 'group'
-    | 'vendor_routes'
-  >
-> &
-  TermChanges
 
 /** Change of one token by its owner. */
 export interface TokenChange {
@@ -35,7 +16,7 @@ export interface TokenChange {
   readonly origin?: Origin
   readonly tokenId: number
   readonly userId: number
-  readonly fields: TokenFields
+  readonly fields: TokenChanges
   /** Whether an operator makes the change, whose terms are a ceiling for the holder of the token. */
   readonly isByOperator?: boolean
   /** Refuses with `changed_meanwhile` unless this is the token's version; undefined = any. */
@@ -79,20 +60,7 @@ export async function changeToken(
   const token = { ...changed, status: statusAt(changed, changed.remain_quota, nowMs) }
   await db
     .updateTable('tokens')
-    .set({
-      name: token.name,
-      status: token.status,
-      expired_time: token.expired_time,
-      remain_quota: token.remain_quota,
-      unlimited_quota: token.unlimited_quota ? 1 : 0,
-      model_limits_enabled: token.model_limits_enabled ? 1 : 0,
-      model_limits: token.model_limits,
-      allow_ips: token.allow_ips,
-      group_name: token.group,
-      vendor_routes: token.vendor_routes,
-      ...terms,
-      operator_terms: operatorTermsText(token.operator_terms),
-    })
+    .set({ ...TOKEN.toRow(token), ...terms })
     .where('id', '=', tokenId)
     .execute()
   return { token, key: before.key, remainBefore: before.token.remain_quota }

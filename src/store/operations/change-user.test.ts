@@ -154,7 +154,7 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
     await store.write('deleteUser', { userId, deleted_time: 1 })
     const {
       created_time: _,
-      userId: __,
+      user_id: __,
       deleted_time: ___,
       ...token
     } = { ...newToken(userId), deleted_time: 0 }

@@ -1,6 +1,7 @@
+import type { NewToken } from '../../domain/records/token.ts'
 import { sql } from 'kysely'
 import { hashKey, seal, type Secrets } from '../secrets.ts'
-import { columnsOfNewToken, type NewToken } from './create-token.ts'
+import { columnsOfNewToken } from './create-token.ts'
 import type { Db } from './operation.ts'
 
 /** Rows in one statement. */

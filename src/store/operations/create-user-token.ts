@@ -1,7 +1,7 @@
-import type { Token } from '../../domain/token.ts'
+import type { NewToken, Token } from '../../domain/records/token.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
-import { createToken, type NewToken } from './create-token.ts'
+import { createToken } from './create-token.ts'
 import type { Db } from './operation.ts'
 
 /**
@@ -17,7 +17,7 @@ export async function createUserToken(
   const user = await db
     .updateTable('users')
     .set((eb) => ({ status: eb.ref('status') }))
-    .where('id', '=', token.userId)
+    .where('id', '=', token.user_id)
     .where('deleted_time', 'is', null)
     .returning('id')
     .executeTakeFirst()

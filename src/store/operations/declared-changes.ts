@@ -1,4 +1,5 @@
-import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
+import type { TokenSeed } from '../../domain/records/token.ts'
+import type { UserSeed } from '../../domain/seed.ts'
 import { USER_STATUS } from '../../domain/user.ts'
 import { declaredTermColumns } from '../term-columns.ts'
 import type { PresentAccounts, PresentToken, PresentUser } from './present-accounts.ts'
@@ -62,7 +63,7 @@ class RowChanges {
   /** Adds a declaration. Returns the names of the columns that it changes. */
   declare(
     row: PresentUser | PresentToken,
-    { status, terms }: Pick<UserSeed, 'status' | 'terms'>,
+    { status, terms }: Pick<UserSeed | TokenSeed, 'status' | 'terms'>,
   ): ReadonlySet<string> {
     const before = this.changes.get(row.id) ?? {}
     const now: Readonly<Record<string, unknown>> = { ...row, ...before }

@@ -1,7 +1,6 @@
-import type { Token } from '../../domain/token.ts'
+import type { Token, TokenRow } from '../../domain/records/token.ts'
 import type { User } from '../../domain/user.ts'
 import type { StoredAccount } from '../ledger-writes.ts'
-import type { TokenRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'

@@ -1,8 +1,9 @@
+import type { NewToken } from '../../domain/records/token.ts'
 import { sql } from 'kysely'
 import { generateKey } from '../generate-key.ts'
 import type { UserRow } from '../schema.ts'
 import type { Secrets } from '../secrets.ts'
-import { createToken, type NewToken } from './create-token.ts'
+import { createToken } from './create-token.ts'
 import { createUser, type NewUser } from './create-user.ts'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
 import { POINT_COLUMNS } from '../usage-points.ts'
@@ -40,12 +41,7 @@ export interface ImportedUser extends NewUser {
 }
 
 /** Token of another gateway, with its usage there. */
-export interface ImportedToken extends NewToken {
-  readonly id: number
-  readonly used_quota: number
-  /** Unix seconds. */
-  readonly accessed_time: number
-}
+export type ImportedToken = NewToken & { readonly id: number; readonly used_quota: number }
 
 /** New user with its tokens, or tokens of an existing user. */
 export interface ImportedAccount {
@@ -86,12 +82,7 @@ async function makeUser(db: Db, user: ImportedUser, secrets: Secrets): Promise<v
 
 async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {
   await createToken(db, token, secrets)
-  await db
-    .updateTable('tokens')
-    .set({ used_quota: token.used_quota, accessed_time: token.accessed_time })
-    .where('id', '=', token.id)
-    .execute()
-  const { userId, id: tokenId, group, used_quota } = token
+  const { user_id: userId, id: tokenId, group = '', used_quota } = token
   if (used_quota > 0) await recordUsage(db, { userId, tokenId, group, quota: used_quota, day })
 }
 
@@ -151,19 +142,12 @@ function deletedToken(
   nowSeconds: number,
 ): Omit<ImportedToken, 'id' | 'used_quota'> {
   return {
-    userId: id,
+    user_id: id,
     name: 'before the import',
     key: generateKey(),
     status: 2,
     created_time: nowSeconds,
-    accessed_time: 0,
-    expired_time: -1,
     remain_quota: 0,
-    unlimited_quota: false,
-    model_limits_enabled: false,
-    model_limits: '',
-    allow_ips: null,
     group,
-    vendor_routes: '',
   }
 }

@@ -1,5 +1,4 @@
-import type { Token } from '../../domain/token.ts'
-import type { TokenRow } from '../schema.ts'
+import type { Token, TokenRow } from '../../domain/records/token.ts'
 import { type Secrets, unseal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import type { Db } from './operation.ts'

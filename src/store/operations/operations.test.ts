@@ -14,7 +14,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1'))
     expect(found?.token).toEqual({
       id: tokenId,
-      userId,
+      user_id: userId,
       name: 'main',
       status: 1,
       created_time: 1_760_000_000,

@@ -1,5 +1,5 @@
 import type { UserSeed } from '../../domain/seed.ts'
-import type { TermColumns } from '../term-columns.ts'
+import type { TermColumns } from '../../domain/records/terms.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
 import { inChunks } from './in-chunks.ts'
 import type { Db } from './operation.ts'

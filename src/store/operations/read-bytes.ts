@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
+import { textColumns } from '../../domain/records/record.ts'
+import { TOKEN } from '../../domain/records/token.ts'
 import type { SizedRead } from '../sized-reads.ts'
 import { entriesBefore, entryPage } from './audit-log.ts'
 import { ownTokens, pageOfTokens } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
 /** Lengths of a row's texts, by table. Neither database reads a text for its length. */
-const TOKEN_BYTES = bytesOf('name', 'key_cipher', 'model_limits', 'allow_ips', 'group_name', 'vendor_routes')
+const TOKEN_BYTES = bytesOf(...textColumns(TOKEN))
 const USER_BYTES = bytesOf('username', 'display_name', 'email', 'setting', 'remark', 'sidebar_modules')
 const CHANNEL_BYTES = bytesOf('name', 'declared', 'keys_cipher', 'family')
 const SETTING_BYTES = bytesOf('section', 'name', 'value')

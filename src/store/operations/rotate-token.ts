@@ -1,4 +1,4 @@
-import type { Token } from '../../domain/token.ts'
+import type { Token } from '../../domain/records/token.ts'
 import { hashKey, type Secrets, seal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import type { Db } from './operation.ts'

@@ -1,7 +1,8 @@
+import type { TokenSeed } from '../../domain/records/token.ts'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 import { newUser, SECRETS } from '../../../test/store-rows.ts'
-import type { TokenSeed, UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/seed.ts'
 import { hashKey } from '../secrets.ts'
 
 const NOW = 1_760_000_000
@@ -169,7 +170,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(made.tokens).toEqual([{ id: 1, userId: 1, name: 'main' }])
     const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'RootKey1'))
     expect(found?.token).toMatchObject({
-      userId: 1,
+      user_id: 1,
       name: 'main',
       status: 1,
       unlimited_quota: true,

@@ -1,7 +1,8 @@
+import { type NewToken, TOKEN } from '../../domain/records/token.ts'
 import type { UserSeed } from '../../domain/seed.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
-import { type NewToken, refuseTakenKey } from './create-token.ts'
+import { refuseTakenKey } from './create-token.ts'
 import { createTokens } from './create-tokens.ts'
 import type { NewUser } from './create-user.ts'
 import { createUsers } from './create-users.ts'
@@ -47,7 +48,7 @@ export async function seedUsers(
   const tokenIds = await createTokens(db, wanted, secrets)
   return {
     users: made,
-    tokens: wanted.map(({ userId, name }, index) => ({ id: tokenIds[index] ?? 0, userId, name })),
+    tokens: wanted.map(({ user_id: userId, name }, index) => ({ id: tokenIds[index] ?? 0, userId, name })),
   }
 }
 
@@ -90,8 +91,8 @@ function newToken(
   return {
     ...seed,
     ...terms,
-    operator_terms: operatorTermsOfNew(terms ?? {}, seed),
-    userId,
+    operator_terms: operatorTermsOfNew(terms ?? {}, { ...TOKEN.defaults, ...seed }),
+    user_id: userId,
     key: key ?? generateKey(),
     status: status ?? 1,
     created_time: nowSeconds,

@@ -1,7 +1,7 @@
+import type { TokenChanges } from '../../domain/records/token.ts'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
-import type { TokenFields } from './change-token.ts'
 
 const NOW = 1_800_000_000
 
@@ -9,7 +9,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
   async function opened() {
     const rows = await rowsWithAccount(engine)
     const { store, userId, tokenId } = rows
-    const change = (fields: TokenFields, of: { userId?: number; tokenId?: number } = {}) =>
+    const change = (fields: TokenChanges, of: { userId?: number; tokenId?: number } = {}) =>
       store.write('changeToken', { userId, tokenId, fields, maxQuota: 1000, nowMs: NOW * 1000, ...of })
     return { ...rows, change, stored: () => store.read('keyedToken', { tokenId, userId }) }
   }
@@ -39,7 +39,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
 
   test('writes the status that follows', async () => {
     const { store, userId, tokenId, change, stored } = await opened()
-    const after = async (fields: TokenFields) => {
+    const after = async (fields: TokenChanges) => {
       await change(fields)
       return (await stored())?.token.status
     }

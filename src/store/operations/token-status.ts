@@ -1,4 +1,4 @@
-import { TOKEN_STATUS, type TokenStatus } from '../../domain/token.ts'
+import { TOKEN_STATUS, type TokenStatus } from '../../domain/records/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'

@@ -1,10 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Kysely, sql } from 'kysely'
 import {
-  OPERATOR_COLUMNS,
   RECALLING_TOKEN_COLUMNS,
   RECALLING_USER_COLUMNS,
-  TERM_COLUMNS,
   TOKEN_COLUMNS,
   USER_COLUMNS,
 } from '../account-columns.ts'
@@ -19,9 +17,9 @@ const differs = (columns: readonly string[]): string =>
 /** Parts of the SQL that are made from lists of columns, which stand there as `{{name}}`. */
 const PARTS: Readonly<Record<string, () => string>> = {
   point_sums: () => pointSums('fresh'),
-  user_changed: () => differs([...USER_COLUMNS, ...TERM_COLUMNS]),
+  user_changed: () => differs(USER_COLUMNS),
   user_recalled: () => differs(RECALLING_USER_COLUMNS),
-  token_changed: () => differs([...TOKEN_COLUMNS, ...TERM_COLUMNS, ...OPERATOR_COLUMNS]),
+  token_changed: () => differs(TOKEN_COLUMNS),
   token_recalled: () => differs(RECALLING_TOKEN_COLUMNS),
 }
 

@@ -1,9 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
-  OPERATOR_COLUMNS,
   RECALLING_TOKEN_COLUMNS,
   RECALLING_USER_COLUMNS,
-  TERM_COLUMNS,
   TOKEN_COLUMNS,
   USER_COLUMNS,
 } from '../account-columns.ts'
@@ -29,15 +27,7 @@ export class AccountChanges {
     db.exec('PRAGMA temp_store = MEMORY')
     db.exec('CREATE TEMP TABLE account_changes (account TEXT, recalls INTEGER, recalls_budgets INTEGER)')
     db.exec(trigger('users', 'u', 'quota', USER_COLUMNS, RECALLING_USER_COLUMNS))
-    db.exec(
-      trigger(
-        'tokens',
-        't',
-        'remain_quota',
-        [...TOKEN_COLUMNS, ...OPERATOR_COLUMNS],
-        RECALLING_TOKEN_COLUMNS,
-      ),
-    )
+    db.exec(trigger('tokens', 't', 'remain_quota', TOKEN_COLUMNS, RECALLING_TOKEN_COLUMNS))
     this.#list = db.prepare(
       'SELECT account, max(recalls) AS recalls, max(recalls_budgets) AS recallsBudgets ' +
         'FROM temp.account_changes GROUP BY account',
@@ -71,7 +61,7 @@ function trigger(
   const differs = (name: string): string => `new.${name} IS NOT old.${name}`
   const any = (names: readonly string[]): string => names.map(differs).join(' OR ')
   return `CREATE TEMP TRIGGER ${table}_changed AFTER UPDATE ON main.${table}
-    WHEN new.used_quota = old.used_quota AND (${any([remain, ...columns, ...TERM_COLUMNS])})
+    WHEN new.used_quota = old.used_quota AND (${any([remain, ...columns])})
     BEGIN
       INSERT INTO account_changes VALUES ('${letter}:' || new.id,
         new.${remain} < old.${remain} OR ${any(recalling)}, ${any(['budget', 'budget_period'])});

@@ -9,7 +9,8 @@ import type {
   SettledCall,
   StoredAccount,
 } from '../ledger-writes.ts'
-import type { Database, TokenRow, UserRow } from '../schema.ts'
+import type { TokenRow } from '../../domain/records/token.ts'
+import type { Database, UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'

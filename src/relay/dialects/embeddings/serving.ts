@@ -1,4 +1,4 @@
-import { protocolsThat } from '../../../domain/protocols.ts'
+import type { ProtocolName } from '../../../domain/channel.ts'
 
 /** Protocols of the channels that embed. */
-export const SERVING = protocolsThat(({ embeds }) => embeds)
+export const SERVING: readonly ProtocolName[] = ['chat', 'gemini', 'converse']

@@ -1,3 +1,5 @@
+import { TOKEN } from '../../../domain/records/token.ts'
+import { recordColumns } from './record-columns.ts'
 import type { Table } from './table.ts'
 
 const TERMS = {
@@ -54,32 +56,7 @@ export const ACCOUNT_TABLES: readonly Table[] = [
     // Not unique: transactions, which are serializable, keep names of users apart.
     indexes: { users_by_comparable_name: '(comparable_name)' },
   },
-  {
-    name: 'tokens',
-    columns: {
-      id: 'id',
-      user_id: 'integer references users (id)',
-      name: 'text',
-      key_hash: 'text unique',
-      key_cipher: 'text',
-      status: 'integer',
-      created_time: 'integer',
-      accessed_time: 'integer',
-      expired_time: 'integer',
-      remain_quota: 'integer',
-      unlimited_quota: 'integer',
-      used_quota: 'integer',
-      model_limits_enabled: 'integer',
-      model_limits: 'text',
-      allow_ips: 'text?',
-      group_name: 'text',
-      vendor_routes: 'text',
-      deleted_time: 'integer?',
-      ...TERMS,
-      operator_terms: "text default ''",
-    },
-    indexes: { tokens_by_user: '(user_id, id)' },
-  },
+  { name: TOKEN.table, columns: recordColumns(TOKEN), indexes: { tokens_by_user: '(user_id, id)' } },
   {
     name: 'holds',
     columns: {

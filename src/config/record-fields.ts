@@ -1,0 +1,31 @@
+import type { z } from 'zod'
+import { type FieldType, mismatch } from '../domain/records/field-types.ts'
+import type { Field, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
+import { flag, Refusal, scalar } from './fields.ts'
+
+/** Fields of a record that gateway.yaml may declare; those with a default may be left out. */
+export type DeclaredShape<F extends Fields> = {
+  [Name in NamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
+}
+
+/** The fields of a record that gateway.yaml may declare. */
+export function declaredShape<const F extends Fields>(fields: F): DeclaredShape<F> {
+  const declared = Object.entries(fields).filter(([, field]) => field.declared)
+  return Object.fromEntries(
+    declared.map(([name, { type, declared: expected, default: value }]) => {
+      const field = type.json === 'boolean' ? flag : declaredValue(type, expected)
+      return [name, value === undefined ? field : field.default(value)]
+    }),
+  ) as DeclaredShape<F>
+}
+
+function declaredValue(type: FieldType, expected: Field['declared']): z.ZodType {
+  const message = typeof expected === 'string' ? expected : type.expected
+  return scalar<unknown>(message, ({ value }) => {
+    const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
+    const given = isDigits ? Number(value) : value
+    const unmet = mismatch(type, given)
+    if (unmet !== undefined) return new Refusal(unmet === type.expected ? message : unmet)
+    return type.normal ? type.normal(given) : given
+  })
+}

@@ -1,0 +1,71 @@
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { flag, listText, mismatch, name, nullable, text, textOf, whole } from './field-types.ts'
+import { columnsWith, type NewValues, record, textColumns, type Values } from './record.ts'
+
+const PET = record(
+  'pets',
+  {
+    id: { type: whole(), key: 'primary' },
+    name: { type: name(5), edit: 'holder', isRequired: true },
+    kind: { type: textOf(['cat', 'dog'], 'cat or dog'), column: 'kind_name', default: 'cat' },
+    is_old: { type: flag, default: false, admission: 'recall' },
+    chip: { type: nullable(text(3)), default: null, admission: 'heed' },
+    pin: { type: listText(9), secret: true },
+  },
+  { weight: { type: whole(), default: 0, admission: 'heed' } },
+)
+
+describe('a record', () => {
+  test('converts between values and columns, without its secrets and parts', () => {
+    const row = { id: 1, name: 'Ada', kind_name: 'dog', is_old: 1, chip: null } as const
+    const values = { id: 1, name: 'Ada', kind: 'dog', is_old: true, chip: null } as const
+    expect(PET.fromRow(row)).toEqual(values)
+    expect(PET.toRow(values)).toEqual(row)
+  })
+
+  test('has columns for the values that are given alone, and defaults in a new row', () => {
+    expect(PET.toRow({ is_old: false })).toEqual({ is_old: 0 })
+    expect(PET.newRow({ name: 'Ada' })).toEqual({ name: 'Ada', kind_name: 'cat', is_old: 0, chip: null })
+  })
+
+  test('lists its columns in the order of the declaration, and those with a property', () => {
+    const names = ['id', 'name', 'kind_name', 'is_old', 'chip', 'pin', 'weight']
+    expect(PET.columns.map((column) => column.name)).toEqual(names)
+    expect(columnsWith(PET, 'admission')).toEqual(['is_old', 'chip', 'weight'])
+    expect(columnsWith(PET, 'admission', 'recall')).toEqual(['is_old'])
+    expect(textColumns(PET)).toEqual(['name', 'kind_name', 'chip', 'pin'])
+  })
+
+  test('has the types of its values', () => {
+    type Pet = Values<typeof PET.fields>
+    expectTypeOf<Pet>().toEqualTypeOf<{
+      readonly id: number
+      readonly name: string
+      readonly kind: 'cat' | 'dog'
+      readonly is_old: boolean
+      readonly chip: string | null
+    }>()
+    expectTypeOf<{ readonly name: string }>().toExtend<NewValues<typeof PET.fields>>()
+  })
+})
+
+describe('a type of fields', () => {
+  test.each([
+    [whole('a count', { min: 0, max: 3 }), 4, 'a count'],
+    [whole('a count', { min: 0, max: 3 }), -1, 'a count'],
+    [whole('a count', { min: 0, max: 3 }), 1.5, 'a count'],
+    [whole('a count', { min: 0, max: 3 }), 3, undefined],
+    [flag, 1, 'true or false'],
+    [textOf(['cat', 'dog'], 'cat or dog'), 'cow', 'cat or dog'],
+    [name(3), 'Ada', undefined],
+    [name(3), ' Ada', 'a text of 1 to 3 characters without spaces around it'],
+    [name(3), 'Anna', 'a text of 1 to 3 characters without spaces around it'],
+    [text(3), 'äöü', undefined],
+    [text(3), 'four', 'a text of at most 3 characters'],
+    [text(3), 'a\0', 'a text of at most 3 characters'],
+    [listText(3), 'äö', 'at most 3 bytes'],
+    [listText(3), '\ud800', 'a text without NUL and lone surrogates'],
+  ] as const)('accepts a value, or says what it expects: %#', (type, value, expected) => {
+    expect(mismatch(type as never, value)).toBe(expected)
+  })
+})

@@ -1,0 +1,39 @@
+import { BUDGET_PERIODS } from '../budget.ts'
+import { textOf, whole } from './field-types.ts'
+import type { Fields, Row } from './record.ts'
+
+/** Largest count of a rate limit, and its longest window in seconds. */
+const MAX_COUNT = 1_000_000_000_000
+const MAX_WINDOW_SECONDS = 2_147_483
+
+const count = whole(`a whole number from 0 (no limit) to ${MAX_COUNT}`, { min: 0, max: MAX_COUNT })
+
+const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown: false } as const
+
+/** Terms of the calls of a token or a user: the columns of a budget and of a rate limit. */
+export const TERMS = {
+  /** Quota units per period; 0 = no budget. */
+  budget: { ...TERM, type: whole('a whole number of quota units, or 0 for no budget', { min: 0 }) },
+  /** Empty = no budget. */
+  budget_period: {
+    ...TERM,
+    type: textOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),
+    default: '',
+  },
+  /** Rate limits, of all keys of a user together; 0 = off. */
+  rate_limit_requests: { ...TERM, type: count },
+  rate_limit_tokens: { ...TERM, type: count },
+  rate_limit_parallel: { ...TERM, type: count },
+  /** Seconds, in a column of milliseconds; 0 = a minute. */
+  rate_limit_window: {
+    ...TERM,
+    type: {
+      ...whole(`whole seconds from 1 to ${MAX_WINDOW_SECONDS}`, { min: 1, max: MAX_WINDOW_SECONDS }),
+      encode: (seconds: number) => seconds * 1000,
+      decode: (milliseconds: number) => Math.round(milliseconds / 1000),
+    },
+  },
+} as const satisfies Fields
+
+/** Columns of the terms. */
+export type TermColumns = Readonly<Row<typeof TERMS>>

@@ -1,0 +1,182 @@
+import type { CallTerms, TermChanges } from '../call-terms.ts'
+import { allowListLines, isAddressRange } from '../ip-allow-list.ts'
+import {
+  NO_OPERATOR_TERMS,
+  type OperatorTerms,
+  operatorTermsFrom,
+  operatorTermsText,
+} from '../operator-terms.ts'
+import {
+  type FieldType,
+  flag,
+  listText,
+  name,
+  nullable,
+  plainText,
+  ruled,
+  TEXT_BYTES,
+  whole,
+  wholeOf,
+} from './field-types.ts'
+import { type Edits, type NamesWith, type NewValues, record, type Row, type Values } from './record.ts'
+import { TERMS } from './terms.ts'
+
+/** Status of a token, as stored and shown; `docs/api.md: Token`. */
+export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
+
+/** 1, 2, 3 or 4. */
+export type TokenStatus = (typeof TOKEN_STATUS)[keyof typeof TOKEN_STATUS]
+
+/** The lowest quota: below it, spending of an unlimited token could leave the safe integers. */
+const MIN_QUOTA = -(2 ** 52)
+/** Maximum entries of a list of addresses. */
+const MAX_ADDRESSES = 1000
+
+const A_TIME = '-1 (never) or a time in Unix seconds'
+
+const addresses = nullable<string | null, string | null>({
+  ...ruled(
+    listText(TEXT_BYTES.addresses),
+    {
+      accepts: (given) => allowListLines(given).length <= MAX_ADDRESSES,
+      expected: `at most ${MAX_ADDRESSES} entries`,
+    },
+    {
+      accepts: (given) => allowListLines(given).every(isAddressRange),
+      expected: 'addresses and CIDRs, one a line',
+    },
+  ),
+  normal: (given: string | null) => allowListLines(given).join('\n') || null,
+})
+
+const operatorTerms: FieldType<OperatorTerms, string> = {
+  ...(plainText() as unknown as FieldType<OperatorTerms, string>),
+  encode: operatorTermsText,
+  decode: operatorTermsFrom,
+}
+
+/** API keys and their limits. Times are Unix seconds, quota is in whole units. `docs/api.md: Token`. */
+export const TOKEN = record(
+  'tokens',
+  {
+    id: { type: whole(), key: 'primary' },
+    user_id: { type: whole(), key: 'references users.id', audit: true },
+    name: { type: name(50), edit: 'holder', isRequired: true, audit: true, declared: true },
+    status: {
+      type: wholeOf(Object.values(TOKEN_STATUS), '1, 2, 3 or 4'),
+      audit: true,
+      admission: 'recall',
+    },
+    created_time: { type: whole() },
+    /** 0 = never. */
+    accessed_time: { type: whole(), default: 0 },
+    /** −1 = never. */
+    expired_time: {
+      type: ruled(whole(A_TIME), { accepts: (time) => time === -1 || time > 0, expected: A_TIME }),
+      default: -1,
+      edit: 'holder',
+      isRequired: true,
+      audit: true,
+      admission: 'heed',
+      declared: true,
+    },
+    /** May be negative after a call that cost more than its hold. */
+    remain_quota: {
+      type: whole('a whole number of quota units', { min: MIN_QUOTA }),
+      edit: 'holder',
+      isRequired: true,
+      moves: true,
+      audit: true,
+      declared: true,
+    },
+    unlimited_quota: {
+      type: flag,
+      default: false,
+      edit: 'holder',
+      audit: true,
+      admission: 'recall',
+      declared: true,
+    },
+    used_quota: { type: whole(), default: 0 },
+    model_limits_enabled: {
+      type: flag,
+      default: false,
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: true,
+    },
+    /** Comma-separated. */
+    model_limits: {
+      type: listText(TEXT_BYTES.list),
+      default: '',
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: 'model names with commas between them',
+    },
+    /** Addresses and CIDRs, one a line; null or blank = no restriction. */
+    allow_ips: {
+      type: addresses,
+      default: null,
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: true,
+    },
+    /** Empty = the user's own group. */
+    group: {
+      type: plainText('the name of a group', { bytes: TEXT_BYTES.plain, length: 200 }),
+      column: 'group_name',
+      default: '',
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: true,
+      option: ['name', "the group that its calls go through; default the user's own"],
+    },
+    /** JSON map of vendor → group; empty = `group`. */
+    vendor_routes: {
+      type: listText(TEXT_BYTES.plain),
+      default: '',
+      edit: 'holder',
+      audit: true,
+      admission: 'heed',
+      declared: true,
+      option: ['json', 'groups by vendor, as a JSON map'],
+    },
+    /** The part of the terms and limits that an operator gave. */
+    operator_terms: { type: operatorTerms, default: NO_OPERATOR_TERMS, shown: false, admission: 'heed' },
+    /** Time of the soft deletion; null if not deleted. */
+    deleted_time: { type: nullable(whole()), default: null, shown: false, admission: 'recall' },
+    /** HMAC of the key without `sk-`; unique, deleted tokens included. */
+    key_hash: { type: plainText(), key: 'unique', secret: true, audit: 'key' },
+    /** Encrypted key without `sk-`. */
+    key_cipher: { type: plainText(), secret: true },
+  },
+  TERMS,
+)
+
+type TokenFields = typeof TOKEN.fields
+
+/** An API key and its limits, without the key itself. */
+export type Token = Values<TokenFields> & CallTerms
+
+/** Token to be created, with its plain key without `sk-`. */
+export type NewToken = NewValues<TokenFields> & TermChanges & { readonly key: string }
+
+/** Token that gateway.yaml declares, created if its user has none of that name. `docs/configuration.md: Users`. */
+export type TokenSeed = Pick<NewToken, NamesWith<TokenFields, 'declared'>> & {
+  /** Base62, without `sk-`; undefined = generated. */
+  readonly key?: string | undefined
+  /** Undefined = not declared: a new token is enabled, an existing one keeps its status. */
+  readonly status?: 1 | 2 | undefined
+  /** Applied at every load, like a declared status. */
+  readonly terms?: TermChanges | undefined
+}
+
+/** Changes of a token; absent fields stay unchanged. */
+export type TokenChanges = Edits<TokenFields> & TermChanges
+
+/** Row of a token. */
+export type TokenRow = Row<TokenFields> & Row<typeof TERMS>
