@@ -7,7 +7,7 @@ import { LongestFirst } from './test/longest-first.ts'
 /** Tests that take long: databases, the management API, faults, load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
   'src/{ledger,store}/**/*.test.ts',
-  ...['management', 'faults', 'nodes', 'load', 'operations', 'commands', 'fuzz'].map(
+  ...['management', 'faults', 'nodes', 'load', 'operations', 'commands', 'fuzz', 'recipes'].map(
     (family) => `test/${family}/**/*.test.ts`,
   ),
   'e2e/console/*.test.ts',

@@ -7,20 +7,6 @@ import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
 
-/** The parts of the API, each with one shape of errors; `docs/api.md: Envelopes`. */
-export type Area =
-  | 'relay'
-  | 'messages'
-  | 'gemini'
-  | 'gemini-array'
-  | 'rerank'
-  | 'management'
-  | 'usage'
-  | 'billing-subscription'
-  | 'billing-usage'
-  | 'page'
-  | 'page-zh'
-
 /** An error, ready to be sent. */
 export interface RenderedError {
   readonly status: number
@@ -74,7 +60,7 @@ function ownEnvelope(
   return envelope?.protocol === area ? envelope.body : undefined
 }
 
-const RENDERERS: Record<Area, Renderer> = {
+const RENDERERS = {
   relay: relayError,
   'billing-subscription': (facts, requestId) =>
     chatErrorBody(balanceError(facts, 'upstream_error', requestId)),
@@ -106,7 +92,10 @@ const RENDERERS: Record<Area, Renderer> = {
   'page-zh': ({ message }, requestId) => refusalPage('zh', message, requestId),
   management: ({ code, message, details, present }) =>
     json({ success: false, message, code, ...details, ...(present && { data: present }) }),
-}
+} satisfies Record<string, Renderer>
+
+/** The parts of the API, each with one shape of errors; `docs/api.md: Envelopes`. */
+export type Area = keyof typeof RENDERERS
 
 // Two statuses have types of their own where balances are read; `docs/api.md: Errors`.
 function balanceError(

@@ -1,3 +1,4 @@
+import { PROTOCOLS } from '../domain/protocols.ts'
 import type { Gateway } from '../main.ts'
 import { newestModel } from './newest-model.ts'
 
@@ -20,7 +21,9 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
   }
   if (firstCredentials) {
     const { userId, accessToken, key } = firstCredentials
-    const conversational = channels.find(({ protocols }) => protocols.some((one) => one !== 'rerank'))
+    const conversational = channels.find(({ protocols }) =>
+      protocols.some((one) => PROTOCOLS[one].isConversation),
+    )
     const model = newestModel(conversational?.models ?? []) ?? 'MODEL'
     lines.push(
       '',

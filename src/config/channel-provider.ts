@@ -1,4 +1,5 @@
 import type { Channel, ProtocolName, ProviderSettings } from '../domain/channel.ts'
+import { PROTOCOL_NAMES, protocolsThat } from '../domain/protocols.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey } from '../domain/bedrock-key.ts'
 import { parseServiceAccount } from '../domain/service-account.ts'
 import { oneOf, text } from './fields.ts'
@@ -52,13 +53,6 @@ const OWNERS = {
   location: ['vertex'],
 } as const
 
-/** Dialects that a provider's upstreams speak; absent = all. */
-const SPOKEN: Partial<Record<GivenProvider['provider'], readonly ProtocolName[]>> = {
-  azure: ['chat', 'messages', 'responses'],
-  bedrock: ['messages', 'converse'],
-  vertex: ['chat', 'gemini', 'messages'],
-}
-
 /** Errors of a channel's provider and of the settings that go with it. */
 export function providerIssues(given: GivenProvider): ProviderIssue[] {
   const { provider, protocol, keys } = given
@@ -75,9 +69,10 @@ export function providerIssues(given: GivenProvider): ProviderIssue[] {
     const unplaced = provider === 'vertex' && given.location !== undefined && locationError(given.location)
     if (unplaced) add(['location'], unplaced)
   }
-  const spoken = SPOKEN[provider]
-  for (const one of spoken ? protocol.filter((one) => !spoken.includes(one)) : [])
-    add(['protocol'], `expected ${spoken?.join(', ')} with provider ${provider}, found ${one}`)
+  const spoken =
+    provider === 'generic' ? PROTOCOL_NAMES : protocolsThat((row) => row.providers.includes(provider))
+  for (const one of protocol.filter((one) => !spoken.includes(one)))
+    add(['protocol'], `expected ${spoken.join(', ')} with provider ${provider}, found ${one}`)
   for (const [index, key] of keys.entries()) {
     const expected = KEY_FORMS[provider]?.(key)
     if (expected !== undefined) add(['keys', index], `expected ${expected}`)

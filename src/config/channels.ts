@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ALLOWABLE_FIELDS } from '../domain/allowed-field.ts'
 import type { Channel } from '../domain/channel.ts'
+import { PROTOCOL_NAMES } from '../domain/protocols.ts'
 import { parseProxy } from '../upstreams/http1/proxy.ts'
 import { readBaseUrl } from './base-url.ts'
 import {
@@ -70,10 +71,7 @@ const proxy = secret('http://USER:PASSWORD@HOST:PORT, or the same with socks5://
   parseProxy(given) ? given : undefined,
 )
 
-const protocols = oneOrList(
-  oneOf(['chat', 'messages', 'responses', 'gemini', 'converse', 'rerank']),
-  'a list of at least one protocol',
-)
+const protocols = oneOrList(oneOf(PROTOCOL_NAMES), 'a list of at least one protocol')
 
 const weight = scalar('a number from 0 to 1000000', ({ value }) => {
   const number = value === '' || typeof value === 'boolean' ? Number.NaN : Number(value)

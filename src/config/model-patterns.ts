@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/channel.ts'
 import type { ModelCatalogue } from '../domain/settings.ts'
+import { PROTOCOLS } from '../domain/protocols.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import { VENDORS } from './vendors/vendors.ts'
 
@@ -35,12 +36,12 @@ export function withModelNames(
   if (!channels.some((channel) => channel.models.some(isModelPattern))) return channels
   const declared = models.declared.filter((name) => models.get(name).price !== undefined)
   const listed = VENDORS.map((vendor) => ({
-    ranks: vendor.protocol === 'rerank',
+    ranks: !PROTOCOLS[vendor.protocol].isConversation,
     names: builtIn.namesOf(vendor),
   }))
   return channels.map((channel) => {
     const fit = listed.filter(({ ranks }) =>
-      channel.protocols.some((protocol) => (protocol === 'rerank') === ranks),
+      channel.protocols.some((protocol) => PROTOCOLS[protocol].isConversation !== ranks),
     )
     const names = [...declared, ...fit.flatMap((one) => one.names)]
     const served = channel.models.flatMap((entry) =>

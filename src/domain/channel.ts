@@ -1,7 +1,7 @@
 import type { AllowedField } from './allowed-field.ts'
+import type { ProtocolName } from './protocols.ts'
 
-/** Protocols of upstreams. */
-export type ProtocolName = 'chat' | 'messages' | 'responses' | 'gemini' | 'converse' | 'rerank'
+export type { ProtocolName }
 
 /** Limit on requests and on tokens (prompt and output) within a window. 0 = off. */
 export interface RateLimit {

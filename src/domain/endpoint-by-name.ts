@@ -1,4 +1,4 @@
-import type { Endpoint } from './call-kind.ts'
+import type { Endpoint } from './endpoints.ts'
 
 /** Endpoint that a model's name tells; `none` is one that the gateway lacks. */
 type NamedEndpoint =

@@ -1,4 +1,4 @@
-import type { Endpoint } from './call-kind.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { Price } from './price.ts'
 
 /** Endpoint of a model by what is priced; undefined where only tokens and calls are. */

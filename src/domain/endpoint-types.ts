@@ -1,28 +1,22 @@
-import type { Endpoint } from './call-kind.ts'
+import type { Endpoint } from './endpoints.ts'
 import { endpointByName } from './endpoint-by-name.ts'
 import { endpointByPrice } from './endpoint-by-price.ts'
 import type { Price } from './price.ts'
-import type { ProtocolName } from './channel.ts'
+import { type ClientProtocol, type ProtocolName, PROTOCOLS, protocolsThat } from './protocols.ts'
 
 /** Endpoint type of a model, as model lists state it: `docs/api.md: Model objects`. */
 export type EndpointType = 'vendor' | 'compat'
 
-/** Protocols whose models clients reach by chat completions. */
-const COMPATIBLE = ['chat', 'responses', 'gemini', 'converse'] as const
-
 /** Endpoint types for the protocols of a model's channels; rerank has none. */
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
-  return [
-    ...(protocols.has('messages') ? (['vendor'] as const) : []),
-    ...(COMPATIBLE.some((one) => protocols.has(one)) ? (['compat'] as const) : []),
-  ]
+  const types = new Set([...protocols].map((name) => PROTOCOLS[name].endpointType))
+  return (['vendor', 'compat'] as const).filter((type) => types.has(type))
 }
 
 /** Endpoints that conversations are converted to, whatever their channels speak. */
-const CONVERSATIONS = ['chat', 'messages', 'responses', 'gemini'] as const
-
-/** Protocols of channels that serve them. */
-const CONVERSING = [...CONVERSATIONS, 'converse'] as const
+const CONVERSATIONS = protocolsThat(
+  ({ isConversation, hasClients }) => isConversation && hasClients,
+) as ClientProtocol[]
 
 /**
  * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
@@ -35,9 +29,12 @@ export function endpointsFor(
 ): Endpoint[] {
   const named = endpointByName(model) ?? (price && endpointByPrice(price))
   if (named !== undefined && protocols.has('chat')) return [named]
-  if (named === 'embeddings' && (protocols.has('gemini') || protocols.has('converse'))) return [named]
+  const rows = [...protocols].map((name) => PROTOCOLS[name])
+  if (named === 'embeddings' && rows.some(({ embeds }) => embeds)) return [named]
   return [
-    ...(CONVERSING.some((one) => protocols.has(one)) ? ([...CONVERSATIONS, 'completions'] as const) : []),
+    ...(rows.some(({ isConversation }) => isConversation)
+      ? ([...CONVERSATIONS, 'completions'] as const)
+      : []),
     ...(protocols.has('rerank') ? (['rerank'] as const) : []),
   ]
 }

@@ -1,4 +1,4 @@
-import type { CallKind } from './call-kind.ts'
+import type { CallKind } from './endpoints.ts'
 
 /** Facts of a call at admission, stored with its hold so that a crash can be charged. */
 export interface HoldFacts {

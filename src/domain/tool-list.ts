@@ -1,4 +1,3 @@
-import type { ProtocolName } from './channel.ts'
 import type { ToolKind } from './tool-use.ts'
 
 /** Vendors that bill tools of their own. */
@@ -122,16 +121,6 @@ export const FREE_TOOLS: Readonly<Record<'openai' | 'anthropic' | 'google', RegE
     /^(?:function|custom|namespace|local_shell|apply_patch|tool_search|computer|computer_use_preview.*|computer_use)$/,
   anthropic: /^(?:custom|bash_\d.*|text_editor_\d.*|computer_\d.*|memory_\d.*|tool_search_tool_.*)$/,
   google: /^(?:functionDeclarations|computerUse)$/,
-}
-
-/** Vendor whose list holds for a dialect, where an upstream's address says nothing else. */
-export const DIALECT_VENDORS: Readonly<Record<ProtocolName, 'openai' | 'anthropic' | 'google'>> = {
-  chat: 'openai',
-  responses: 'openai',
-  messages: 'anthropic',
-  gemini: 'google',
-  converse: 'anthropic',
-  rerank: 'openai',
 }
 
 /** Vendors by the hosts of upstreams. */

@@ -1,15 +1,9 @@
-import type { Channel, ProtocolName } from './channel.ts'
+import type { Channel, ProtocolName, ProviderSettings } from './channel.ts'
 import { type Decimal, isMore, parseDecimal } from './decimal.ts'
 import { type ImageForm, imagePrice } from './image-price.ts'
 import type { Price } from './price.ts'
-import {
-  DIALECT_VENDORS,
-  FREE_TOOLS,
-  LISTED_TOOLS,
-  type ListedTool,
-  type ToolVendor,
-  VENDOR_HOSTS,
-} from './tool-list.ts'
+import { PROTOCOLS } from './protocols.ts'
+import { FREE_TOOLS, LISTED_TOOLS, type ListedTool, type ToolVendor, VENDOR_HOSTS } from './tool-list.ts'
 import type { OfferedTool, PricedTool, ToolKind, ToolPrices, ToolUse } from './tool-use.ts'
 
 /** Terms by which the tools of a call are priced at one upstream. */
@@ -35,7 +29,11 @@ export interface KnownTool extends OfferedTool {
 const ZERO: Decimal = { digits: 0n, scale: 0 }
 /** Model that draws where an answer names none. */
 const USUAL_PAINTER = 'gpt-image-1'
-const PROVIDERS: Readonly<Partial<Record<string, ToolVendor>>> = { azure: 'openai', vertex: 'google' }
+const PROVIDERS: Readonly<Record<ProviderSettings['name'], ToolVendor | undefined>> = {
+  azure: 'openai',
+  bedrock: undefined,
+  vertex: 'google',
+}
 
 /** The vendor whose list holds at a channel: that of its provider or host, else that of the dialect. */
 export function toolVendor(
@@ -45,13 +43,13 @@ export function toolVendor(
   const named = provider && PROVIDERS[provider.name]
   if (named) return named
   const { hostname } = new URL(baseUrl)
-  return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? DIALECT_VENDORS[dialect]
+  return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? PROTOCOLS[dialect].vendor
 }
 
 /** Kinds of tools that can be used at a vendor: those of its list and of the dialect's. */
 export function kindsOf({ vendor, dialect }: ToolTerms): ReadonlySet<ToolKind> {
-  if (dialect === 'rerank' || dialect === 'converse') return new Set()
-  const vendors = new Set([vendor, DIALECT_VENDORS[dialect]])
+  if (!PROTOCOLS[dialect].hasTools) return new Set()
+  const vendors = new Set([vendor, PROTOCOLS[dialect].vendor])
   return new Set(LISTED_TOOLS.filter((row) => vendors.has(row.vendor)).map(({ kind }) => kind))
 }
 
@@ -60,7 +58,7 @@ export function knownTool(
   tool: OfferedTool,
   { vendor, dialect }: Pick<ToolTerms, 'vendor' | 'dialect'>,
 ): KnownTool | undefined {
-  const own = DIALECT_VENDORS[dialect]
+  const own = PROTOCOLS[dialect].vendor
   if (FREE_TOOLS[own].test(tool.type)) return undefined
   const listed = inLists(vendor, own, ({ types }) => types.test(tool.type))
   return { ...tool, kind: listed?.kind }
@@ -123,7 +121,7 @@ export function listedTool(
 ): ListedTool {
   const found = inLists(
     vendor,
-    DIALECT_VENDORS[dialect],
+    PROTOCOLS[dialect].vendor,
     (row) => row.kind === kind && (row.models?.test(model) ?? true),
   )
   const listed = found ?? LISTED_TOOLS.find((row) => row.kind === kind)

@@ -1,4 +1,4 @@
-import type { CallKind } from './call-kind.ts'
+import type { CallKind } from './endpoints.ts'
 import type { CallNote } from './call-note.ts'
 import type { SettlementReason } from './settlement.ts'
 import type { Usage } from './usage.ts'

@@ -1,3 +1,4 @@
+import type { ConversionProtocol } from '../domain/protocols.ts'
 import type { SearchPart } from './provider-search.ts'
 
 /**
@@ -250,12 +251,6 @@ export interface Proof {
    */
   readonly signs?: 'call' | 'text'
 }
-
-/** Dialects that a conversation can be read from and written to. */
-export type ClientProtocol = 'chat' | 'messages' | 'responses' | 'gemini'
-
-/** Dialects that a conversation can be written to: upstreams alone speak the last. */
-export type ConversionProtocol = ClientProtocol | 'converse'
 
 /** Tool that the client offers. */
 export interface Tool {

@@ -16,8 +16,10 @@ const OPENAI_TYPES: ReadonlySet<string> = new Set([
   'tokens',
 ])
 
+const NO_TYPES: ReadonlySet<string> = new Set()
+
 /** Types of errors that clients of a dialect know; Gemini's are names of statuses, which no other has. */
-const TYPES: Partial<Record<ProtocolName, ReadonlySet<string>>> = {
+const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
   chat: OPENAI_TYPES,
   responses: OPENAI_TYPES,
   messages: new Set([
@@ -32,6 +34,9 @@ const TYPES: Partial<Record<ProtocolName, ReadonlySet<string>>> = {
     'request_too_large',
     'timeout_error',
   ]),
+  gemini: NO_TYPES,
+  converse: NO_TYPES,
+  rerank: NO_TYPES,
 }
 
 /**
@@ -42,6 +47,6 @@ export function crossedError(
   { type, code }: Pick<UpstreamErrorText, 'type' | 'code'>,
   client: ProtocolName,
 ): Pick<UpstreamErrorText, 'type' | 'code'> {
-  if (type === undefined || TYPES[client]?.has(type)) return { type, code }
+  if (type === undefined || TYPES[client].has(type)) return { type, code }
   return { type: undefined, code: code ?? type }
 }

@@ -1,4 +1,5 @@
-import type { ConversionProtocol, OpaquePart, Proof } from './conversation.ts'
+import { type ConversionProtocol, protocolsThat } from '../domain/protocols.ts'
+import type { OpaquePart, Proof } from './conversation.ts'
 import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
@@ -10,13 +11,7 @@ export const ENVELOPE_PREFIX = 'sluice-1.'
 /** The same as a JSON string begins with it. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
-const PROTOCOLS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
-  'chat',
-  'messages',
-  'responses',
-  'gemini',
-  'converse',
-])
+const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsThat(({ isConversation }) => isConversation))
 
 /**
  * Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect knows.
@@ -66,7 +61,7 @@ export function open(content: string, wire: ConversionProtocol): Enclosed {
   if (content === UNSIGNED_THOUGHT) return {}
   const enclosed = parseRecord(Buffer.from(content.slice(ENVELOPE_PREFIX.length), 'base64url').toString())
   const protocol = enclosed?.['protocol']
-  if (!PROTOCOLS.has(protocol) || protocol === wire) return own
+  if (!CONVERSATIONS.has(protocol) || protocol === wire) return own
   const from = protocol as ConversionProtocol
   const proof = enclosed?.['proof']
   const signs = enclosed?.['signs']

@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from './conversation.ts'
+import type { ConversionProtocol } from '../domain/protocols.ts'
 
 /** Web search that a provider ran while it replied, as far as several dialects can tell it. */
 export interface SearchPart {

@@ -1,5 +1,5 @@
 import { maxCharge } from '../domain/charge.ts'
-import type { Endpoint } from '../domain/call-kind.ts'
+import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Rate } from '../domain/price.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import { EXPECTED_BYTES_PER_TOKEN } from '../protocols/prompt-tokens.ts'
@@ -37,9 +37,6 @@ export const UNBOUNDED: Estimate = {
   promptTokens: 0,
   unknownTokens: 0,
 }
-
-/** Endpoints whose requests channels change. */
-const EDITED: ReadonlySet<Endpoint> = new Set(['chat', 'messages', 'responses', 'gemini', 'completions'])
 
 /** Estimates a call of a model at these prices, by what the channels that may get it will be asked for. */
 export function estimate(
@@ -84,7 +81,7 @@ export function outputMaximum(endpoint: Endpoint, request: ChannelRequest): numb
 }
 
 function boundsOf(endpoint: Endpoint): (request: ChannelRequest) => EditedBounds {
-  return EDITED.has(endpoint) ? editedBounds : uneditedBounds
+  return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
 /** The most that any of the channels will be asked for, and whether each of them is told a maximum. */

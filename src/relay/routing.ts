@@ -1,10 +1,11 @@
 import type { Caller } from '../auth/caller.ts'
-import type { Endpoint } from '../domain/call-kind.ts'
+import type { Endpoint } from '../domain/endpoints.ts'
 import type { Channel, ProtocolName } from '../domain/channel.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
 import { endpointsFor } from '../domain/endpoint-types.ts'
+import { PROTOCOLS } from '../domain/protocols.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -187,7 +188,7 @@ function unserved(
 
 // Conversations are converted from one protocol to another; a list of documents is no conversation.
 function isReranking(protocol: ProtocolName): boolean {
-  return protocol === 'rerank'
+  return !PROTOCOLS[protocol].isConversation
 }
 
 // Only messages upstreams understand a request without the suffix: it becomes a field there.

@@ -1,5 +1,5 @@
 import type { BudgetName } from '../domain/budget.ts'
-import type { CallKind } from '../domain/call-kind.ts'
+import type { CallKind } from '../domain/endpoints.ts'
 import type { HoldFacts } from '../domain/hold.ts'
 import type { Settlement } from '../domain/settlement.ts'
 import type { Token } from '../domain/records/token.ts'

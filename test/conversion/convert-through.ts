@@ -1,15 +1,9 @@
+import type { ClientProtocol, ConversionProtocol } from '../../src/domain/protocols.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { withAcceptedSampling } from '../../src/protocols/accepted-sampling.ts'
 import { chatCodec, readChatRequest } from '../../src/protocols/chat/index.ts'
 import type { Codec, ReplyIdentity, UpstreamCodec } from '../../src/protocols/codec.ts'
-import type {
-  Asked,
-  Conversation,
-  ConversionProtocol,
-  ClientProtocol,
-  MediaPart,
-  Part,
-} from '../../src/protocols/conversation.ts'
+import type { Asked, Conversation, MediaPart, Part } from '../../src/protocols/conversation.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { ScannedObject } from '../../src/protocols/json/scanned-object.ts'
 import { converseCodec } from '../../src/protocols/converse/index.ts'

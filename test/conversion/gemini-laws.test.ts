@@ -1,13 +1,8 @@
+import type { ClientProtocol } from '../../src/domain/protocols.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '../../src/domain/usage.ts'
-import type {
-  Conversation,
-  ClientProtocol,
-  Part,
-  ToolResultPart,
-  Turn,
-} from '../../src/protocols/conversation.ts'
+import type { Conversation, Part, ToolResultPart, Turn } from '../../src/protocols/conversation.ts'
 import { foldReply } from '../../src/protocols/fold-reply.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import type { Reply } from '../../src/protocols/reply.ts'

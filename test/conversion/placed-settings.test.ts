@@ -1,5 +1,5 @@
+import type { ConversionProtocol } from '../../src/domain/protocols.ts'
 import { describe, expect, test } from 'vitest'
-import type { ConversionProtocol } from '../../src/protocols/conversation.ts'
 import type { Json } from '../fidelity/facts.ts'
 import { replyAs, requestAs } from './convert-through.ts'
 

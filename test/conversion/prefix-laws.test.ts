@@ -1,6 +1,7 @@
+import type { ClientProtocol } from '../../src/domain/protocols.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Conversation, ClientProtocol, Turn } from '../../src/protocols/conversation.ts'
+import type { Conversation, Turn } from '../../src/protocols/conversation.ts'
 import { edit } from '../../src/protocols/json/json-edit.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { geminiRequests } from '../generators/gemini-requests.ts'

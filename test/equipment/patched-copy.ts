@@ -13,11 +13,11 @@ export interface PatchedCopy {
   discard(): void
 }
 
-/** A copy of the sources with patches, for tests of parts of them. */
-export function patchedSources(patches: readonly Patch[]): PatchedCopy {
+/** A copy of the sources with patches, for tests of parts of them; `others`: further files and folders. */
+export function patchedSources(patches: readonly Patch[], others: readonly string[] = []): PatchedCopy {
   const copy = newFolder()
-  cpSync(join(REPOSITORY, 'src'), join(copy.root, 'src'), { recursive: true })
-  cpSync(join(REPOSITORY, 'package.json'), join(copy.root, 'package.json'))
+  for (const path of ['src', 'package.json', ...others])
+    cpSync(join(REPOSITORY, path), join(copy.root, path), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(copy.root, 'node_modules'))
   for (const [file, text] of patchedTexts(patches)) writeFileSync(join(copy.root, file), text)
   return copy

@@ -1,7 +1,7 @@
+import type { ClientProtocol } from '../../src/domain/protocols.ts'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import type { ClientProtocol } from '../../src/protocols/conversation.ts'
 import { pairsOf, replyAs, requestAs, streamAs } from '../conversion/convert-through.ts'
 import { chopped } from '../generators/chunks.ts'
 import { compareJson, compareText } from './golden-file.ts'

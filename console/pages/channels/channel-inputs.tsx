@@ -1,6 +1,7 @@
 import { MultiSelect, Select, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { PROTOCOL_NAMES } from '../../../src/domain/protocols.ts'
 import { groupsQuery } from '../../api/users.ts'
 import { FormSection } from '../../parts/form-section.tsx'
 import { useSignedIn } from '../../parts/session.tsx'
@@ -8,7 +9,7 @@ import { useTexts } from '../../texts/use-texts.tsx'
 import type { ChannelForm } from './channel-form.ts'
 import classes from './channels-page.module.css'
 import { FetchModels } from './fetch-models.tsx'
-import { COMPATIBLE_TYPE, PROTOCOLS, PROVIDERS } from './providers.ts'
+import { COMPATIBLE_TYPE, PROVIDERS } from './providers.ts'
 
 /** Separators of the names of models that are pasted. */
 const SEPARATORS = [',', ' ', '\n']
@@ -74,7 +75,7 @@ export function ChannelInputs({
           allowDeselect={false}
           data={[
             { value: '', label: channels.byProvider },
-            ...PROTOCOLS.map((value) => ({ value, label: channels.protocols[value] })),
+            ...PROTOCOL_NAMES.map((value) => ({ value, label: channels.protocols[value] })),
           ]}
           {...form.getInputProps('protocol')}
         />

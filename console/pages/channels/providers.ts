@@ -28,6 +28,3 @@ export const PROVIDERS: readonly Provider[] = [
 
 /** Any upstream that speaks chat completions. */
 export const COMPATIBLE_TYPE = 8
-
-/** The protocols that a channel may state. */
-export const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini', 'rerank'] as const

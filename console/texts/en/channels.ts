@@ -1,3 +1,5 @@
+import type { ProtocolName } from '../../../src/domain/protocols.ts'
+
 import { s } from './plural.ts'
 
 /** Texts in English: channels. */
@@ -61,8 +63,9 @@ export const channels = {
     messages: 'Messages',
     responses: 'Responses',
     gemini: 'Gemini',
+    converse: 'Converse',
     rerank: 'Rerank',
-  },
+  } satisfies Record<ProtocolName, string>,
   byProvider: 'As the provider',
   baseUrl: 'Base URL',
   baseUrlHint: 'Empty: the provider’s own address.',

@@ -59,6 +59,7 @@ export const channels: Texts['channels'] = {
     messages: 'Messages',
     responses: 'Responses',
     gemini: 'Gemini',
+    converse: 'Converse',
     rerank: 'Rerank',
   },
   byProvider: '与服务商相同',

@@ -1,4 +1,5 @@
 import { ALLOWABLE_FIELDS, type AllowedField } from '../../domain/allowed-field.ts'
+import { PROTOCOL_NAMES } from '../../domain/protocols.ts'
 import type { ChannelDefinition, Json, JsonObject } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from './channel-address.ts'
@@ -122,7 +123,7 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
   if (type.protocol) return type.protocols ?? type.protocol
   throw new GatewayError(
     'invalid_request',
-    `protocol: expected what the upstream of a channel of type ${type.type} speaks: chat, messages, responses, gemini, converse, rerank, or a list of them`,
+    `protocol: expected what the upstream of a channel of type ${type.type} speaks: ${PROTOCOL_NAMES.join(', ')}, or a list of them`,
   )
 }
 

@@ -1,4 +1,5 @@
 import type { Channel, ProtocolName, ProviderSettings } from '../../domain/channel.ts'
+import { PROTOCOLS } from '../../domain/protocols.ts'
 
 /** A kind of upstream, numbered as in one-api and its relatives. */
 export interface ChannelType {
@@ -148,9 +149,8 @@ export function typeAt(
   const own = speaking.find(
     ({ defaultAddress }) => defaultAddress !== '' && new URL(defaultAddress).host === host,
   )
-  const usual = protocols.map((protocol) => DEFAULT_TYPES[protocol]).find((type) => type !== undefined)
+  const usual = protocols
+    .map((protocol) => PROTOCOLS[protocol].channelType)
+    .find((type) => type !== undefined)
   return own ?? channelType(usual ?? 0)
 }
-
-/** The types of upstreams of unknown vendors. */
-const DEFAULT_TYPES: Partial<Record<ProtocolName, number>> = { chat: 8, messages: 14, gemini: 24, rerank: 34 }

@@ -2,15 +2,11 @@ import type { Channel, ProtocolName } from '../../domain/channel.ts'
 import { isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import { endpointsFor } from '../../domain/endpoint-types.ts'
 import type { ModelCatalogue } from '../../domain/settings.ts'
+import { PROTOCOL_NAMES, PROTOCOLS } from '../../domain/protocols.ts'
 
 /** Endpoints that tests ask: those of dialects, and others; `models` is the upstream's list of models. */
 export const TESTED_ENDPOINTS = [
-  'chat',
-  'messages',
-  'responses',
-  'gemini',
-  'converse',
-  'rerank',
+  ...PROTOCOL_NAMES,
   'embeddings',
   'moderations',
   'images',
@@ -82,7 +78,7 @@ const ON_VERTEX: readonly (readonly [RegExp, ProtocolName])[] = [
 
 /** Finds the dialect of a conversation: on Vertex by the model, else the first of the channel's. */
 function dialectOf({ protocols, provider }: Channel, upstreamModel: string): ProtocolName {
-  const first = protocols.find((one) => one !== 'rerank') ?? 'chat'
+  const first = protocols.find((one) => PROTOCOLS[one].isConversation) ?? 'chat'
   if (provider?.name !== 'vertex') return first
   const named = ON_VERTEX.find(([pattern]) => pattern.test(upstreamModel))?.[1] ?? 'chat'
   return protocols.includes(named) ? named : first

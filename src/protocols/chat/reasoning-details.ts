@@ -1,11 +1,18 @@
-import type { ConversionProtocol, OpaquePart, Part, Proof, ThinkingPart } from '../conversation.ts'
+import type { ConversionProtocol } from '../../domain/protocols.ts'
+import type { OpaquePart, Part, Proof, ThinkingPart } from '../conversation.ts'
 import { isEnvelope, type Enclosed, open, sealOpaque, sealProof } from '../envelope.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { isSignedOpaque } from '../signed-opaque.ts'
 
 /** Dialects whose encrypted reasoning chat clients are told here; signatures of others have other places. */
-const TOLD: ReadonlySet<ConversionProtocol> = new Set(['responses', 'converse'])
+const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
+  chat: false,
+  messages: false,
+  responses: true,
+  gemini: false,
+  converse: true,
+}
 
 /** Place of a signed thought in a message: its code points of the reasoning, and the calls before it. */
 export interface ThoughtPlace {
@@ -20,7 +27,7 @@ export function writeDetail(
   place: ThoughtPlace,
   index: number,
 ): object | undefined {
-  if (!TOLD.has(signed.protocol)) return undefined
+  if (!IS_TOLD[signed.protocol]) return undefined
   if ('kind' in signed && !isSignedOpaque(signed)) return undefined
   const data = 'kind' in signed ? sealOpaque(signed, place) : sealProof(signed, 'chat', place)
   return { type: 'reasoning.encrypted', data, index }

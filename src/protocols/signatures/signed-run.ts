@@ -1,4 +1,5 @@
-import type { ConversionProtocol, OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
+import { protocolsThat } from '../../domain/protocols.ts'
+import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 
 /** Thought with its signature. */
@@ -20,12 +21,7 @@ export interface SignedRun {
 }
 
 /** Dialects whose providers sign parts of their replies. */
-export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set<ConversionProtocol>([
-  'messages',
-  'responses',
-  'gemini',
-  'converse',
-])
+export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsThat(({ isSigned }) => isSigned))
 
 /** Version of the text form; texts of another version are not read. */
 const VERSION = 1

@@ -1,3 +1,4 @@
+import type { ServedProtocol } from '../../domain/protocols.ts'
 import { chatDialect } from './chat/client-dialect.ts'
 import { completionsDialect } from './completions/client-dialect.ts'
 import type { Conversions } from './conversions.ts'
@@ -8,7 +9,10 @@ import { moderationsDialect } from './moderations/client-dialect.ts'
 import { rerankDialect } from './rerank/client-dialect.ts'
 import { responsesDialect } from './responses/client-dialect.ts'
 
-/** Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is another form of one. */
+/**
+ * Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is another form of one.
+ * Gemini's paths name it.
+ */
 export type ClientDialects = ReturnType<typeof clientDialects>
 
 /** Creates these dialects. */
@@ -23,5 +27,5 @@ export function clientDialects(conversions: Conversions, parts: Parameters<typeo
     'rerank v2': rerankDialect('object'),
     embeddings: embeddingsDialect,
     moderations: moderationsDialect,
-  } satisfies Record<string, Dialect>
+  } satisfies Record<Exclude<ServedProtocol, 'gemini'>, Dialect> & Record<string, Dialect>
 }

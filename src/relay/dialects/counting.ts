@@ -1,7 +1,7 @@
+import type { ClientProtocol } from '../../domain/protocols.ts'
 import type { Channel } from '../../domain/channel.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { channelProtocols } from '../../protocols/channel-protocols.ts'
-import type { ClientProtocol } from '../../protocols/conversation.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import type { KnownNames } from '../../protocols/json/known-names.ts'

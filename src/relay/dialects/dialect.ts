@@ -1,5 +1,5 @@
 import type { Caller } from '../../auth/caller.ts'
-import type { Endpoint } from '../../domain/call-kind.ts'
+import type { Endpoint } from '../../domain/endpoints.ts'
 import type { CallNote } from '../../domain/call-note.ts'
 import type { UsageBounds } from '../../domain/charge.ts'
 import type { Channel, ProtocolName } from '../../domain/channel.ts'

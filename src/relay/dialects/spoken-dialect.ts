@@ -1,15 +1,19 @@
 import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { ClientProtocol, ConversionProtocol } from '../../domain/protocols.ts'
 import { channelProtocols } from '../../protocols/channel-protocols.ts'
 import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
 
-/** The dialects that each client's calls can be converted to, those that keep more of them first. */
-const NEAREST: Readonly<Record<ProtocolName, readonly ProtocolName[]>> = {
-  chat: ['responses', 'messages', 'gemini', 'converse'],
-  messages: ['responses', 'gemini', 'converse', 'chat'],
-  responses: ['messages', 'gemini', 'converse', 'chat'],
-  gemini: ['messages', 'responses', 'converse', 'chat'],
-  converse: [],
-  rerank: [],
+/** The dialects that each client's calls can be converted to, by their distance: the least keeps the most. */
+const DISTANCES: {
+  readonly [Client in ProtocolName]: Readonly<Partial<Record<ProtocolName, number>>> &
+    (Client extends ClientProtocol ? Readonly<Record<Exclude<ConversionProtocol, Client>, number>> : unknown)
+} = {
+  chat: { responses: 1, messages: 2, gemini: 3, converse: 4 },
+  messages: { responses: 1, gemini: 2, converse: 3, chat: 4 },
+  responses: { messages: 1, gemini: 2, converse: 3, chat: 4 },
+  gemini: { messages: 1, responses: 2, converse: 3, chat: 4 },
+  converse: {},
+  rerank: {},
 }
 
 /**
@@ -24,5 +28,7 @@ export function spokenDialect(channel: Channel, client: ProtocolName, name: stri
   const hasSuffix = client === 'chat' && withoutThinkingSuffix(name) !== undefined
   if (hasSuffix && !channel.models.includes(name)) return 'messages'
   if (protocols.includes(client)) return client
-  return NEAREST[client].find((one) => protocols.includes(one)) ?? first
+  const distances = DISTANCES[client]
+  const distance = (one: ProtocolName): number => distances[one] ?? Infinity
+  return protocols.reduce((nearest, one) => (distance(one) < distance(nearest) ? one : nearest))
 }

@@ -1,4 +1,4 @@
-import type { CallKind } from '../../domain/call-kind.ts'
+import type { CallKind } from '../../domain/endpoints.ts'
 import type { CallNote } from '../../domain/call-note.ts'
 import type { SettlementReason } from '../../domain/settlement.ts'
 import type { UsageEntry } from '../../domain/usage-entry.ts'

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../../domain/channel.ts'
+import { protocolsThat } from '../../../domain/protocols.ts'
 
 /** Protocols of the channels that embed. */
-export const SERVING: readonly ProtocolName[] = ['chat', 'gemini', 'converse']
+export const SERVING = protocolsThat(({ embeds }) => embeds)

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../../domain/call-kind.ts'
+import type { Endpoint } from '../../../domain/endpoints.ts'
 import { mediaNames } from '../../../protocols/media/index.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import type { FormBody } from '../../body-reader.ts'

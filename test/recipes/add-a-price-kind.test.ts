@@ -1,0 +1,69 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, startFixture } from '../equipment/fixture.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
+import { filesWithErrors } from './compiled-copy.ts'
+import { addedCode } from './recipe.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+
+const END_OF_TABLE = '] as const satisfies readonly KindOfTokens[]'
+const ROW = {
+  file: 'src/domain/token-kinds.ts',
+  text: END_OF_TABLE,
+  by: addedCode('add-a-price-kind', 'ts') + END_OF_TABLE,
+}
+
+test('a row of the table adds a price kind to the configuration, the charge, its lines and the prices', async () => {
+  const copy = await patchedProgram([ROW])
+  onTestFinished(() => copy.discard())
+  const fixture = await startFixture(
+    (upstream) => ({
+      models: {
+        stated: { price: { input: '1', output: '2', reasoning: '10' } },
+        derived: { price: { input: '1', output: '2' } },
+      },
+      channels: [channel('up', upstream.baseUrl('up'), { models: ['stated', 'derived'] })],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+  onTestFinished(() => fixture.close())
+  const usage = `{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,
+    "completion_tokens_details":{"reasoning_tokens":20}}`
+  fixture.upstream.script('up', { kind: 'whole', usage })
+
+  const call = async (model: string) => {
+    const { headers } = await fixture.chat('ann', ask(model))
+    const path = `GET /api/log/${String(headers['x-request-id'])}` as const
+    return (await manage<{ quota: number; cost: object[] }>(fixture.gateway.url, ROOT_ACCOUNT, path)).data
+  }
+  // 100 × 0.5 + 30 × 1 + 20 × 5 units.
+  const stated = await call('stated')
+  expect(stated.quota).toBe(180)
+  expect(stated.cost).toMatchObject([
+    { kind: 'input', count: 100, price_usd: '1' },
+    { kind: 'output', count: 30, price_usd: '2' },
+    { kind: 'reasoning_output', count: 20, price_usd: '10', quota: '100' },
+  ])
+  // 100 × 0.5 + 50 × 1 units.
+  expect((await call('derived')).quota).toBe(100)
+
+  const { data } = await manage<{ model: string; price: Record<string, string> }[]>(
+    fixture.gateway.url,
+    ROOT_ACCOUNT,
+    'GET /api/models',
+  )
+  const prices = new Map(data.map(({ model, price }) => [model, price['reasoning']]))
+  expect(prices).toEqual(
+    new Map([
+      ['stated', '10'],
+      ['derived', '2'],
+    ]),
+  )
+})
+
+test('nothing but the texts of the console is missing then', async () => {
+  expect(await filesWithErrors([ROW], 'reasoning_output')).toEqual(['console/texts/en/call.ts'])
+})

@@ -1,0 +1,33 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Patch } from '../equipment/patch.ts'
+import { patchedSources } from '../equipment/patched-copy.ts'
+
+/** Files of the program and of its console with an error about `what` once the patches are made, in order. */
+export async function filesWithErrors(patches: readonly Patch[], what: string): Promise<readonly string[]> {
+  const copy = patchedSources(patches, ['console', 'tsconfig.json'])
+  try {
+    const include = ['src', 'console']
+    const exclude = ['**/*.test.ts', 'console/built']
+    const compilerOptions = { incremental: false, tsBuildInfoFile: null }
+    const project = join(copy.root, 'tsconfig.copy.json')
+    writeFileSync(
+      project,
+      JSON.stringify({ extends: './console/tsconfig.json', include, exclude, compilerOptions }),
+    )
+    const output = await compile(copy.root, project)
+    const errors = output.split(/^(?=\S)/m).filter((error) => error.includes(what))
+    return [...new Set(errors.map((error) => error.slice(0, error.indexOf('('))))].toSorted()
+  } finally {
+    copy.discard()
+  }
+}
+
+function compile(cwd: string, project: string): Promise<string> {
+  return new Promise((resolve) => {
+    execFile('npx', ['tsc', '--noEmit', '--pretty', 'false', '--project', project], { cwd }, (_, stdout) =>
+      resolve(stdout),
+    )
+  })
+}
