@@ -11,7 +11,7 @@ const MODELS = 20
 const CHANNELS = 10
 /** A key of root's without limits. */
 const KEY = {
-  userId: 1,
+  user_id: 1,
   status: 1,
   created_time: 1_760_000_000,
   expired_time: -1,
