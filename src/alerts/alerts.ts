@@ -195,6 +195,6 @@ function thresholdOf(type: AlertType, options: Settings['options']): number | un
 }
 
 /** Quota units that are worth `options.quota_low`, rounded down. */
-function lowQuota({ quotaLow, quotaPerUnit }: Settings['options']): number {
+function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Settings['options']): number {
   return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
 }

@@ -25,7 +25,7 @@ export function isSecureRequest(request: Request, trustedProxies: readonly strin
 /** Whether a browser sends the cookies of the gateway over TLS alone. */
 export function hasSecureCookies(
   request: Request,
-  { publicUrl, trustedProxies }: Pick<Options, 'publicUrl' | 'trustedProxies'>,
+  { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
 ): boolean {
   return publicUrl.startsWith('https:') || isSecureRequest(request, trustedProxies)
 }
@@ -34,7 +34,7 @@ export function hasSecureCookies(
 export function sessionCookie(
   request: Request,
   session: string | undefined,
-  options: Pick<Options, 'publicUrl' | 'trustedProxies'>,
+  options: Pick<Options, 'public_url' | 'trusted_proxies'>,
 ): string {
   const cookie: SetCookie = {
     name: NAME,

@@ -5,7 +5,7 @@ const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
 
 /** The days that the options state. */
-export function keptDays({ usageLogDays, slotDays }: Options): KeptDays {
+export function keptDays({ usage_log_days: usageLogDays, slot_days: slotDays }: Options): KeptDays {
   return { log: usageLogDays, slots: slotDays }
 }
 

@@ -118,7 +118,7 @@ describe('sluice check', () => {
     ['azure', 'protocol: chat', 2, 'base_url', 'expected'],
     ['vertex, protocol: gemini', 'project: "no project"', 3, 'project', 'expected the id of a project'],
     ['vertex, protocol: gemini', 'region: eu-west-1', 3, 'region', 'bedrock'],
-    ['vertex', 'protocol: responses', 3, 'protocol', 'expected chat, gemini, messages'],
+    ['vertex', 'protocol: responses', 3, 'protocol', 'expected chat, messages, gemini'],
     ['gcp, protocol: gemini', 'base_url: "http://x"', 2, 'provider', 'generic, azure, bedrock, vertex'],
   ])('names line and key of a mistake in the settings of a provider: %s, %s', async (...given) => {
     const [provider, last, line, key, expected] = given

@@ -3,6 +3,7 @@ import type { Channel } from '../domain/channel.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { LoginSettings } from '../domain/login-settings.ts'
 import type { Group, Options, RateLimits } from '../domain/settings.ts'
+import { OPTIONS } from '../domain/options.ts'
 import { alerts } from './alerts.ts'
 import { channel } from './channels.ts'
 import type { ParsedDocument, DocumentDiagnostic } from './document.ts'
@@ -13,7 +14,7 @@ import { type Issue, issuesOf } from './issues.ts'
 import { pathText } from './diagnostics.ts'
 import { login } from './login.ts'
 import { type ModelEntry, models } from './models.ts'
-import { options, DEFAULT_QUOTA_PER_UNIT } from './options.ts'
+import { options } from './options.ts'
 import { rateLimits } from './rate-limits.ts'
 import { user } from './users.ts'
 import { child, type YamlNode } from './yaml-node.ts'
@@ -50,7 +51,8 @@ export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
  */
 export function readSections(tree: YamlNode): { content?: FileContent; issues: Issue[] } {
   const declared = declaredGroups(child(tree, 'groups'))
-  const quotaPerUnit = options.safeParse(child(tree, 'options')).data?.quotaPerUnit ?? DEFAULT_QUOTA_PER_UNIT
+  const quotaPerUnit =
+    options.safeParse(child(tree, 'options')).data?.quota_per_unit ?? OPTIONS.quota_per_unit.default
   const read = section({
     options,
     rate_limits: rateLimits,

@@ -17,7 +17,7 @@ export function settingsOf(
   { preferred }: VendorChannels,
   builtIn: BuiltInPrices,
 ): Settings {
-  const priced = { quotaPerUnit: options.quotaPerUnit, groups, models, preferred }
+  const priced = { quotaPerUnit: options.quota_per_unit, groups, models, preferred }
   const modelCatalogue = catalogue(models, preferred, builtIn)
   return {
     priceVersion: priceVersion({ ...priced, builtInVersion: builtIn.version }),

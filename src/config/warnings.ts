@@ -56,7 +56,7 @@ function fallbackWarnings(
   return fallback.flatMap((other, index) => {
     const path = ['models', name, 'fallback', index]
     if (!served.has(other)) return [{ path, message: `no channel serves ${other}: no call goes on with it` }]
-    const isPriced = models.get(other).price !== undefined || options.unpricedModels === 'free'
+    const isPriced = models.get(other).price !== undefined || options.unpriced_models === 'free'
     return isPriced ? [] : [{ path, message: `${other} has no price: no call goes on with it` }]
   })
 }
@@ -120,10 +120,10 @@ function unpriced(
       const position = entriesOf(tree, index).indexOf(name)
       // A key of a vendor made the channel.
       const path = position === -1 ? ['channels'] : ['channels', index, 'models', position]
-      const effect = options.unpricedModels === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
+      const effect = options.unpriced_models === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
       return { path, message: `${name} has no price: ${effect}` }
     }),
-    ...(ofKeys.length > 0 && options.unpricedModels === 'refuse' ? [priceLine(ofKeys)] : []),
+    ...(ofKeys.length > 0 && options.unpriced_models === 'refuse' ? [priceLine(ofKeys)] : []),
   ]
 }
 

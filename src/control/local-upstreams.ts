@@ -8,7 +8,7 @@ import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 export function localUpstreams(secrets: Secrets, settings: () => Settings): UpstreamClient {
   return new UpstreamClient(loopMarker(secrets), {
     channels: () => settings().channels,
-    providers: new Providers(tokenEndpoint(() => settings().options.media.allowPrivateNetworks)),
+    providers: new Providers(tokenEndpoint(() => settings().options.media.allow_private_networks)),
     onUnsolicited() {},
   })
 }

@@ -20,9 +20,11 @@ test.each([
 ] as const)(
   '%i quota units in %s at %i a unit, %i times, are %s',
   (quota, display, quotaPerUnit, times, text) => {
-    expect(decimalText(displayAmount(quota, { display, quotaPerUnit, usdExchangeRate: RATE }, times))).toBe(
-      text,
-    )
+    expect(
+      decimalText(
+        displayAmount(quota, { display, quota_per_unit: quotaPerUnit, usd_exchange_rate: RATE }, times),
+      ),
+    ).toBe(text)
   },
 )
 
@@ -43,5 +45,7 @@ test.each([
   [-20_543, 'USD', 'up', '-$0.041'],
   [7, 'TOKENS', 'up', undefined],
 ] as const)('%i quota units in %s, rounded %s, are said to be %s', (quota, display, rounding, text) => {
-  expect(amountText(quota, { display, quotaPerUnit: 500_000, usdExchangeRate: RATE }, rounding)).toBe(text)
+  expect(amountText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: RATE }, rounding)).toBe(
+    text,
+  )
 })

@@ -10,18 +10,18 @@ const PLACES = 12
  */
 export function displayAmount(
   quota: number,
-  options: Pick<Options, 'display' | 'quotaPerUnit' | 'usdExchangeRate'>,
+  options: Pick<Options, 'display' | 'quota_per_unit' | 'usd_exchange_rate'>,
   times = 1,
 ): Decimal {
   const units = { digits: BigInt(quota) * BigInt(times), scale: 0 }
-  const perUnit: Decimal = { digits: BigInt(options.quotaPerUnit), scale: 0 }
+  const perUnit: Decimal = { digits: BigInt(options.quota_per_unit), scale: 0 }
   switch (options.display) {
     case 'TOKENS':
       return units
     case 'USD':
       return divide(units, perUnit, PLACES)
     case 'CNY':
-      return divide(multiply(units, options.usdExchangeRate), perUnit, PLACES)
+      return divide(multiply(units, options.usd_exchange_rate), perUnit, PLACES)
   }
 }
 
@@ -33,7 +33,7 @@ const SIGNS = { USD: '$', CNY: '¥' } as const
  */
 export function amountText(
   quota: number,
-  options: Pick<Options, 'display' | 'quotaPerUnit' | 'usdExchangeRate'>,
+  options: Pick<Options, 'display' | 'quota_per_unit' | 'usd_exchange_rate'>,
   rounding: 'up' | 'down',
 ): string | undefined {
   if (options.display === 'TOKENS') return undefined

@@ -3,6 +3,7 @@ import type { Budget } from './budget.ts'
 import type { Channel, RateLimit } from './channel.ts'
 import type { Decimal } from './decimal.ts'
 import type { LoginSettings } from './login-settings.ts'
+import type { Options } from './options.ts'
 import type { Price } from './price.ts'
 
 /** Live configuration, immutable; a change replaces all of it. */
@@ -18,53 +19,7 @@ export interface Settings {
   readonly alerts: readonly AlertTarget[]
 }
 
-/** `docs/configuration.md: Options`. */
-export interface Options {
-  readonly quotaPerUnit: number
-  readonly display: 'USD' | 'CNY' | 'TOKENS'
-  readonly usdExchangeRate: Decimal
-  readonly tokenStats: boolean
-  readonly maxUserTokens: number
-  /** Bytes of a decoded request body. */
-  readonly bodyLimit: number
-  readonly unpricedModels: 'refuse' | 'free'
-  /** Fate of requests with a tool that no list has a price for. */
-  readonly unknownTools: 'pass' | 'refuse'
-  /** Output tokens held for a request that names no maximum. */
-  readonly holdTokens: number
-  readonly passThrough: boolean
-  /** Further channels tried after a failure before the first byte. */
-  readonly retries: number
-  /** CIDRs whose X-Forwarded-For is trusted. */
-  readonly trustedProxies: readonly string[]
-  readonly metricsToken: string
-  readonly usageLogDays: number
-  /** Quota of a user, in US dollars, below which an alert is sent. */
-  readonly quotaLow: Decimal
-  /** Days for which usage is known by half hours. */
-  readonly slotDays: number
-  /** Maximum number of concurrent requests. */
-  readonly maxCalls: number
-  /** Longest time for running calls to end in a graceful stop. */
-  readonly drainTimeoutMs: number
-  readonly media: {
-    readonly allowPrivateNetworks: boolean
-    readonly maxBytes: number
-    readonly timeoutMs: number
-  }
-  /** How long converted responses are kept, in milliseconds; 0 = not at all. */
-  readonly keepResponsesMs: number
-  /** How long signatures of converted replies are kept, in milliseconds; 0 = not at all. */
-  readonly keepSignaturesMs: number
-  /** Most bytes of both that are kept for one user. */
-  readonly keepBytes: number
-  /** Whether the web console is served. */
-  readonly console: boolean
-  /** Origins of browser pages that may call; `*` = all. */
-  readonly cors: { readonly origins: readonly string[] }
-  /** Origin under which browsers reach the gateway; empty = that of each request. */
-  readonly publicUrl: string
-}
+export type { Options }
 
 /** Limits that do not belong to a model or channel; `docs/configuration.md: Rate limits`. */
 export interface RateLimits {

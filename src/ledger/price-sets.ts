@@ -37,7 +37,7 @@ export class PriceSets {
         version: settings.priceVersion,
         model: model.name,
         group: group.name,
-        content: priceSetText({ price, ratio, quotaPerUnit: settings.options.quotaPerUnit }),
+        content: priceSetText({ price, ratio, quotaPerUnit: settings.options.quota_per_unit }),
       })
       .catch(() => models.delete(model.name))
   }

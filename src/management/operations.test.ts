@@ -20,7 +20,7 @@ const ONE = { digits: 1n, scale: 0 }
 /** The part of the settings that account management reads. */
 const SETTINGS = {
   groups: new Map([['default', { name: 'default', ratio: ONE, open: true }]]),
-  options: { quotaPerUnit: 500_000, maxUserTokens: 1000 },
+  options: { quota_per_unit: 500_000, max_user_tokens: 1000 },
 } as unknown as Settings
 
 type Parts = ManagementParts & { userId: number; tokenId: number }

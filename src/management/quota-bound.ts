@@ -6,7 +6,7 @@ const MAX_UNITS = 1_000_000_000
 
 /** The largest quota, in quota units. */
 export function maxQuota({ options }: Settings): number {
-  return MAX_UNITS * options.quotaPerUnit
+  return MAX_UNITS * options.quota_per_unit
 }
 
 /**

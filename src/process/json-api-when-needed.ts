@@ -18,7 +18,7 @@ export function jsonApiWhenNeeded(
         store,
         hashAccessToken,
         hashSession: (session) => hashSession(secrets, session),
-        trustedProxies: () => settings().options.trustedProxies,
+        trustedProxies: () => settings().options.trusted_proxies,
       }),
       models: new ModelLists(),
     })

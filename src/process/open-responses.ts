@@ -35,7 +35,7 @@ export async function openResponses(
           nowMs: () => performance.now(),
         })
   if (room) parts.metrics.isKeeping = () => room.isOk
-  const bound = new KeptBound({ rows: store, mostBytes: () => parts.settings().options.keepBytes, room })
+  const bound = new KeptBound({ rows: store, mostBytes: () => parts.settings().options.keep_bytes, room })
   const responses = new ResponseStore({
     rows: store,
     tag,

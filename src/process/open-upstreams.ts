@@ -16,7 +16,7 @@ export function openUpstreams(
 ): UpstreamClient {
   return new UpstreamClient(loopMarker(secrets), {
     channels: () => settings().channels,
-    providers: new Providers(tokenEndpoint(() => settings().options.media.allowPrivateNetworks)),
+    providers: new Providers(tokenEndpoint(() => settings().options.media.allow_private_networks)),
     onUnsolicited(channel, isNews) {
       metrics.unsolicitedBytes.add(1, channel)
       if (isNews) log.warn({ channel }, UNASKED)

@@ -123,7 +123,7 @@ export async function serve({
   /** The time for requests that were on their way is over: further ones are refused. */
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
-    clientAddress(inForce.settings.options.trustedProxies, () =>
+    clientAddress(inForce.settings.options.trusted_proxies, () =>
       log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; the header is ignored'),
     )
   let addressOf = addresses()
@@ -147,7 +147,7 @@ export async function serve({
   })
   if (workers) shareMetrics(metrics, workers.link)
   const nowMs = (): number => performance.now()
-  const shared = openMemory(environment.dataDir, () => inForce.settings.options.bodyLimit, nowMs)
+  const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
   const limits = new RateLimiter(nodes.limitCounter)
   const upstreams = opened.adopt(
     openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
@@ -186,7 +186,7 @@ export async function serve({
     }),
     (open) => open.close(),
   )
-  const maxCalls = (): number => Math.ceil(inForce.settings.options.maxCalls / (workers?.planned ?? 1))
+  const maxCalls = (): number => Math.ceil(inForce.settings.options.max_calls / (workers?.planned ?? 1))
   const slots = new CallSlots(maxCalls, nowMs)
   const liveCalls = new LiveCalls({
     ledger: ledger.writes,
@@ -256,7 +256,7 @@ export async function serve({
     ...from,
     apiKeys,
     cors: () => inForce.settings.options.cors,
-    metricsToken: () => inForce.settings.options.metricsToken,
+    metricsToken: () => inForce.settings.options.metrics_token,
     host: environment.host,
     admission: new Admission(overload, slots),
     relayLimit: () => inForce.settings.rateLimits.relay,
@@ -283,7 +283,7 @@ export async function serve({
     settings: inForce.settings,
     drain: (shut) =>
       gracefulStop({
-        timeoutMs: inForce.settings.options.drainTimeoutMs,
+        timeoutMs: inForce.settings.options.drain_timeout,
         shut,
         beginDraining() {
           draining = true

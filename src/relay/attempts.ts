@@ -130,7 +130,7 @@ export class Attempts {
     failed: FailedAttempts,
   ): Promise<Prepared | undefined> {
     try {
-      const prepared = await request.prepare(call.settings.options.passThrough, call)
+      const prepared = await request.prepare(call.settings.options.pass_through, call)
       const { tools } = request
       return this.#adapted(tools ? { ...prepared, tools } : prepared, request.channel, call.request)
     } catch (error) {

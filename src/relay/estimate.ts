@@ -47,7 +47,7 @@ export function estimate(
   settings: Settings,
   { contextTokens: largest }: Pick<Model, 'contextTokens'>,
 ): Estimate {
-  const { holdTokens } = settings.options
+  const { hold_tokens: holdTokens } = settings.options
   const tools = heldTools(channelRequests, request.stream, rate, settings)
   const bounds = channelRequests.map(boundsOf(endpoint))
   const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)

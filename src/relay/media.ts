@@ -43,7 +43,7 @@ export class Media {
       max: () => MAX_FETCHES,
       aloneShare: MAX_PART_OF_KEY,
       waiting: () => MAX_WAITING,
-      waitMs: () => options().timeoutMs,
+      waitMs: () => options().timeout,
       nowMs,
     })
   }
@@ -102,7 +102,7 @@ export class Media {
         throw batch.isLate ? new MediaUnavailable('other URLs of this request took too long') : tooMany()
       // Loaded late: with its HTTP client this module is large, and few requests name URLs.
       const { fetchMedia } = await import('../upstreams/fetch-media.ts')
-      const { maxBytes, timeoutMs } = this.#options()
+      const { max_bytes: maxBytes, timeout: timeoutMs } = this.#options()
       const signal = batch.start(timeoutMs)
       const limit = Math.min(maxBytes, batch.bytesLeft)
       const { bytes, mediaType: served } = await fetchMedia(url, await this.#currentAgent(), {
@@ -139,7 +139,7 @@ export class Media {
     const options = this.#options()
     if (!this.#agent || this.#agentFor !== options) {
       void this.#agent?.close()
-      this.#agent = guardedAgent(options.allowPrivateNetworks, options.timeoutMs)
+      this.#agent = guardedAgent(options.allow_private_networks, options.timeout)
       this.#agentFor = options
     }
     return this.#agent

@@ -37,7 +37,7 @@ const worlds = fc.record({
   models,
   token,
   group: fc.constantFrom(...GROUPS),
-  unpricedModels: fc.constantFrom('refuse', 'free'),
+  unpriced_models: fc.constantFrom('refuse', 'free'),
 })
 type World = typeof worlds extends fc.Arbitrary<infer Drawn> ? Drawn : never
 
@@ -54,7 +54,7 @@ function settingsOf(world: World): Settings {
   })
   return {
     priceVersion: 'v1',
-    options: { unpricedModels: world.unpricedModels, quotaPerUnit: 1 } as Settings['options'],
+    options: { unpriced_models: world.unpriced_models, quota_per_unit: 1 } as Settings['options'],
     rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF, console: OFF },
     login: { password: true, oidc: [] },
     groups: new Map(['default', 'open', 'closed'].map(group)),

@@ -104,7 +104,7 @@ function servedBy(settings: Settings): Served {
     const plain = plainName(id)
     const { vendor, price } = modelOf(settings, id, plain)
     // Moderations cost nothing without a price.
-    const isFree = settings.options.unpricedModels === 'free' || endpointByName(id) === 'moderations'
+    const isFree = settings.options.unpriced_models === 'free' || endpointByName(id) === 'moderations'
     if (!price && !isFree) return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [
       group,

@@ -34,7 +34,7 @@ export async function openRequest(
   { options }: Settings,
 ): Promise<OpenedRequest> {
   const { headers } = incoming.request
-  const bounds = { owner: { client: user.id, key: token.id }, limit: options.bodyLimit }
+  const bounds = { owner: { client: user.id, key: token.id }, limit: options.body_limit }
   if (form && (!json || isForm(headers['content-type']))) {
     const body = await bodies.readForm(incoming, bounds)
     const { allocation, hold, release } = body

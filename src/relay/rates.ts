@@ -24,11 +24,11 @@ export class Rates {
   /** The rate of `model` under `group`. An unpriced model is refused, unless the operator gives it away. */
   of(settings: Settings, model: Model, group: Group): Rate {
     const { options } = settings
-    const price = model.price ?? (options.unpricedModels === 'free' ? FREE_PRICE : refuse(model))
+    const price = model.price ?? (options.unpriced_models === 'free' ? FREE_PRICE : refuse(model))
     let byPrice = this.#byGroup.get(group)
     if (!byPrice) this.#byGroup.set(group, (byPrice = new WeakMap()))
     let rate = byPrice.get(price)
-    if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quotaPerUnit)))
+    if (!rate) byPrice.set(price, (rate = rateOf(price, group.ratio, options.quota_per_unit)))
     this.#priceSets.note({ settings, model, group, rate })
     return rate
   }

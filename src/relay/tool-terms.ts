@@ -45,7 +45,7 @@ export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
 
 /** Refuses a request with a tool that has no price, where the operator has decided so. */
 export function refuseUnlisted(settings: Settings, rate: Rate, requests: readonly ChannelRequest[]): void {
-  if (settings.options.unknownTools !== 'refuse') return
+  if (settings.options.unknown_tools !== 'refuse') return
   for (const { channel, tools } of requests) {
     const [type] = tools ? unlistedTypes(toolsAt(settings, rate, channel, tools).known) : []
     if (type !== undefined)

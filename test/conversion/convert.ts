@@ -46,12 +46,12 @@ export type ConvertedRequest =
 /** Media fetched from anywhere, this machine included. */
 export const anyMedia = (): Media =>
   new Media(
-    () => ({ allowPrivateNetworks: true, maxBytes: 1_000_000, timeoutMs: 5_000 }),
+    () => ({ allow_private_networks: true, max_bytes: 1_000_000, timeout: 5_000 }),
     () => performance.now(),
   )
 
 /** Signatures are neither kept nor looked up. */
-const READER = { settings: { options: { keepSignaturesMs: 0 } } } as unknown as Reader
+const READER = { settings: { options: { keep_signatures: 0 } } } as unknown as Reader
 const NO_SIGNATURES = undefined as unknown as SignatureStore
 
 /** A client that stays connected. */

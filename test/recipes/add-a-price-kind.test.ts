@@ -64,6 +64,12 @@ test('a row of the table adds a price kind to the configuration, the charge, its
   )
 })
 
-test('nothing but the texts of the console is missing then', async () => {
-  expect(await filesWithErrors([ROW], 'reasoning_output')).toEqual(['console/texts/en/call.ts'])
+test('nothing but its two texts is missing in the console then', async () => {
+  const text = `    image: 'Images',`
+  const english = {
+    file: 'console/texts/en/call.ts',
+    text,
+    by: `${text}\n    reasoning_output: 'Reasoning',`,
+  }
+  expect(await filesWithErrors([ROW, english], 'reasoning_output')).toEqual(['console/texts/zh/call.ts'])
 })

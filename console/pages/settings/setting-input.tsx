@@ -1,8 +1,8 @@
 import { Select, Switch, TextInput } from '@mantine/core'
 import { IconLock } from '@tabler/icons-react'
+import type { Setting } from '../../../src/domain/options.ts'
 import type { GatewayOption } from '../../api/options.ts'
 import { useTexts } from '../../texts/use-texts.tsx'
-import type { SettingField } from './setting-fields.ts'
 
 /** One option; locked where gateway.yaml sets it. */
 export function SettingInput({
@@ -12,14 +12,14 @@ export function SettingInput({
   error,
   onChange,
 }: {
-  readonly field: SettingField
+  readonly field: Setting
   readonly option: GatewayOption | undefined
   readonly typed: string | undefined
   readonly error: string | undefined
   readonly onChange: (value: string) => void
 }) {
   const { settings } = useTexts()
-  const [label, hint] = settings.options[field.key] as [string, string]
+  const [label, hint] = settings.options[field.key]
   const value = typed ?? option?.value ?? ''
   const isLocked = option?.managed ?? false
   const common = {
@@ -29,8 +29,8 @@ export function SettingInput({
     error,
   }
   const lock = isLocked ? <IconLock size={14} aria-hidden /> : undefined
-  switch (field.kind) {
-    case 'switch':
+  switch (field.type) {
+    case 'flag':
       return (
         <Switch
           {...common}
@@ -43,18 +43,18 @@ export function SettingInput({
         <Select
           {...common}
           allowDeselect={false}
-          data={(field.choices ?? []).map((choice) => ({ value: choice, label: settings.values[choice] }))}
+          data={field.choices.map((choice) => ({ value: choice, label: settings.values[choice] }))}
           value={value}
           onChange={(chosen) => onChange(chosen ?? value)}
           {...(lock && { rightSection: lock })}
         />
       )
-    case 'number':
+    case 'integer':
     case 'decimal':
       return (
         <TextInput
           {...common}
-          inputMode={field.kind === 'decimal' ? 'decimal' : 'numeric'}
+          inputMode={field.type === 'decimal' ? 'decimal' : 'numeric'}
           value={value}
           rightSection={lock}
           onChange={({ currentTarget }) => onChange(currentTarget.value)}

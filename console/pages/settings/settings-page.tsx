@@ -1,6 +1,7 @@
 import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { SETTING_REGIONS, SETTINGS } from '../../../src/domain/options.ts'
 import { shellQuery } from '../../api/account.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
@@ -17,7 +18,6 @@ import { type Texts, useTexts } from '../../texts/use-texts.tsx'
 import { GroupRows } from './group-rows.tsx'
 import { changedGroups, groupsIn } from './groups.ts'
 import { SettingInput } from './setting-input.tsx'
-import { SETTINGS } from './setting-fields.ts'
 
 /** The options of the gateway; those of gateway.yaml are locked. */
 export function SettingsPage() {
@@ -69,7 +69,6 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
     setBasis(now)
     setGroups(groupsIn(now))
   }
-  const regions = ['money', 'routing', 'retention'] as const
   return (
     <form
       noValidate
@@ -79,9 +78,9 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
       }}
     >
       <PageHead title={settings.title} />
-      {regions.map((region) => (
+      {SETTING_REGIONS.map((region) => (
         <FormSection key={region} title={settings[region]}>
-          {SETTINGS[region].map((field) => (
+          {SETTINGS.filter((field) => field.region === region).map((field) => (
             <SettingInput
               key={field.key}
               field={field}

@@ -1,3 +1,4 @@
+import type { SettingChoice, SettingKey } from '../../../src/domain/options.ts'
 import { s } from './plural.ts'
 
 /** Texts in English: settings. */
@@ -26,9 +27,17 @@ export const settings = {
       'Pass all fields through',
       'Also those that are removed otherwise.',
     ],
+    quota_low: ['Low quota, in USD', 'Below it, receivers of alerts are told of a user.'],
     usage_log_days: ['Days that single calls are kept', 'Sums stay.'],
-  },
-  values: { refuse: 'Refuse', free: 'Free of charge', USD: 'USD', CNY: 'CNY', TOKENS: 'Units' },
+    slot_days: ['Days with usage by half hours', 'As time zones and hours need them. Daily sums stay.'],
+  } satisfies Record<SettingKey, readonly [label: string, hint: string]>,
+  values: {
+    refuse: 'Refuse',
+    free: 'Free of charge',
+    USD: 'USD',
+    CNY: 'CNY',
+    TOKENS: 'Units',
+  } satisfies Record<SettingChoice, string>,
   groupName: 'Group',
   groupRatio: 'Ratio',
   groupOpen: 'Open to all users',

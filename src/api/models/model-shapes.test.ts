@@ -20,7 +20,7 @@ function settingsOf(models: number, channels: number): Settings {
     channelOf({ name: `c${index}`, models: names, groups: ['default', `g${index}`] })
   return {
     priceVersion: 'v1',
-    options: { unpricedModels: 'refuse' } as Settings['options'],
+    options: { unpriced_models: 'refuse' } as Settings['options'],
     rateLimits: { global: OFF, relay: OFF, search: OFF, critical: OFF, key: OFF, console: OFF },
     login: { password: true, oidc: [] },
     groups: new Map([['default', { name: 'default', ratio: { digits: 0n, scale: 0 }, open: true }]]),

@@ -41,7 +41,7 @@ export const login = defineEndpoint({
   }),
   async handle({ body, address, addressBlock, exchange, parts }) {
     const { options } = parts.settings()
-    refuseCrossSite(exchange.request, options.trustedProxies)
+    refuseCrossSite(exchange.request, options.trusted_proxies)
     const place = { address, userAgent: exchange.request.headers['user-agent'] }
     const { user, session } = await logIn(parts, body, addressBlock, place)
     exchange.record.userId = user.id

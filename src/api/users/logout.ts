@@ -19,7 +19,7 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
       .optional(),
     async handle({ exchange: { request, response }, parts }) {
       const { options } = parts.settings()
-      refuseCrossSite(request, options.trustedProxies)
+      refuseCrossSite(request, options.trusted_proxies)
       const session = sessionOf(request)
       const ended =
         session === undefined ? null : await parts.store.write('endSession', { cookieValue: session })

@@ -93,7 +93,7 @@ export class OidcSignIns {
   // Loaded with the first sign-in: most gateways have no identity provider.
   #opened(): Promise<OidcClient> {
     const { options, warn } = this.#parts
-    const allowsPrivateNetworks = (): boolean => options().media.allowPrivateNetworks
+    const allowsPrivateNetworks = (): boolean => options().media.allow_private_networks
     this.#client ??= import('./oidc-client.ts').then(
       ({ OidcClient }) => new OidcClient({ allowsPrivateNetworks, warn }),
     )

@@ -42,7 +42,7 @@ export function pendingCookie(
   provider: string,
   pending: PendingSignIn,
   request: Request,
-  options: Pick<Options, 'publicUrl' | 'trustedProxies'>,
+  options: Pick<Options, 'public_url' | 'trusted_proxies'>,
 ): string {
   return stringifySetCookie({
     name: nameOf(pending.state),

@@ -7,7 +7,7 @@ import { proxyHeader } from '../trusted-peer.ts'
 /** Origin under which the browser reaches the gateway: `options.public_url`, or that of the request. */
 export function publicOrigin(
   request: Request,
-  { publicUrl, trustedProxies }: Pick<Options, 'publicUrl' | 'trustedProxies'>,
+  { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
 ): string {
   if (publicUrl !== '') return publicUrl
   const scheme = isSecureRequest(request, trustedProxies) ? 'https' : 'http'

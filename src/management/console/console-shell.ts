@@ -52,9 +52,9 @@ export async function consoleShell(
     display: { kind: display, quota_per_unit, usd_exchange_rate },
     groups: usableGroupsObject(settings, user),
     limits: {
-      max_user_tokens: settings.options.maxUserTokens,
-      usage_log_days: settings.options.usageLogDays,
-      slot_days: settings.options.slotDays,
+      max_user_tokens: settings.options.max_user_tokens,
+      usage_log_days: settings.options.usage_log_days,
+      slot_days: settings.options.slot_days,
     },
     setup: {
       has_channel: settings.channels.length > 0,

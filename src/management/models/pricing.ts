@@ -108,7 +108,7 @@ function priced(
   { groups, protocols, channels }: Served,
 ): z.output<typeof model>[] {
   const { price, vendor } = models.get(name)
-  if (!price && options.unpricedModels === 'refuse') return []
+  if (!price && options.unpriced_models === 'refuse') return []
   const ratios = price ? ratiosOf(price) : {}
   return [
     {

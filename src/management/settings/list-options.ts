@@ -6,7 +6,8 @@ import { decimalsText } from './decimal-map.ts'
 import { MODEL_OPTIONS, modelSettingText } from './model-settings.ts'
 import { modelRatios, RATIO_OPTIONS, ratioText } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { SCALAR_OPTIONS } from './scalar-options.ts'
+import { SETTINGS } from '../../domain/options.ts'
+import { settingText } from './scalar-options.ts'
 
 /** An option under its name in one-api and its relatives. */
 export const optionSchema = z.object({
@@ -28,10 +29,10 @@ export async function listOptions({
   const { options, groups } = settings()
   const ratios = modelRatios(settings(), liveConfig, stored)
   const shown = [
-    ...SCALAR_OPTIONS.map(({ key, name, text }) => ({
-      key,
-      value: text(options),
-      managed: liveConfig.declared.options.has(name),
+    ...SETTINGS.map((setting) => ({
+      key: setting.key,
+      value: settingText(options, setting),
+      managed: liveConfig.declared.options.has(setting.name),
     })),
     { key: 'GroupRatio', value: decimalsText(groupRatios(groups)), managed: false },
     { key: 'UserUsableGroups', value: JSON.stringify(openGroups(groups)), managed: false },

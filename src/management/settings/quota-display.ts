@@ -11,9 +11,9 @@ export interface QuotaDisplay {
 
 /** The quota display of these settings. */
 export function quotaDisplay({ options }: Settings): QuotaDisplay {
-  const { digits, scale } = options.usdExchangeRate
+  const { digits, scale } = options.usd_exchange_rate
   return {
-    quota_per_unit: options.quotaPerUnit,
+    quota_per_unit: options.quota_per_unit,
     display: options.display,
     usd_exchange_rate: Number(digits) / 10 ** scale,
   }

@@ -1,38 +1,13 @@
-import { decimalText } from '../../domain/decimal.ts'
-import type { Options } from '../../domain/settings.ts'
+import { type Decimal, decimalText } from '../../domain/decimal.ts'
+import { type Options, type Setting, SETTINGS } from '../../domain/options.ts'
 
-/** An option with one value, under its name in one-api and its relatives and under ours. */
-interface ScalarOption {
-  readonly key: string
-  /** Its key under `options` in gateway.yaml. */
-  readonly name: string
-  readonly text: (options: Options) => string
+/** Text of the value of a setting. */
+export function settingText(options: Options, { name }: Pick<Setting, 'name'>): string {
+  const value: string | number | boolean | Decimal = options[name]
+  return typeof value === 'object' ? decimalText(value) : String(value)
 }
 
-/** The options that can be set over HTTP, except groups and prices; the last ones have only our name. */
-export const SCALAR_OPTIONS: readonly ScalarOption[] = Object.freeze([
-  { key: 'QuotaPerUnit', name: 'quota_per_unit', text: ({ quotaPerUnit }) => String(quotaPerUnit) },
-  {
-    key: 'USDExchangeRate',
-    name: 'usd_exchange_rate',
-    text: ({ usdExchangeRate }) => decimalText(usdExchangeRate),
-  },
-  { key: 'DisplayTokenStatEnabled', name: 'token_stats', text: ({ tokenStats }) => String(tokenStats) },
-  { key: 'general_setting.quota_display_type', name: 'display', text: ({ display }) => display },
-  { key: 'RetryTimes', name: 'retries', text: ({ retries }) => String(retries) },
-  {
-    key: 'token_setting.max_user_tokens',
-    name: 'max_user_tokens',
-    text: ({ maxUserTokens }) => String(maxUserTokens),
-  },
-  {
-    key: 'global.pass_through_request_enabled',
-    name: 'pass_through',
-    text: ({ passThrough }) => String(passThrough),
-  },
-  { key: 'unpriced_models', name: 'unpriced_models', text: ({ unpricedModels }) => unpricedModels },
-  { key: 'hold_tokens', name: 'hold_tokens', text: ({ holdTokens }) => String(holdTokens) },
-  { key: 'quota_low', name: 'quota_low', text: ({ quotaLow }) => decimalText(quotaLow) },
-  { key: 'usage_log_days', name: 'usage_log_days', text: ({ usageLogDays }) => String(usageLogDays) },
-  { key: 'slot_days', name: 'slot_days', text: ({ slotDays }) => String(slotDays) },
-])
+/** The setting with a key; undefined if there is none. */
+export function settingOf(key: string): Setting | undefined {
+  return SETTINGS.find((setting) => setting.key === key)
+}

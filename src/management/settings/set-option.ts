@@ -20,7 +20,8 @@ import type { AdministrationParts } from '../parts.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/records/field-types.ts'
 import { orTooLong, textField, tooLong } from '../text-fields.ts'
 import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
-import { SCALAR_OPTIONS } from './scalar-options.ts'
+import { type Setting, SETTINGS } from '../../domain/options.ts'
+import { settingOf, settingText } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
 
 const ONE: Decimal = { digits: 1n, scale: 0 }
@@ -87,8 +88,8 @@ function storedValue({ entries }: StoredConfiguration, { section, name }: Change
 }
 
 function readerOf(key: string): (value: string, state: OptionState) => Change[] {
-  const scalar = SCALAR_OPTIONS.find((option) => option.key === key)
-  if (scalar) return (value, state) => scalarChange(key, scalar.name, value.trim(), scalar.text, state)
+  const scalar = settingOf(key)
+  if (scalar) return (value, state) => scalarChange(scalar, value.trim(), state)
   if (key === 'GroupRatio') return groupRatioChanges
   if (key === 'UserUsableGroups') return openGroupChanges
   if (key === 'GroupBudget') return groupBudgetChanges
@@ -100,7 +101,7 @@ function readerOf(key: string): (value: string, state: OptionState) => Change[] 
   const setting = MODEL_OPTIONS.get(key)
   if (setting) return (value, state) => modelChanges(key, setting, value, state)
   const known = [
-    ...SCALAR_OPTIONS.map((option) => option.key),
+    ...SETTINGS.map((option) => option.key),
     'GroupRatio',
     'UserUsableGroups',
     'GroupBudget',
@@ -110,17 +111,12 @@ function readerOf(key: string): (value: string, state: OptionState) => Change[] 
   throw new GatewayError('invalid_request', `key: expected one of ${known.join(', ')}`)
 }
 
-function scalarChange(
-  key: string,
-  name: string,
-  value: string,
-  text: (options: Settings['options']) => string,
-  { settings, liveConfig }: OptionState,
-): Change[] {
+function scalarChange(setting: Setting, value: string, { settings, liveConfig }: OptionState): Change[] {
+  const { key, name } = setting
   if (!isWithin(value, TEXT_BYTES.plain))
     throw new GatewayError('invalid_request', `value: ${tooLong(TEXT_BYTES.plain)}`)
   if (liveConfig.declared.options.has(name)) {
-    if (text(settings.options) === value) return []
+    if (settingText(settings.options, setting) === value) return []
     throw managed(key, `options.${name}`)
   }
   return [{ section: 'options', name, value }]

@@ -42,7 +42,7 @@ export async function makeToken(
   requireGroups(settings(), user, fields)
   const key = generateKey()
   const token = await store.write('createUserToken', {
-    maxTokens: settings().options.maxUserTokens,
+    maxTokens: settings().options.max_user_tokens,
     token: {
       ...fields,
       ...terms,

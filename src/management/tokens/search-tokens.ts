@@ -26,7 +26,7 @@ export async function searchTokens(
   refuse('keyword', patternError(keyword))
   refuse('token', patternError(keyPattern))
   const checkCount = (tokens: number): void => {
-    if (tokens < parts.settings().options.maxUserTokens) return
+    if (tokens < parts.settings().options.max_user_tokens) return
     const error = 'at the maximum number of tokens, only an exact search is possible, without %'
     if (hasWildcard(keyword)) refuse('keyword', error)
     if (hasWildcard(keyPattern)) refuse('token', error)

@@ -37,8 +37,8 @@ export function subscriptionObject(
   { token, user }: Figures,
   options: Options,
 ): z.output<typeof subscriptionSchema> {
-  const granted = options.tokenStats ? token.remain_quota + token.used_quota : user.quota + user.used_quota
-  const isUnlimited = options.tokenStats && token.unlimited_quota
+  const granted = options.token_stats ? token.remain_quota + token.used_quota : user.quota + user.used_quota
+  const isUnlimited = options.token_stats && token.unlimited_quota
   const limit = exactNumber(isUnlimited ? UNLIMITED : decimalText(displayAmount(granted, options)))
   return {
     object: 'billing_subscription',
@@ -46,7 +46,7 @@ export function subscriptionObject(
     soft_limit_usd: limit,
     hard_limit_usd: limit,
     system_hard_limit_usd: limit,
-    access_until: options.tokenStats ? expiresAt(token) : 0,
+    access_until: options.token_stats ? expiresAt(token) : 0,
   }
 }
 
@@ -55,6 +55,6 @@ export function billingUsageObject(
   { token, user }: Figures,
   options: Options,
 ): z.output<typeof billingUsageSchema> {
-  const used = options.tokenStats ? token.used_quota : user.used_quota
+  const used = options.token_stats ? token.used_quota : user.used_quota
   return { object: 'list', total_usage: exactNumber(decimalText(displayAmount(used, options, 100))) }
 }

@@ -136,7 +136,7 @@ function effectiveSettings(
 
 /** Reports models of imported channels that have no price, so that calls to them are refused. */
 function unpricedModels(channels: readonly PlannedChannel[], settings: Settings): ReportLine[] {
-  if (settings.options.unpricedModels === 'free') return []
+  if (settings.options.unpriced_models === 'free') return []
   const models = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
   return [...models]
     .filter((model) => settings.models.get(model).price === undefined)

@@ -1,5 +1,5 @@
 import { RATIO_OPTIONS } from '../../management/settings/model-ratios.ts'
-import { SCALAR_OPTIONS } from '../../management/settings/scalar-options.ts'
+import { settingOf } from '../../management/settings/scalar-options.ts'
 import type { FamilyOptions } from './family-options.ts'
 import type { PlannedEntry } from './plan-groups.ts'
 import { carried, type ReportLine } from './report.ts'
@@ -34,7 +34,7 @@ export function planOptions(options: FamilyOptions): {
   const left: ReportLine[] = []
   const others: string[] = []
   for (const name of options.names) {
-    const scalar = SCALAR_OPTIONS.find((option) => option.key === name)
+    const scalar = settingOf(name)
     if (READ_ELSEWHERE.has(name)) continue
     if (scalar) {
       const value = options.text(name)

@@ -72,7 +72,7 @@ export function signedHistory(
   reader: Reader,
   store: SignatureStore,
 ): SignedHistory | Promise<SignedHistory> {
-  const retentionMs = reader.settings.options.keepSignaturesMs
+  const retentionMs = reader.settings.options.keep_signatures
   if (retentionMs === 0 || ![...spoken].some((name) => SIGNING_DIALECTS.has(name)))
     return unsignedHistory(conversation)
   const turns = new SignedTurns(conversation)

@@ -31,10 +31,10 @@ export async function findContinued(
   responses: ResponseStore,
 ): Promise<Continued> {
   const known = await responses.facts(user.id, id)
-  if (!known) throw notFound(id, options.keepResponsesMs)
+  if (!known) throw notFound(id, options.keep_responses)
   const { response } = known
   if (known.contentBytes === 0) return { kind: 'native', response }
-  const { bodyLimit } = options
+  const { body_limit: bodyLimit } = options
   const reading = readStore()
   try {
     await reading.begin()

@@ -37,10 +37,10 @@ export async function withKeptItems(
         const text = await textOf(place)
         items.set(place.id, text)
         bytes += Buffer.byteLength(text) * (wanted.get(place.id) ?? 0)
-        if (bytes > options.bodyLimit)
+        if (bytes > options.body_limit)
           throw new GatewayError(
             'request_too_large',
-            `the request with the items that it refers to is larger than ${options.bodyLimit} bytes`,
+            `the request with the items that it refers to is larger than ${options.body_limit} bytes`,
           )
       }
     }

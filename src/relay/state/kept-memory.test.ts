@@ -63,7 +63,7 @@ async function stage({ bodyLimit = 10_000_000 } = {}) {
   }
   const reader = {
     caller: { user: { id: 1 } },
-    settings: { options: { keepResponsesMs: 1, bodyLimit } },
+    settings: { options: { keep_responses: 1, body_limit: bodyLimit } },
     readStore: () => reading,
   } as unknown as Reader
   return { responses, reader, reading, steps, rows }

@@ -55,7 +55,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     const request = composed ? { ...readResponsesRequest(scan), model: own.model } : own
     const { model: name, stream, maxTokens } = request
     const origin = continued?.response ?? account
-    const isKept = options.keepResponsesMs > 0 && request.store !== false
+    const isKept = options.keep_responses > 0 && request.store !== false
     const native = (channel: Channel): ChannelRequest => ({
       channel,
       outputMaximum: request.maxTokens,
@@ -104,7 +104,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
             responses,
             scan: ownScan,
             previousId: kept?.response.id ?? null,
-            retentionMs: options.keepResponsesMs,
+            retentionMs: options.keep_responses,
           }
           return convert instanceof Promise
             ? convert.then((later) => keptRequests(later, keeping))

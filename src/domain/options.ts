@@ -1,0 +1,169 @@
+import type { Decimal } from './decimal.ts'
+
+const MEBIBYTE = 2 ** 20
+const HOUR_MS = 3_600_000
+
+/** An option of the gateway: how its value is read, its bounds and its default. */
+type OptionRow = (
+  | {
+      readonly type: 'integer' | 'size'
+      readonly min: number
+      readonly max: number
+      readonly default: number
+    }
+  | { readonly type: 'duration' | 'retention'; readonly default: number }
+  | { readonly type: 'decimal'; readonly aboveZero?: true; readonly default: Decimal }
+  | { readonly type: 'flag'; readonly default: boolean }
+  | { readonly type: 'choice'; readonly choices: readonly string[]; readonly default: string }
+  | { readonly type: 'addresses' | 'bearer' | 'media' | 'cors' | 'origin' }
+) & {
+  /** Part of the console's settings that it belongs to; set for options that can be changed over HTTP. */
+  readonly region?: SettingRegion
+  /** Its key in one-api and its relatives, where it has another. */
+  readonly key?: string
+}
+
+/** Parts of the console's settings. */
+export const SETTING_REGIONS = ['money', 'routing', 'retention'] as const
+
+/** A part of the console's settings. */
+export type SettingRegion = (typeof SETTING_REGIONS)[number]
+
+/** Options below `options` in gateway.yaml; times in milliseconds, sizes in bytes. */
+export const OPTIONS = {
+  /** The maximum keeps a billion times as much a safe integer. */
+  quota_per_unit: {
+    type: 'integer',
+    min: 1,
+    max: 9_000_000,
+    default: 500_000,
+    region: 'money',
+    key: 'QuotaPerUnit',
+  },
+  display: {
+    type: 'choice',
+    choices: ['USD', 'CNY', 'TOKENS'],
+    default: 'USD',
+    region: 'money',
+    key: 'general_setting.quota_display_type',
+  },
+  usd_exchange_rate: {
+    type: 'decimal',
+    aboveZero: true,
+    default: { digits: 73n, scale: 1 },
+    region: 'money',
+    key: 'USDExchangeRate',
+  },
+  token_stats: { type: 'flag', default: true, region: 'money', key: 'DisplayTokenStatEnabled' },
+  max_user_tokens: {
+    type: 'integer',
+    min: 1,
+    max: 1_000_000,
+    default: 1000,
+    region: 'money',
+    key: 'token_setting.max_user_tokens',
+  },
+  /** Maximum of a decoded request body. */
+  body_limit: { type: 'size', min: 1024, max: 1024 * MEBIBYTE, default: 32 * MEBIBYTE },
+  unpriced_models: { type: 'choice', choices: ['refuse', 'free'], default: 'refuse', region: 'money' },
+  /** Fate of requests with a tool that no list has a price for. */
+  unknown_tools: { type: 'choice', choices: ['pass', 'refuse'], default: 'pass' },
+  /** Output tokens held for a request that names no maximum. */
+  hold_tokens: { type: 'integer', min: 1, max: 100_000_000, default: 4096, region: 'routing' },
+  pass_through: {
+    type: 'flag',
+    default: false,
+    region: 'routing',
+    key: 'global.pass_through_request_enabled',
+  },
+  /** Further channels tried after a failure before the first byte. */
+  retries: { type: 'integer', min: 0, max: 100, default: 2, region: 'routing', key: 'RetryTimes' },
+  /** CIDRs whose X-Forwarded-For is trusted. */
+  trusted_proxies: { type: 'addresses' },
+  metrics_token: { type: 'bearer' },
+  usage_log_days: { type: 'integer', min: 1, max: 100_000, default: 90, region: 'retention' },
+  /** Quota of a user, in US dollars, below which an alert is sent. */
+  quota_low: { type: 'decimal', default: { digits: 5n, scale: 0 }, region: 'money' },
+  /** Days for which usage is known by half hours. */
+  slot_days: { type: 'integer', min: 1, max: 10_000, default: 100, region: 'retention' },
+  /** Maximum number of concurrent requests. */
+  max_calls: { type: 'integer', min: 1, max: 9_000, default: 8_000 },
+  /** Longest time for running calls to end in a graceful stop. */
+  drain_timeout: { type: 'duration', default: 30_000 },
+  /** Time for which converted responses are kept; 0 = not at all. */
+  keep_responses: { type: 'retention', default: 0 },
+  /** Time for which signatures of converted replies are kept; 0 = not at all. */
+  keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
+  /** Maximum of both that is kept for one user. */
+  keep_bytes: { type: 'size', min: MEBIBYTE, max: MEBIBYTE * MEBIBYTE, default: 256 * MEBIBYTE },
+  /** Whether the web console is served. */
+  console: { type: 'flag', default: true },
+  media: { type: 'media' },
+  cors: { type: 'cors' },
+  /** Origin under which browsers reach the gateway; empty = that of each request. */
+  public_url: { type: 'origin' },
+} as const satisfies Record<string, OptionRow>
+
+/** Name of an option. */
+export type OptionName = keyof typeof OPTIONS
+
+/** Values of the types of options. */
+interface Values {
+  readonly integer: number
+  readonly size: number
+  readonly duration: number
+  readonly retention: number
+  readonly decimal: Decimal
+  readonly flag: boolean
+  readonly addresses: readonly string[]
+  readonly bearer: string
+  readonly origin: string
+  readonly media: {
+    readonly allow_private_networks: boolean
+    readonly max_bytes: number
+    readonly timeout: number
+  }
+  /** Origins of browser pages that may call; `*` = all. */
+  readonly cors: { readonly origins: readonly string[] }
+}
+
+type ValueOf<Row> = Row extends { readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : Row extends { readonly type: infer Type extends keyof Values }
+    ? Values[Type]
+    : never
+
+/** `docs/configuration.md: Options`. */
+export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name]> }
+
+type Settable = {
+  [Name in OptionName]: (typeof OPTIONS)[Name] extends { readonly region: SettingRegion } ? Name : never
+}[OptionName]
+
+type KeyOf<Name extends OptionName> = (typeof OPTIONS)[Name] extends { readonly key: infer Key } ? Key : Name
+
+/** Key of an option that can be changed over HTTP. */
+export type SettingKey = { [Name in Settable]: KeyOf<Name> }[Settable]
+
+type SettableRow = Extract<(typeof OPTIONS)[Settable], object>
+
+/** An option that can be changed over HTTP. */
+export interface Setting {
+  /** Its name below `options` in gateway.yaml. */
+  readonly name: Settable
+  readonly key: SettingKey
+  readonly region: SettingRegion
+  readonly type: SettableRow['type']
+  /** Values of a choice; empty for other types. */
+  readonly choices: readonly SettingChoice[]
+}
+
+/** A value of a choice that can be changed over HTTP. */
+export type SettingChoice = Extract<SettableRow, { readonly choices: unknown }>['choices'][number]
+
+/** The options that can be changed over HTTP. */
+export const SETTINGS: readonly Setting[] = Object.entries<OptionRow>(OPTIONS).flatMap(([name, row]) => {
+  const { region, key = name, type } = row
+  const choices = 'choices' in row ? row.choices : []
+  return region ? [{ name, key, region, type, choices } as Setting] : []
+})

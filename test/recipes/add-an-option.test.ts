@@ -1,0 +1,51 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { ROOT } from '../equipment/configuration.ts'
+import { startFixture } from '../equipment/fixture.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
+import { filesWithErrors } from './compiled-copy.ts'
+import { addedCode } from './recipe.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+
+const END_OF_TABLE = '} as const satisfies Record<string, OptionRow>'
+const ROW = {
+  file: 'src/domain/options.ts',
+  text: END_OF_TABLE,
+  by: addedCode('add-an-option', 'ts') + END_OF_TABLE,
+}
+
+interface Option {
+  readonly key: string
+  readonly value: string
+  readonly managed: boolean
+}
+
+test('a row of the table adds an option to the configuration and to those that are set over HTTP', async () => {
+  const copy = await patchedProgram([ROW])
+  onTestFinished(() => copy.discard())
+  const users = [ROOT]
+  const fixture = await startFixture(() => ({ users }), { root: copy.root })
+  onTestFinished(() => fixture.close())
+  const { gateway } = fixture
+  const option = async (): Promise<Option | undefined> => {
+    const { data } = await manage<Option[]>(gateway.url, ROOT_ACCOUNT, 'GET /api/option/')
+    return data.find(({ key }) => key === 'report_days')
+  }
+  const put = async (value: string) =>
+    (await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/option/', { key: 'report_days', value })).status
+
+  expect(await option()).toMatchObject({ value: '7', managed: false })
+  expect(await put('366')).toBe(400)
+  expect(await put('30')).toBe(200)
+  expect(await option()).toMatchObject({ value: '30', managed: false })
+  await gateway.apply({ users, options: { report_days: 90 } })
+  expect(await option()).toMatchObject({ value: '90', managed: true })
+})
+
+test('nothing but its two texts is missing in the console then', async () => {
+  const text = `    usage_log_days: [`
+  const by = `    report_days: ['Days of reports', 'For operators.'],\n${text}`
+  const english = { file: 'console/texts/en/settings.ts', text, by }
+  expect(await filesWithErrors([ROW, english], 'report_days')).toEqual(['console/texts/zh/settings.ts'])
+})
