@@ -1,5 +1,4 @@
-import type { HoldFacts } from '../src/domain/hold.ts'
-import type { Settlement } from '../src/domain/settlement.ts'
+import type { HoldFacts, Settlement } from '../src/domain/records/usage.ts'
 import { NO_USAGE } from '../src/domain/usage.ts'
 import type { Account } from '../src/ledger/balance.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'

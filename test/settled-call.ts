@@ -1,5 +1,5 @@
 import { NO_USAGE } from '../src/domain/usage.ts'
-import type { SettledCall } from '../src/store/ledger-writes.ts'
+import type { SettledCall } from '../src/domain/records/usage.ts'
 
 /** A quick chat call that cost one quota unit. */
 export const SETTLED_CALL: SettledCall = {

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
-import type { SettledCall } from '../src/store/ledger-writes.ts'
-import { outboxRow } from '../src/store/outbox-row.ts'
+import type { SettledCall } from '../src/domain/records/usage.ts'
+import { outboxRow } from '../src/store/usage-row.ts'
 import { BankConnection } from '../src/store/postgres/bank-connection.ts'
 import { postgresBank } from '../src/store/postgres/bank.ts'
 import type { Rows, Store } from '../src/store/store.ts'

@@ -20,10 +20,68 @@ export interface Call {
   readonly note?: string
 }
 
+/** Counts of rows that tests write, each with a number of its own. */
+export const ROW_COUNTS = {
+  input_tokens: 1,
+  cache_read_tokens: 2,
+  cache_write_5m_tokens: 3,
+  cache_write_1h_tokens: 4,
+  output_tokens: 5,
+  reasoning_tokens: 6,
+  web_searches: 7,
+  audio_input_tokens: 8,
+  image_input_tokens: 9,
+  audio_output_tokens: 10,
+  image_output_tokens: 11,
+  seconds: 12,
+  characters: 13,
+  images: 14,
+  search_units: 15,
+}
+
+type InsertedRow = Readonly<Record<string, string | number | null>>
+
+/** The statement that inserts rows with these values, all of the same columns. */
+export function insertion(table: string, ...rows: readonly InsertedRow[]): string {
+  const values = rows.map((row) => `(${Object.values(row).map(literal).join(', ')})`)
+  return `INSERT INTO ${table} (${Object.keys(rows[0] ?? {}).join(', ')}) VALUES ${values.join(', ')}`
+}
+
+function literal(value: string | number | null): string {
+  return typeof value === 'string' ? `'${value}'` : String(value ?? 'NULL')
+}
+
 function logged({ id, endedMs, userId = 1, tokenId = 1, ...of }: Call): string {
   const { model = 'm', channel = 'c', group = 'default', quota = 1, reason = 'complete' } = of
-  return `INSERT INTO usage_log VALUES ('${id}', ${endedMs}, ${userId}, ${tokenId}, '${model}', '${model}-2026', '${channel}',
-    '${group}', 1, 2, 3, 4, 5, 6, 7, ${quota}, 'v1', 1500, 400, 1, '${reason}', 8, 9, 10, 11, 12, 13, 14, 'chat', 'asked', NULL, NULL, 0, 15, '${of.note ?? ''}')`
+  return insertion('usage_log', {
+    id,
+    ended_ms: endedMs,
+    user_id: userId,
+    token_id: tokenId,
+    model,
+    requested_model: 'asked',
+    upstream_model: `${model}-2026`,
+    channel,
+    group_name: group,
+    ...ROW_COUNTS,
+    quota,
+    price_version: 'v1',
+    duration_ms: 1500,
+    first_byte_ms: 400,
+    stream: 1,
+    reason,
+    kind: 'chat',
+    note: of.note ?? '',
+  })
+}
+
+/** The statement that inserts the sums of a day, with `ROW_COUNTS`. */
+export function dayInsertion(
+  day: number,
+  { userId = 1, model = 'm', ...of }: { userId?: number; model?: string; requests: number; quota: number },
+): string {
+  const key = { day, user_id: userId, token_id: userId, model, channel: 'c', group_name: 'default' }
+  return insertion('usage_days', { ...key, ...ROW_COUNTS, ...of })
 }
 
 /** Writes these rows into the log, beside the store. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { SettledCall } from '../store/ledger-writes.ts'
+import type { SettledCall } from '../domain/records/usage.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Store } from '../store/store.ts'
 import type { OpenHold } from './open-hold.ts'

@@ -1,8 +1,7 @@
 import { budgetList, budgetsIn } from '../domain/budget.ts'
-import type { HoldFacts } from '../domain/hold.ts'
 import type { ManagedUser } from '../domain/profile.ts'
 import { DenseSet } from '../domain/dense-set.ts'
-import type { Settlement } from '../domain/settlement.ts'
+import type { HoldFacts, Settlement } from '../domain/records/usage.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
@@ -209,16 +208,12 @@ export class Ledger {
     const { answeredBy, ...outcome } = settlement
     const { model, group } = answeredBy ?? facts
     return this.writes.settle(hold, payer, {
+      ...facts,
       ...outcome,
-      id: facts.id,
-      token_id: account.token.id,
-      user_id: account.user.id,
       model,
       group,
-      stream: facts.stream,
-      price_version: facts.price_version,
-      kind: facts.kind,
-      requested_model: facts.requested_model,
+      token_id: account.token.id,
+      user_id: account.user.id,
       duration_ms: settlement.ended_ms - facts.started_ms,
       budgets: budgetList(namesOf(payer.budgets)),
     })

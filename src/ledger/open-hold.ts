@@ -1,6 +1,5 @@
-import type { Hold, HoldFacts } from '../domain/hold.ts'
-import type { Settlement } from '../domain/settlement.ts'
-import type { ParkedHold } from '../store/ledger-writes.ts'
+import type { Hold } from '../domain/hold.ts'
+import type { HoldFacts, ParkedHold, Settlement } from '../domain/records/usage.ts'
 import type { Account } from './balance.ts'
 import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 import type { Unaffordable } from './unaffordable.ts'

@@ -1,4 +1,15 @@
-import type { Hold, HoldFacts } from '../domain/hold.ts'
+import type { Hold } from '../domain/hold.ts'
+import type { HoldFacts } from '../domain/records/usage.ts'
+
+/** Facts that calls of operators lack. */
+const NO_FACTS = {
+  requested_model: '',
+  group: '',
+  stream: false,
+  price_version: '',
+  kind: '',
+  prompt_amount: 0,
+} as const
 
 /**
  * Permission for one call by which an operator tests a channel. Nobody pays for it, so nothing is held or
@@ -9,8 +20,8 @@ export class OperatorHold implements Hold {
   readonly amount = 0
   #isSettled = false
 
-  constructor(facts: HoldFacts) {
-    this.facts = facts
+  constructor(facts: Omit<HoldFacts, keyof typeof NO_FACTS>) {
+    this.facts = { ...NO_FACTS, ...facts }
   }
 
   get isSettled(): boolean {

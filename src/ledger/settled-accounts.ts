@@ -1,5 +1,5 @@
 import { budgetsIn } from '../domain/budget.ts'
-import type { SettledCall } from '../store/ledger-writes.ts'
+import type { SettledCall } from '../domain/records/usage.ts'
 import type { NodeFile, OutboxEntry } from '../store/node-file.ts'
 
 type Outbox = Pick<NodeFile, 'write'>

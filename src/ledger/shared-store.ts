@@ -1,5 +1,5 @@
 import type { NodeFile, NodeWrites } from '../store/node-file.ts'
-import type { SettledCall } from '../store/ledger-writes.ts'
+import type { SettledCall } from '../domain/records/usage.ts'
 import type { Rows, Store } from '../store/store.ts'
 import { ProvenanceOutbox } from './provenance-outbox.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Settlement } from '../domain/settlement.ts'
+import type { Settlement } from '../domain/records/usage.ts'
 import { Counter, Gauge, Histogram, type Metric, LabelSetGauge } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
@@ -167,7 +167,7 @@ export class Metrics {
 
   /** Records a settled call; `held`: what its hold paid for, in quota units. */
   settled(model: string, stream: boolean, durationMs: number, settlement: Settlement, held: number): void {
-    const { channel, usage, quota, reason, first_byte_ms } = settlement
+    const { channel, usage, quota, reason, first_byte_ms = null } = settlement
     const streamed = stream ? 'true' : 'false'
     this.settlements.add(1, reason)
     this.callSeconds.record(durationMs / 1000, model, channel, streamed)

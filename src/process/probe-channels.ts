@@ -66,14 +66,8 @@ export class ChannelProbes {
     const hold = new OperatorHold({
       id: randomUUIDv7(),
       model: tested.model,
-      requested_model: tested.model,
       channel: name,
-      group: '',
-      stream: false,
-      price_version: '',
-      kind: '',
       started_ms: Date.now(),
-      prompt_amount: 0,
     })
     try {
       const key = keyRings.rotated(channel)[0] ?? { value: '' }

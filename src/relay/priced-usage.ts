@@ -1,6 +1,6 @@
 import { charge } from '../domain/charge.ts'
 import type { Rate } from '../domain/price.ts'
-import type { SettlementReason } from '../domain/settlement.ts'
+import type { SettlementReason } from '../domain/settlement-reason.ts'
 import { mergedUses, type PricedTool, type ToolUse } from '../domain/tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import { type ReportedUsage, countsOf } from '../protocols/reported-usage.ts'

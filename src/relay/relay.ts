@@ -1,5 +1,5 @@
 import type { Caller } from '../auth/caller.ts'
-import type { HoldFacts } from '../domain/hold.ts'
+import type { HoldFacts } from '../domain/records/usage.ts'
 import { charge } from '../domain/charge.ts'
 import type { Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'

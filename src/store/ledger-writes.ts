@@ -1,21 +1,7 @@
 import type { BudgetName } from '../domain/budget.ts'
-import type { CallKind } from '../domain/endpoints.ts'
-import type { HoldFacts } from '../domain/hold.ts'
-import type { Settlement } from '../domain/settlement.ts'
 import type { Token } from '../domain/records/token.ts'
+import type { HoldOpening, ParkedHold, SettledCall } from '../domain/records/usage.ts'
 import type { User } from '../domain/user.ts'
-
-/** Hold to be opened. */
-export interface HoldOpening extends HoldFacts {
-  /** Run of the gateway that will settle the hold; `recover` settles those of other runs. */
-  readonly owner: string
-  readonly token_id: number
-  readonly user_id: number
-  /** Quota units. */
-  readonly amount: number
-  /** Accounts of the budgets that it is held on, as `budgetList` writes them. */
-  readonly budgets: string
-}
 
 /** Reference to a hold; `userId` is for fair scheduling (`fairBatch`). */
 interface HoldReference {
@@ -23,33 +9,8 @@ interface HoldReference {
   readonly user_id: number
 }
 
-/** Hold of a call that goes on at the upstream without its client. */
-export interface ParkedHold extends HoldOpening {
-  /** Worth of the output when it was last noted, in quota units. */
-  readonly progress_amount: number
-}
-
 /** Owner of parked holds: no run of a gateway. */
 export const PARKED = 'parked'
-
-/** Settlement with all columns of its usage row. */
-export interface SettledCall extends Omit<Settlement, 'answeredBy'> {
-  /** Id of the call, shared by its hold and its usage row. */
-  readonly id: string
-  readonly token_id: number
-  readonly user_id: number
-  /** The model that answered: the one that the client requested, or a fallback of it. */
-  readonly model: string
-  /** The model that the client requested, by its name for it. */
-  readonly requested_model: string
-  readonly group: string
-  readonly stream: boolean
-  readonly price_version: string
-  readonly kind: CallKind
-  readonly duration_ms: number
-  /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */
-  readonly budgets: string
-}
 
 /** Token and user after all writes that were queued before. */
 export interface StoredAccount {

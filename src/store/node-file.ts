@@ -1,5 +1,6 @@
 import type { AccountName } from './bank.ts'
-import type { HoldOpening, LedgerWrites, SettledCall } from './ledger-writes.ts'
+import type { HoldOpening, SettledCall } from '../domain/records/usage.ts'
+import type { LedgerWrites } from './ledger-writes.ts'
 import type { ProvenCall } from './operations/store-provenance.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 

@@ -1,5 +1,7 @@
 import type { Generated, Selectable } from 'kysely'
 import type { TOKEN } from '../domain/records/token.ts'
+import type { HoldRow, UsageLogRow } from '../domain/records/usage.ts'
+import type { UsageColumns } from '../domain/records/usage-counts.ts'
 import type { TableOf } from './record-table.ts'
 import type { AlertTables } from './alert-tables.ts'
 import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
@@ -19,8 +21,8 @@ export interface Database extends AlertTables, SeriesTables {
   readonly audit_log: AuditLogTable
   readonly declared_settings: DeclaredRow
   readonly tokens: TableOf<typeof TOKEN>
-  readonly holds: HoldsTable
-  readonly usage_log: UsageLogTable
+  readonly holds: HoldRow
+  readonly usage_log: UsageLogRow
   readonly usage_days: UsageDaysTable
   readonly price_sets: PriceSetsTable
   readonly sessions: SessionsTable
@@ -38,76 +40,6 @@ export interface Database extends AlertTables, SeriesTables {
   readonly budget_crossings: BudgetCrossingsTable
 }
 
-/** Holds: quota that a call under way may use. */
-interface HoldsTable {
-  id: string
-  owner: string
-  token_id: number
-  user_id: number
-  amount: number
-  prompt_amount: number
-  progress_amount: number
-  started_ms: number
-  model: string
-  channel: string
-  group_name: string
-  stream: number
-  price_version: string
-  kind: string
-  /** Accounts of the budgets that it is held on: JSON list of names; empty for none. */
-  budgets: string
-  requested_model: string
-}
-
-/** Counts of usage, of a call or of several. */
-interface UsageCounts {
-  input_tokens: number
-  cache_read_tokens: number
-  cache_write_5m_tokens: number
-  cache_write_1h_tokens: number
-  output_tokens: number
-  reasoning_tokens: number
-  web_searches: number
-  audio_input_tokens: number
-  image_input_tokens: number
-  audio_output_tokens: number
-  image_output_tokens: number
-  seconds: number
-  characters: number
-  images: number
-  search_units: number
-}
-
-/** Usage log: one row for each settlement. */
-interface UsageLogTable extends UsageCounts {
-  id: string
-  ended_ms: number
-  user_id: number
-  token_id: number
-  model: string
-  upstream_model: string
-  channel: string
-  group_name: string
-  quota: number
-  price_version: string
-  duration_ms: number
-  first_byte_ms: number | null
-  stream: number
-  reason: string
-  /** `CallKind`; empty in the estimate for a lost node. */
-  kind: string
-  /** The model that the client requested; empty in the estimate for a lost node. */
-  requested_model: string
-  /** JSON: `AttemptEntry[]`, where there were several or the only one failed. */
-  attempts: string | null
-  /** JSON: `Particulars`, where there are any. */
-  particulars: string | null
-  /** 1 = the call had something that no price is known for. */
-  price_incomplete: number
-  /** `CallNote`; empty where there is none. */
-  note: string
-}
-
 /** Prices of a model in a group by version, written once: `priceSetText`. */
 interface PriceSetsTable {
   version: string
@@ -117,7 +49,7 @@ interface PriceSetsTable {
 }
 
 /** Daily sums of the usage log, kept after its rows are removed. */
-interface UsageDaysTable extends UsageCounts {
+interface UsageDaysTable extends UsageColumns {
   /** Day on which the calls ended: days since 1970-01-01, UTC. */
   day: number
   user_id: number
@@ -207,6 +139,3 @@ export type ChannelRow = Selectable<ChannelsTable>
 
 /** Row of a setting. */
 export type StoredSettingRow = Selectable<StoredSettingsTable>
-
-/** Row of the usage log. */
-export type UsageLogRow = Selectable<UsageLogTable>

@@ -1,41 +1,23 @@
+import { USAGE_COUNTS, type UsageColumns } from '../domain/records/usage-counts.ts'
 import type { Usage } from '../domain/usage.ts'
 
-/** Columns of usage, in the usage log and in the daily sums. */
-export const COUNT_COLUMNS = [
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_5m_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'web_searches',
-  'audio_input_tokens',
-  'image_input_tokens',
-  'audio_output_tokens',
-  'image_output_tokens',
-  'seconds',
-  'characters',
-  'images',
-  'search_units',
-] as const
+const COUNTS = Object.entries(USAGE_COUNTS).map(([name, { column }]) => ({
+  name: name as keyof Usage,
+  column,
+}))
 
-/** Lists the values of `COUNT_COLUMNS`, in the same order. */
-export function countsOf(usage: Usage): number[] {
-  return [
-    usage.input,
-    usage.cacheRead,
-    usage.cacheWrite5m,
-    usage.cacheWrite1h,
-    usage.output,
-    usage.reasoning,
-    usage.webSearches,
-    usage.audioInput,
-    usage.imageInput,
-    usage.audioOutput,
-    usage.imageOutput,
-    usage.seconds,
-    usage.characters,
-    usage.images,
-    usage.searchUnits,
-  ]
+/** Columns of usage, in the usage log and in the daily sums. */
+export const COUNT_COLUMNS: readonly (keyof UsageColumns)[] = COUNTS.map(({ column }) => column)
+
+/** Adds a usage to sums that have `COUNT_COLUMNS` from this index on. */
+export function addCounts(sums: number[], start: number, usage: Usage): void {
+  for (let i = 0; i < COUNTS.length; i += 1) {
+    const count = usage[COUNTS[i]!.name]
+    if (count) sums[start + i]! += count
+  }
+}
+
+/** Converts the columns of usage, in a row of the usage log or a sum of rows. */
+export function usageFromRow(row: UsageColumns): Usage {
+  return Object.fromEntries(COUNTS.map(({ name, column }) => [name, row[column]])) as unknown as Usage
 }

@@ -1,5 +1,5 @@
 import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
-import type { SettledCall } from './ledger-writes.ts'
+import type { SettledCall } from '../domain/records/usage.ts'
 
 /** Half an hour, the time that a row of `usage_slots` covers. */
 export const SLOT_MS = 1_800_000
@@ -56,7 +56,7 @@ export type PointCall = Pick<
 /** Adds a call to sums in the order of `POINT_COLUMNS` and `LATENCY_COLUMNS`. */
 export function addPoint(
   sums: number[],
-  { delivered, reason, quota, usage, duration_ms, first_byte_ms }: PointCall,
+  { delivered, reason, quota, usage, duration_ms, first_byte_ms = null }: PointCall,
 ): void {
   if (delivered) sums[0]! += 1
   if (FAILED.has(reason)) sums[1]! += 1

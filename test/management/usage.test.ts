@@ -6,6 +6,7 @@ import { call, open } from '../equipment/client.ts'
 import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { insertion } from '../usage-log-rows.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
@@ -73,14 +74,41 @@ function withOldRows(): void {
   const cyd = database.token('token-cyd')
   const rows = Array.from({ length: MANY }, (_, index) => {
     const ms = (MIDNIGHT + index) * 1000
-    return `('${idAt(ms - 500)}', ${ms}, 5, ${cyd.id}, 'm', 'm', 'm', 'default', 1, 0, 0, 0, 1, 0, 0, 5, 'v', 500, 100, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL, 0, 0, '')`
+    return {
+      id: idAt(ms - 500),
+      ended_ms: ms,
+      user_id: 5,
+      token_id: cyd.id,
+      model: 'm',
+      requested_model: 'm',
+      upstream_model: 'm',
+      channel: 'm',
+      group_name: 'default',
+      input_tokens: 1,
+      output_tokens: 1,
+      quota: 5,
+      price_version: 'v',
+      duration_ms: 500,
+      first_byte_ms: 100,
+      stream: 0,
+      reason: 'complete',
+      kind: 'chat',
+    }
   })
-  database.write(`INSERT INTO usage_log VALUES ${rows.join(',')}`)
-  const sums = (day: number, of: number): string =>
-    `(${day}, 5, ${cyd.id}, 'm', 'm', 'default', ${of}, ${of}, 0, 0, 0, ${of}, 0, 0, ${5 * of}, 0, 0, 0, 0, 0, 0, 0, 0, 0)`
-  database.write(
-    `INSERT INTO usage_days VALUES ${sums(MIDNIGHT / DAY, MANY)}, ${sums(MIDNIGHT / DAY - 90, 7)}`,
-  )
+  database.write(insertion('usage_log', ...rows))
+  const sums = (day: number, of: number) => ({
+    day,
+    user_id: 5,
+    token_id: cyd.id,
+    model: 'm',
+    channel: 'm',
+    group_name: 'default',
+    requests: of,
+    input_tokens: of,
+    output_tokens: of,
+    quota: 5 * of,
+  })
+  database.write(insertion('usage_days', sums(MIDNIGHT / DAY, MANY), sums(MIDNIGHT / DAY - 90, 7)))
 }
 
 function idAt(ms: number): string {

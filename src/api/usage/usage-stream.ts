@@ -1,4 +1,4 @@
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AdministrationParts } from '../../management/parts.ts'
 import { filterOf, ownUsageQuery, usageQuery } from '../../management/usage/usage-query.ts'

@@ -5,9 +5,13 @@ export interface Field<V = unknown, C extends Stored = Stored> {
   readonly type: FieldType<V, C>
   /** Column, where it is not called as the field. */
   readonly column?: string
+  /** Name in answers, where it is not that of the field. */
+  readonly as?: string
+  /** Description in answers. */
+  readonly about?: string | undefined
   /** Value of a new row that states none. */
   readonly default?: V
-  /** Whoever may set it over HTTP: the holder of the object, or administrators alone; absent = nobody. */
+  /** Role that sets it over HTTP: the holder of the object, or administrators alone; absent = none. */
   readonly edit?: 'holder' | 'admin'
   /** Whether a new object must state it. */
   readonly isRequired?: true
@@ -15,7 +19,7 @@ export interface Field<V = unknown, C extends Stored = Stored> {
   readonly moves?: true
   /** False = in no answer; `admin` = in answers to administrators alone. */
   readonly shown?: false | 'admin'
-  /** Whether it is a secret: in no answer, no value of the program, and without its value in the audit log. */
+  /** Whether it is a secret: in no answer or value of the program, and in the audit log without its value. */
   readonly secret?: true
   /** Whether the audit log has its changes; a text is its name there. */
   readonly audit?: true | string
@@ -59,7 +63,7 @@ type PrimaryKey<F extends Fields> = {
 }[keyof F] &
   keyof Values<F>
 
-/** Fields of a new object that may be left out: those with a default, and the id, which the database makes. */
+/** Fields that a new object may lack: those with a default, and the id, which the database makes. */
 type Optional<F extends Fields> = PrimaryKey<F> | (NamesWith<F, 'default'> & keyof Values<F>)
 
 /** Object to be created. */
@@ -164,4 +168,22 @@ export function decoded<V>(type: FieldType<V>, column: Stored): V {
 
 function columnsOf(fields: Fields): Column[] {
   return Object.entries(fields).map(([field, one]) => ({ ...one, field, name: one.column ?? field }))
+}
+
+/**
+ * Returns the function that lists the values of these columns in their order, defaults for those that an
+ * object lacks. Every call needs it: its loop reads lists of one shape.
+ */
+export function listerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
+  const fields = columns.map(({ field }) => field)
+  const types = columns.map(({ type }) => (type.encode ? type : undefined))
+  const defaults = columns.map(({ default: value }) => value)
+  return (given, values = []) => {
+    for (let i = 0; i < fields.length; i += 1) {
+      const value = (given as Readonly<Record<string, unknown>>)[fields[i]!] ?? defaults[i]
+      const type = types[i]
+      values.push(type ? encoded(type, value) : (value as Stored))
+    }
+    return values
+  }
 }

@@ -59,7 +59,8 @@ export async function askUpstream<Answer>(
   const isRoot = roleCeiling(by) === undefined
   const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.totalMs)
   const startedMs = performance.now()
-  const hold = operatorHold(channel, request.upstreamModel ?? '', nowMs())
+  const { upstreamModel: model = '' } = request
+  const hold = new OperatorHold({ id: randomUUIDv7(), model, channel: channel.name, started_ms: nowMs() })
   const key = { value: channel.keys[0] ?? '' }
   const came = await exchangeWhole(upstreams, { hold, channel, key }, request, { maxBytes, timeoutMs })
   hold.settle()
@@ -76,21 +77,6 @@ export async function askUpstream<Answer>(
 /** A message for users below root, without any text of the response. */
 function publicMessage({ status }: Failure): string {
   return status === undefined ? NO_SERVER : `the upstream answered ${status}`
-}
-
-function operatorHold(channel: Channel, model: string, startedMs: number): OperatorHold {
-  return new OperatorHold({
-    id: randomUUIDv7(),
-    model,
-    requested_model: model,
-    channel: channel.name,
-    group: '',
-    stream: false,
-    price_version: '',
-    kind: '',
-    started_ms: startedMs,
-    prompt_amount: 0,
-  })
 }
 
 function noAnswer(failure: string): string {

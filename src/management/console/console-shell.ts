@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasResponse } from '../../domain/records/usage.ts'
 import { Role, type User } from '../../domain/user.ts'
 import { version } from '../../domain/version.ts'
 import { troubledChannels, troubledChannelSchema } from '../channels/channel-health.ts'
@@ -69,5 +70,5 @@ export async function consoleShell(
 /** Whether a recent call of any user got a response. */
 async function hasCall({ store }: Pick<AdministrationParts, 'store'>): Promise<boolean> {
   const { entries } = await store.read('scanUsage', { filter: {}, after: null, maxRows: SEARCHED_CALLS })
-  return entries.some(({ first_byte_ms }) => first_byte_ms !== null)
+  return entries.some(hasResponse)
 }

@@ -1,4 +1,5 @@
-import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageEntry } from '../../domain/records/usage.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import { type Cell, csvLine } from './csv.ts'
 import type { ManagementParts } from '../parts.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { requestMemory } from '../../../test/request-memory.ts'
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
-import type { SettledCall } from '../../store/ledger-writes.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
 import { LiveCalls, type OtherProcesses } from './live-calls.ts'
 import type { LiveTurn, LiveWish } from './live-source.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
-import type { SettledCall } from '../../store/ledger-writes.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
 import { LiveSource, nameOf, RowTexts } from './live-source.ts'
 
 const NAMES = new Map([[3, { username: 'ann', token_name: 'one' }]])

@@ -1,6 +1,6 @@
-import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
-import type { SettledCall } from '../../store/ledger-writes.ts'
-import { type CallNames, matchOf, nameMatchOf } from './match-call.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import type { CallNames, SettledCall } from '../../domain/records/usage.ts'
+import { matchOf, nameMatchOf } from './match-call.ts'
 import { PerSecond } from './per-second.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
@@ -41,9 +41,8 @@ export class RowTexts {
   textOf(call: SettledCall, { username, token_name }: CallNames, scope: LiveWish['scope']): string {
     const known = this.#texts[scope].get(call)
     if (known !== undefined) return known
-    const { price_incomplete = false, note = '' } = call
-    const entry: UsageEntry = { ...call, price_incomplete, note, username, token_name }
-    const text = JSON.stringify(scope === 'all' ? usageObject(entry) : ownUsageObject(entry))
+    const named = { ...call, username, token_name }
+    const text = JSON.stringify(scope === 'all' ? usageObject(named) : ownUsageObject(named))
     this.#texts[scope].set(call, text)
     return text
   }

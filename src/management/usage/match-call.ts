@@ -1,11 +1,5 @@
-import type { UsageFilter } from '../../domain/usage-entry.ts'
-import type { SettledCall } from '../../store/ledger-writes.ts'
-
-/** Names of a call's user and key, which its settlement does not have. */
-export interface CallNames {
-  readonly username: string
-  readonly token_name: string
-}
+import type { UsageFilter } from '../../domain/usage-filter.ts'
+import type { CallNames, SettledCall } from '../../domain/records/usage.ts'
 
 type CallMatch = (call: SettledCall) => boolean
 

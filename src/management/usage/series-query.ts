@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CALENDAR_STEPS, Calendar, type CalendarStep } from '../../domain/calendar.ts'
 import type { PlannedPeriod } from '../../domain/series-plan.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import { SERIES_DIMENSIONS } from '../../store/operations/series-tables.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'

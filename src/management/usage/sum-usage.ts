@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { addedUsage, NO_USAGE, promptTokens } from '../../domain/usage.ts'
-import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
+import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
 import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import type { Store } from '../../store/store.ts'
 import type { ManagementParts } from '../parts.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { promptTokens } from '../../domain/usage.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'

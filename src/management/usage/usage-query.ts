@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'
 
 /** The type of all rows in the log: a settled call. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LATENCY_BUCKETS, percentile } from '../../domain/latency.ts'
 import { planSeries } from '../../domain/series-plan.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { hasDailyLatency, type SeriesDimension } from '../../store/operations/series-tables.ts'
 import type { SeriesLine } from '../../store/operations/usage-series.ts'
 import type { ManagementParts } from '../parts.ts'

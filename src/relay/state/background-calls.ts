@@ -2,7 +2,7 @@ import type { Hold } from '../../domain/hold.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { type Rate, rateOf } from '../../domain/price.ts'
 import { priceSetFrom } from '../../domain/price-set.ts'
-import type { Settlement } from '../../domain/settlement.ts'
+import type { Settlement } from '../../domain/records/usage.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { streamedTokens } from '../../domain/streamed-part.ts'
 import { NO_USAGE, promptTokens } from '../../domain/usage.ts'
@@ -213,7 +213,6 @@ export class BackgroundCalls {
       ended_ms: endedMs,
       channel: response?.channel ?? facts.channel,
       upstream_model: facts.model,
-      first_byte_ms: null,
     }
     const settling = hold.settle(settlement)
     this.#open.delete(facts.id)

@@ -1,4 +1,4 @@
-import type { SettlementReason } from '../../domain/settlement.ts'
+import type { SettlementReason } from '../../domain/settlement-reason.ts'
 import type { ToolUse } from '../../domain/tool-use.ts'
 import { NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { parseRecord } from '../../protocols/json/record.ts'

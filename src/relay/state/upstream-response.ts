@@ -119,14 +119,8 @@ function freeHold({ incoming, response }: AskedUpstream): OperatorHold {
   return new OperatorHold({
     id: incoming.id,
     model: response.model,
-    requested_model: response.model,
     channel: response.channel,
-    group: response.group,
-    stream: false,
-    price_version: '',
-    kind: 'responses',
     started_ms: incoming.startedMs,
-    prompt_amount: 0,
   })
 }
 

@@ -1,5 +1,5 @@
 import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
-import type { UsageEntry } from '../../domain/usage-entry.ts'
+import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { Db } from './operation.ts'
 import { listUsage } from './list-usage.ts'
 
@@ -21,11 +21,6 @@ export async function callDetail(
   const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1 })
   const [entry] = entries
   if (!entry || (userId !== undefined && entry.user_id !== userId)) return null
-  const row = await db
-    .selectFrom('usage_log')
-    .select(['attempts', 'particulars'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
   const set = await db
     .selectFrom('price_sets')
     .select('content')
@@ -35,8 +30,8 @@ export async function callDetail(
     .executeTakeFirst()
   return {
     entry,
-    attempts: row.attempts === null ? undefined : (JSON.parse(row.attempts) as AttemptEntry[]),
-    particulars: row.particulars === null ? {} : (JSON.parse(row.particulars) as Particulars),
+    attempts: entry.attempts === null ? undefined : (JSON.parse(entry.attempts) as AttemptEntry[]),
+    particulars: entry.particulars === null ? {} : (JSON.parse(entry.particulars) as Particulars),
     priceSet: set?.content,
   }
 }

@@ -1,11 +1,42 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
+import { insertion } from '../../../test/usage-log-rows.ts'
 
 /** Usage row of day 0 and token 1, and a daily sum with the same key. */
 const logged = (id: string, quota: number) =>
-  `INSERT INTO usage_log VALUES ('${id}', 5, 1, 1, 'm', 'm', 'c', 'g', 1, 0, 0, 0, 1, 0, 0, ${quota}, 'v', 1, 1, 0, 'complete', 0, 0, 0, 0, 0, 0, 0, 'chat', 'm', NULL, NULL, 0, 0, '')`
+  insertion('usage_log', {
+    id,
+    ended_ms: 5,
+    user_id: 1,
+    token_id: 1,
+    model: 'm',
+    requested_model: 'm',
+    upstream_model: 'm',
+    channel: 'c',
+    group_name: 'g',
+    input_tokens: 1,
+    output_tokens: 1,
+    quota,
+    price_version: 'v',
+    duration_ms: 1,
+    first_byte_ms: 1,
+    stream: 0,
+    reason: 'complete',
+    kind: 'chat',
+  })
 const summed = (tokens: number, quota: number) =>
-  `INSERT INTO usage_days VALUES (0, 1, 1, 'm', 'c', 'g', 1, ${tokens}, 0, 0, 0, ${tokens}, 0, 0, ${quota}, 0, 0, 0, 0, 0, 0, 0, 0, 0)`
+  insertion('usage_days', {
+    day: 0,
+    user_id: 1,
+    token_id: 1,
+    model: 'm',
+    channel: 'c',
+    group_name: 'g',
+    requests: 1,
+    input_tokens: tokens,
+    output_tokens: tokens,
+    quota,
+  })
 
 async function charge({ sql }: TestDatabase, quota: number): Promise<void> {
   await sql(`UPDATE tokens SET used_quota = ${quota}`)
@@ -48,7 +79,23 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
   test('sums up what is held', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const held = (id: string, amount: number) =>
-      `INSERT INTO holds VALUES ('${id}', 'o', 1, 1, ${amount}, 0, 0, 0, 'm', 'c', 'g', 0, 'v', 'chat', '', 'm')`
+      insertion('holds', {
+        id,
+        owner: 'o',
+        token_id: 1,
+        user_id: 1,
+        amount,
+        prompt_amount: 0,
+        started_ms: 0,
+        model: 'm',
+        channel: 'c',
+        group_name: 'g',
+        stream: 0,
+        price_version: 'v',
+        kind: 'chat',
+        budgets: '',
+        requested_model: 'm',
+      })
     await database.sql(held('a', 1000))
     await database.sql(held('b', 500))
     expect((await store.read('conservation')).openHolds).toEqual({ count: 2, amount: 1500 })

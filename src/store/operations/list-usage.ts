@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import type { UsageEntry, UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageEntry } from '../../domain/records/usage.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { Db } from './operation.ts'
 import { entryFromRow, withNames } from './usage-rows.ts'
 import { type BoundedScan, boundScan, matchingRows, withinIds } from './usage-scan.ts'

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { SeriesPlan } from '../../domain/series-plan.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 
 /** The dimensions that a series can be split by. */
 export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 'none'] as const

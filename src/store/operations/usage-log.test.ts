@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { randomFrom } from '../../../test/equipment/random.ts'
 import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
-import { type Call, filled, idAt } from '../../../test/usage-log-rows.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import { type Call, dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { Rows } from '../store.ts'
 import { kyselyOver } from '../sqlite/dialect.ts'
 import { reads } from './reads.ts'
@@ -16,13 +16,6 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 /** Start of day 20,513, in Unix milliseconds. */
 const T0 = Date.UTC(2026, 2, 1)
-
-const summed = (
-  day: number,
-  of: { userId?: number; model?: string; requests: number; quota: number },
-): string =>
-  `INSERT INTO usage_days VALUES (${day}, ${of.userId ?? 1}, ${of.userId ?? 1}, '${of.model ?? 'm'}', 'c', 'default',
-    ${of.requests}, 1, 2, 3, 4, 5, 6, 7, ${of.quota}, 8, 9, 10, 11, 12, 13, 14, 0, 15)`
 
 async function second(store: Rows): Promise<void> {
   const user = await store.write('createUser', newUser({ username: 'ben' }))
@@ -97,6 +90,8 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
           stream: true,
           reason: 'complete',
           kind: 'chat',
+          attempts: null,
+          particulars: null,
         },
       ],
     })
@@ -279,10 +274,10 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
   test('adds up whole days, by all that a row of a day says, and by model', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await second(store)
-    await database.sql(summed(10, { requests: 2, quota: 20 }))
-    await database.sql(summed(10, { requests: 3, quota: 30, userId: 2 }))
-    await database.sql(summed(11, { requests: 4, quota: 40, model: 'n' }))
-    await database.sql(summed(12, { requests: 5, quota: 50 }))
+    await database.sql(dayInsertion(10, { requests: 2, quota: 20 }))
+    await database.sql(dayInsertion(10, { requests: 3, quota: 30, userId: 2 }))
+    await database.sql(dayInsertion(11, { requests: 4, quota: 40, model: 'n' }))
+    await database.sql(dayInsertion(12, { requests: 5, quota: 50 }))
     const sum = async (filter: UsageFilter, days = {}) => {
       const { requests, quota } = await store.read('sumUsageDays', { filter, days })
       return [requests, quota]

@@ -1,9 +1,5 @@
-import type { CallKind } from '../../domain/endpoints.ts'
-import type { CallNote } from '../../domain/call-note.ts'
-import type { SettlementReason } from '../../domain/settlement.ts'
-import type { UsageEntry } from '../../domain/usage-entry.ts'
-import type { UsageLogRow } from '../schema.ts'
-import { usageFromRow } from '../usage-from-row.ts'
+import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
+import { usageFromRow } from '../usage-counts.ts'
 import type { Db } from './operation.ts'
 import { boundScan, matchesFilter, type UsageCursor, type UsageScan, withinScan } from './usage-scan.ts'
 
@@ -39,27 +35,6 @@ export function withNames(db: Db) {
 export function entryFromRow(
   row: UsageLogRow & { readonly username: string; readonly token_name: string },
 ): UsageEntry {
-  return {
-    id: row.id,
-    ended_ms: row.ended_ms,
-    user_id: row.user_id,
-    username: row.username,
-    token_id: row.token_id,
-    token_name: row.token_name,
-    model: row.model,
-    requested_model: row.requested_model,
-    price_incomplete: row.price_incomplete === 1,
-    note: row.note as CallNote | '',
-    upstream_model: row.upstream_model,
-    channel: row.channel,
-    group: row.group_name,
-    usage: usageFromRow(row),
-    quota: row.quota,
-    price_version: row.price_version,
-    duration_ms: row.duration_ms,
-    first_byte_ms: row.first_byte_ms,
-    stream: row.stream === 1,
-    reason: row.reason as SettlementReason,
-    kind: row.kind as CallKind,
-  }
+  const { username, token_name } = row
+  return { ...USAGE.fromRow(row), usage: usageFromRow(row), username, token_name }
 }

@@ -1,5 +1,5 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { Database } from '../schema.ts'
 import { firstIdOf } from '../usage-id.ts'
 import type { Db } from './operation.ts'

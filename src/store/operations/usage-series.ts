@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { LATENCY_COLUMNS, POINT_COLUMNS, SLOT_MS, SLOTS_PER_DAY } from '../usage-points.ts'
 import type { Db } from './operation.ts'
 import { namesOf } from './names-of.ts'

@@ -1,11 +1,11 @@
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import type { UsageDimension } from '../../domain/usage-dimension.ts'
-import type { UsageFilter, UsageTotals } from '../../domain/usage-entry.ts'
+import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
 import type { Database } from '../schema.ts'
-import { type UsageColumns, usageFromRow } from '../usage-from-row.ts'
+import type { UsageColumns } from '../../domain/records/usage-counts.ts'
 import type { Db } from './operation.ts'
 import { matchingRows, boundScan, type UsageCursor, type UsageScan, withUser } from './usage-scan.ts'
-import { COUNT_COLUMNS } from '../usage-counts.ts'
+import { COUNT_COLUMNS, usageFromRow } from '../usage-counts.ts'
 
 /** Range of days since 1970-01-01, UTC, both ends included; undefined = unbounded. */
 export interface UsageDays {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { BANKS, bankFixture, exactly, held, report } from '../../../test/bank-fixture.ts'
 import { newToken, SECRETS, settledCall } from '../../../test/store-rows.ts'
-import { outboxRow } from '../outbox-row.ts'
+import { outboxRow } from '../usage-row.ts'
 import { hashKey } from '../secrets.ts'
 
 const MINUTE = 60

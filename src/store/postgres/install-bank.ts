@@ -1,11 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { type Kysely, sql } from 'kysely'
+import type { FieldType } from '../../domain/records/field-types.ts'
+import type { Column } from '../../domain/records/record.ts'
+import { CHARGED, USAGE } from '../../domain/records/usage.ts'
 import {
   RECALLING_TOKEN_COLUMNS,
   RECALLING_USER_COLUMNS,
   TOKEN_COLUMNS,
   USER_COLUMNS,
 } from '../account-columns.ts'
+import { COUNT_COLUMNS } from '../usage-counts.ts'
+import { ROW_COLUMNS } from '../usage-row.ts'
 import { pointSums } from './point-sums.ts'
 
 /** Folder of the bank's SQL; the build copies it to the same place beside its modules. */
@@ -14,9 +19,26 @@ const FOLDER = new URL('bank/', import.meta.url)
 const differs = (columns: readonly string[]): string =>
   columns.map((name) => `new.${name} is distinct from old.${name}`).join(' or ')
 
+/** Columns of a call in a report. */
+const CALL_COLUMNS = [...USAGE.columns, ...CHARGED.columns]
+
+const sqlType = ({ column }: FieldType): string => (column === 'text' ? 'text' : 'bigint')
+
+// The value of a column in a report: empty or 0 where the call does not state it.
+function statedValue({ name, type }: Column): string {
+  const empty = type.column === 'text' ? "''" : '0'
+  return type.isNullable ? `c.${name}` : `coalesce(c.${name}, ${empty}) as ${name}`
+}
+
 /** Parts of the SQL that are made from lists of columns, which stand there as `{{name}}`. */
 const PARTS: Readonly<Record<string, () => string>> = {
   point_sums: () => pointSums('fresh'),
+  call_columns: () => CALL_COLUMNS.map(({ name, type }) => `${name} ${sqlType(type)}`).join(', '),
+  call_values: () => CALL_COLUMNS.map(statedValue).join(', '),
+  row_columns: () => ROW_COLUMNS.join(', '),
+  count_columns: () => COUNT_COLUMNS.join(', '),
+  count_sums: () => COUNT_COLUMNS.map((name) => `sum(${name})`).join(', '),
+  count_additions: () => COUNT_COLUMNS.map((name) => `${name} = d.${name} + excluded.${name}`).join(', '),
   user_changed: () => differs(USER_COLUMNS),
   user_recalled: () => differs(RECALLING_USER_COLUMNS),
   token_changed: () => differs(TOKEN_COLUMNS),

@@ -3,8 +3,8 @@ import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
 import { SECRETS } from '../../../test/store-rows.ts'
-import { filled, idAt } from '../../../test/usage-log-rows.ts'
-import type { UsageFilter } from '../../domain/usage-entry.ts'
+import { dayInsertion, filled, idAt } from '../../../test/usage-log-rows.ts'
+import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { reads } from '../operations/reads.ts'
 import type { Database } from '../schema.ts'
 import { MAINTENANCE_LOCK } from './maintain-usage-log.ts'
@@ -65,9 +65,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
 
   test('goes by dropping partitions that are older than rows are kept; the others and all sums stay', async () => {
     const { store, database } = await opened(engine)
-    await database.sql(
-      "INSERT INTO usage_days VALUES (1, 1, 1, 'm', 'c', 'g', 5, 1, 2, 3, 4, 5, 6, 7, 50, 8, 9, 10, 11, 12, 13, 14, 0, 15)",
-    )
+    await database.sql(dayInsertion(1, { requests: 5, quota: 50 }))
     const ages = [20, 12, 11, 10, 9, 1]
     await filled(
       database,

@@ -1,7 +1,11 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import { type HoldOpening, PARKED, type ParkedHold } from '../ledger-writes.ts'
-import type { Database } from '../schema.ts'
+import { listerOf } from '../../domain/records/record.ts'
+import { HOLD, type HoldOpening } from '../../domain/records/usage.ts'
+import { PARKED } from '../ledger-writes.ts'
 import { boundValues } from './bound-values.ts'
+
+const listHold = listerOf(HOLD.columns)
+const COLUMNS = HOLD.columns.map(({ name }) => name).join(', ')
 
 /** Prepared statements on holds, for either kind of file. */
 export type HoldStatements = Readonly<
@@ -27,17 +31,12 @@ export function prepareHolds(
   db: DatabaseSync,
   { hasTokens }: { readonly hasTokens: boolean },
 ): HoldStatements {
-  const owner = hasTokens ? 'id, user_id' : '0, 0'
   return {
     insertProbe: db.prepare(
-      `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
-         group_name, stream, price_version, kind, budgets, requested_model)
-       SELECT '', 'probe', ${owner}, 0, 0, 0, 0, '', '', '', 0, '', '', '', '' ${hasTokens ? 'FROM tokens LIMIT 1' : ''}`,
+      `INSERT INTO holds (${COLUMNS}) SELECT ${probeValues(hasTokens)} ${hasTokens ? 'FROM tokens LIMIT 1' : ''}`,
     ),
     insertHold: db.prepare(
-      `INSERT INTO holds (id, owner, token_id, user_id, amount, prompt_amount, progress_amount, started_ms, model, channel,
-         group_name, stream, price_version, kind, budgets, requested_model)
-       VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO holds (${COLUMNS}) VALUES (${HOLD.columns.map(() => '?').join(', ')})`,
     ),
     growHold: db.prepare('UPDATE holds SET amount = amount + CAST(? AS INTEGER) WHERE id = ?'),
     markProgress: db.prepare(
@@ -53,23 +52,16 @@ export function prepareHolds(
 
 /** Lists the parameters of `insertHold`. */
 export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
-  return boundValues([
-    opening.id,
-    opening.owner,
-    opening.token_id,
-    opening.user_id,
-    opening.amount,
-    opening.prompt_amount,
-    opening.started_ms,
-    opening.model,
-    opening.channel,
-    opening.group,
-    opening.stream ? 1 : 0,
-    opening.price_version,
-    opening.kind,
-    opening.budgets,
-    opening.requested_model,
-  ])
+  return boundValues(listHold(opening))
+}
+
+// The values of a hold that belongs to some token, where there are tokens.
+function probeValues(hasTokens: boolean): string {
+  const told: Readonly<Record<string, string>> = {
+    owner: "'probe'",
+    ...(hasTokens && { token_id: 'id', user_id: 'user_id' }),
+  }
+  return HOLD.columns.map(({ name, type }) => told[name] ?? (type.column === 'text' ? "''" : '0')).join(', ')
 }
 
 /** Writes a hold and removes it in one transaction: this takes the room that a call's hold would. */
@@ -84,26 +76,4 @@ export function orphanValues(
   limit: number,
 ): readonly SQLInputValue[] {
   return [owner, parkedToo ? owner : PARKED, limit]
-}
-
-/** Converts a row of `parkedHolds`. */
-export function parkedHold(row: Database['holds']): ParkedHold {
-  return {
-    id: row.id,
-    owner: row.owner,
-    token_id: row.token_id,
-    user_id: row.user_id,
-    amount: row.amount,
-    prompt_amount: row.prompt_amount,
-    progress_amount: row.progress_amount,
-    started_ms: row.started_ms,
-    model: row.model,
-    channel: row.channel,
-    group: row.group_name,
-    stream: row.stream === 1,
-    price_version: row.price_version,
-    kind: row.kind as ParkedHold['kind'],
-    budgets: row.budgets,
-    requested_model: row.requested_model,
-  }
 }

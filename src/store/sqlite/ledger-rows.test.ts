@@ -211,7 +211,7 @@ describe('an account', () => {
       store.write('settle', settledCall(who, 'a')),
     ]
     const account = await store.write('loadAccount', { tokenId })
-    expect(account?.token).toMatchObject({ remain_quota: 499_700, userId: who.userId, name: 'main' })
+    expect(account?.token).toMatchObject({ remain_quota: 499_700, user_id: who.userId, name: 'main' })
     expect(account?.openHolds).toEqual({ token: 1050, user: 1050 })
     await Promise.all(queued)
   })

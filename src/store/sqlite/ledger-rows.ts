@@ -1,23 +1,23 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { budgetsIn } from '../../domain/budget.ts'
 import { BudgetRows } from './budget-rows.ts'
-import type {
-  HoldOpening,
-  LedgerWrites,
-  ParkedHold,
-  PruneResult,
-  SettledCall,
-  StoredAccount,
-} from '../ledger-writes.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
-import type { Database, UserRow } from '../schema.ts'
+import {
+  HOLD,
+  type HoldRow,
+  type HoldOpening,
+  type ParkedHold,
+  type SettledCall,
+} from '../../domain/records/usage.ts'
+import type { LedgerWrites, PruneResult, StoredAccount } from '../ledger-writes.ts'
+import type { UserRow } from '../schema.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
-import { holdValues, orphanValues, parkedHold, probeHolds } from './hold-statements.ts'
+import { holdValues, orphanValues, probeHolds } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
-import { countsOf } from '../usage-counts.ts'
+import { rowValues } from '../usage-row.ts'
 import { ProvenanceRows } from './provenance-rows.ts'
 import { SeriesSums, type SumProgress } from './series-sums.ts'
 import { UsageSums } from './usage-sums.ts'
@@ -115,8 +115,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   parkedHolds(): ParkedHold[] {
-    const rows = this.#statements.parkedHolds.all() as unknown as Database['holds'][]
-    return rows.map(parkedHold)
+    const rows = this.#statements.parkedHolds.all() as unknown as HoldRow[]
+    return rows.map((row) => HOLD.fromRow(row))
   }
 
   recover({ nowMs, ...run }: Parameters<LedgerWrites['recover']>[0]): { count: number; quota: number } {
@@ -134,7 +134,7 @@ export class LedgerRows implements LedgerWrites {
     let count = 0
     let sum = 0
     for (;;) {
-      const orphans = nextHolds() as Database['holds'][]
+      const orphans = nextHolds() as HoldRow[]
       for (const hold of orphans) {
         const call = crashedCall(hold, nowMs)
         this.settle(call)
@@ -220,29 +220,7 @@ export class LedgerRows implements LedgerWrites {
   }
 
   #insertUsage(call: SettledCall): boolean {
-    const values = [
-      call.id,
-      call.ended_ms,
-      call.user_id,
-      call.token_id,
-      call.model,
-      call.upstream_model,
-      call.channel,
-      call.group,
-      ...countsOf(call.usage),
-      call.quota,
-      call.price_version,
-      call.duration_ms,
-      call.first_byte_ms,
-      call.stream ? 1 : 0,
-      call.reason,
-      call.kind,
-      call.requested_model,
-      call.attempts ?? null,
-      call.particulars ?? null,
-      call.price_incomplete ? 1 : 0,
-      call.note ?? '',
-    ]
+    const values = rowValues(call)
     try {
       return this.#statements.insertUsage.run(...boundValues(values)).changes === 1
     } catch (error) {

@@ -1,30 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { COUNT_COLUMNS } from '../usage-counts.ts'
+import { ROW_COLUMNS } from '../usage-row.ts'
 import { type HoldStatements, prepareHolds } from './hold-statements.ts'
-
-const USAGE_COLUMNS = [
-  'id',
-  'ended_ms',
-  'user_id',
-  'token_id',
-  'model',
-  'upstream_model',
-  'channel',
-  'group_name',
-  ...COUNT_COLUMNS,
-  'quota',
-  'price_version',
-  'duration_ms',
-  'first_byte_ms',
-  'stream',
-  'reason',
-  'kind',
-  'requested_model',
-  'attempts',
-  'particulars',
-  'price_incomplete',
-  'note',
-]
 
 /** Prepared statements of the ledger. */
 export type LedgerStatements = HoldStatements &
@@ -48,7 +24,7 @@ export function prepareLedger(db: DatabaseSync): LedgerStatements {
   return {
     ...prepareHolds(db, { hasTokens: true }),
     insertUsage: db.prepare(
-      `INSERT INTO usage_log (${USAGE_COLUMNS.join(', ')}) VALUES (${USAGE_COLUMNS.map(() => '?').join(', ')})
+      `INSERT INTO usage_log (${ROW_COLUMNS.join(', ')}) VALUES (${ROW_COLUMNS.map(() => '?').join(', ')})
        ON CONFLICT (id) DO NOTHING`,
     ),
     chargeToken: db.prepare(

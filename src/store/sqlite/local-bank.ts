@@ -10,7 +10,7 @@ import type {
   Loan,
   LoanRequest,
 } from '../bank.ts'
-import type { ParkedHold, SettledCall } from '../ledger-writes.ts'
+import type { ParkedHold, SettledCall } from '../../domain/records/usage.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { AccountChange } from './account-changes.ts'

@@ -1,19 +1,17 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { HoldOpening, ParkedHold, SettledCall } from '../ledger-writes.ts'
+import {
+  HOLD,
+  type HoldRow,
+  type HoldOpening,
+  type ParkedHold,
+  type SettledCall,
+} from '../../domain/records/usage.ts'
 import type { NodeWrites, OutboxEntry, UnsharedCall } from '../node-file.ts'
 import type { ProvenCall } from '../operations/store-provenance.ts'
-import { outboxRow } from '../outbox-row.ts'
-import type { Database } from '../schema.ts'
+import { outboxRow } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
-import {
-  type HoldStatements,
-  holdValues,
-  orphanValues,
-  parkedHold,
-  prepareHolds,
-  probeHolds,
-} from './hold-statements.ts'
+import { type HoldStatements, holdValues, orphanValues, prepareHolds, probeHolds } from './hold-statements.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
 const RECOVERY_BATCH = 2000
@@ -91,16 +89,14 @@ export class NodeRows implements NodeWrites {
   }
 
   parkedHolds(): ParkedHold[] {
-    const rows = this.#holds.parkedHolds.all() as unknown as Database['holds'][]
-    return rows.map(parkedHold)
+    const rows = this.#holds.parkedHolds.all() as unknown as HoldRow[]
+    return rows.map((row) => HOLD.fromRow(row))
   }
 
   recover({ nowMs, ...run }: Parameters<NodeWrites['recover']>[0]): { count: number; quota: number } {
     let [count, quota] = [0, 0]
     for (;;) {
-      const orphans = this.#holds.orphans.all(
-        ...orphanValues(run, RECOVERY_BATCH),
-      ) as unknown as Database['holds'][]
+      const orphans = this.#holds.orphans.all(...orphanValues(run, RECOVERY_BATCH)) as unknown as HoldRow[]
       for (const hold of orphans) {
         const call = crashedCall(hold, nowMs)
         this.settle(call)

@@ -10,7 +10,7 @@ import {
   settledCall,
 } from '../../../test/store-rows.ts'
 import type { AccountName, AccountState, BankStatement, Loan } from '../bank.ts'
-import type { ParkedHold } from '../ledger-writes.ts'
+import type { ParkedHold } from '../../domain/records/usage.ts'
 import type { QueuedOperation } from './messages.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from './owned-database.ts'
 import { pack } from './packed-batch.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
+import type { HoldOpening, SettledCall } from '../../domain/records/usage.ts'
 import { pack, unpack } from './packed-batch.ts'
 
 const whole = fc.nat()

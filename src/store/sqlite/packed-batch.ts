@@ -1,6 +1,7 @@
 import type { Provenance, ProvenResponse } from '../../domain/provenance.ts'
 import type { Usage } from '../../domain/usage.ts'
-import type { HoldOpening, SettledCall } from '../ledger-writes.ts'
+import { CHARGED, HOLD, type HoldOpening, type SettledCall, USAGE } from '../../domain/records/usage.ts'
+import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import type { QueuedOperation } from './messages.ts'
 
 /**
@@ -10,89 +11,41 @@ import type { QueuedOperation } from './messages.ts'
  */
 export type PackedBatch = readonly unknown[]
 
-const HOLD_FIELDS = fieldsOf<HoldOpening>({
-  id: true,
-  owner: true,
-  token_id: true,
-  user_id: true,
-  amount: true,
-  prompt_amount: true,
-  started_ms: true,
-  model: true,
-  channel: true,
-  group: true,
-  stream: true,
-  price_version: true,
-  kind: true,
-  budgets: true,
-  requested_model: true,
-})
+/** Fields of a record, and an object that has them. */
+interface Form<T> {
+  readonly names: readonly (keyof T)[]
+  readonly empty: T
+}
+
+// Copies of a parsed object stay fast to read; one that is made field by field becomes a hash table.
+function formOf<T>(...records: readonly object[]): Form<T> {
+  const names = records.flatMap((fields) => Object.keys(fields)) as (keyof T)[]
+  return { names, empty: JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, 0])))) as T }
+}
+
+const HOLD_FORM = formOf<HoldOpening>(HOLD.fields)
 
 /** Fields of a settlement that are single values. */
 type PlainCall = Omit<SettledCall, 'usage' | 'provenance'>
 
-const CALL_FIELDS = fieldsOf<PlainCall>({
-  id: true,
-  token_id: true,
-  user_id: true,
-  model: true,
-  group: true,
-  stream: true,
-  price_version: true,
-  duration_ms: true,
-  quota: true,
-  reason: true,
-  delivered: true,
-  ended_ms: true,
-  upstream_model: true,
-  channel: true,
-  first_byte_ms: true,
-  kind: true,
-  budgets: true,
-  requested_model: true,
-  attempts: true,
-  particulars: true,
-  price_incomplete: true,
-  note: true,
-})
+const CALL_FORM = formOf<PlainCall>(USAGE.fields, CHARGED.fields)
 
-const USAGE_FIELDS = fieldsOf<Omit<Usage, 'audioCacheRead' | 'imageCacheRead'>>({
-  input: true,
-  cacheRead: true,
-  cacheWrite5m: true,
-  cacheWrite1h: true,
-  output: true,
-  reasoning: true,
-  webSearches: true,
-  audioInput: true,
-  imageInput: true,
-  audioOutput: true,
-  imageOutput: true,
-  seconds: true,
-  characters: true,
-  images: true,
-  searchUnits: true,
-})
+const USAGE_FORM = formOf<Usage>(USAGE_COUNTS)
 
 const NO_REASONING: Provenance['reasoning'] = []
 
 /** Fields of a response; its id comes first, and tells that there is one. */
-const RESPONSE_FIELDS = fieldsOf<ProvenResponse>({
-  id: true,
-  upstreamId: true,
-  tokens: true,
-  previousId: true,
-})
+const RESPONSE_FORM = formOf<ProvenResponse>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
 /** Packs operations for a thread. */
 export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
   const values: unknown[] = []
   for (const [name, input] of operations) {
     values.push(name)
-    if (name === 'hold') packFields(values, input as HoldOpening, HOLD_FIELDS)
+    if (name === 'hold') packFields(values, input as HoldOpening, HOLD_FORM)
     else if (name === 'settle') {
-      packFields(values, input as SettledCall, CALL_FIELDS)
-      packFields(values, (input as SettledCall).usage, USAGE_FIELDS)
+      packFields(values, input as SettledCall, CALL_FORM)
+      packFields(values, (input as SettledCall).usage, USAGE_FORM)
       packProvenance(values, (input as SettledCall).provenance)
     } else values.push(input)
   }
@@ -103,24 +56,24 @@ export function pack(operations: Iterable<QueuedOperation>): PackedBatch {
 export function unpack(values: PackedBatch): QueuedOperation[] {
   const operations: QueuedOperation[] = []
   let position = 0
-  const next = <T>(fields: readonly (keyof T)[]): T => {
-    const record: Partial<T> = {}
-    for (const field of fields) record[field] = values[position++] as T[keyof T]
-    return record as T
+  const next = <T>({ names, empty }: Form<T>): T => {
+    const record = { ...empty }
+    for (const name of names) record[name] = values[position++] as T[keyof T]
+    return record
   }
   while (position < values.length) {
     const name = values[position++] as string
-    if (name === 'hold') operations.push([name, next<HoldOpening>(HOLD_FIELDS)])
+    if (name === 'hold') operations.push([name, next<HoldOpening>(HOLD_FORM)])
     else if (name === 'settle') {
-      const call = next<PlainCall>(CALL_FIELDS)
-      const usage = next<Usage>(USAGE_FIELDS)
+      const call = next<PlainCall>(CALL_FORM)
+      const usage = next<Usage>(USAGE_FORM)
       const keyTag = values[position++] as string | undefined
       if (keyTag === undefined) {
         operations.push([name, { ...call, usage }])
         continue
       }
       const reasoning = (values[position++] as Provenance['reasoning'] | undefined) ?? NO_REASONING
-      const response = values[position] === undefined ? null : next<ProvenResponse>(RESPONSE_FIELDS)
+      const response = values[position] === undefined ? null : next<ProvenResponse>(RESPONSE_FORM)
       if (!response) position++
       operations.push([name, { ...call, usage, provenance: { keyTag, reasoning, response } }])
     } else operations.push([name, values[position++]])
@@ -134,15 +87,10 @@ function packProvenance(values: unknown[], provenance: Provenance | undefined): 
   if (!provenance) return
   const { response, reasoning } = provenance
   values.push(reasoning.length === 0 ? undefined : reasoning)
-  if (response) packFields(values, response, RESPONSE_FIELDS)
+  if (response) packFields(values, response, RESPONSE_FORM)
   else values.push(undefined)
 }
 
-/** Lists the fields of a type in the order in which they are packed; a missing field does not compile. */
-function fieldsOf<T>(fields: Readonly<Record<keyof T, true>>): readonly (keyof T)[] {
-  return Object.keys(fields) as (keyof T)[]
-}
-
-function packFields<T>(values: unknown[], record: T, fields: readonly (keyof T)[]): void {
-  for (const field of fields) values.push(record[field])
+function packFields<T>(values: unknown[], record: T, { names }: Form<T>): void {
+  for (const name of names) values.push(record[name])
 }

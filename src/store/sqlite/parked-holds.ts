@@ -1,7 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { PARKED, type ParkedHold } from '../ledger-writes.ts'
-import type { Database } from '../schema.ts'
-import { parkedHold } from './hold-statements.ts'
+import { HOLD, type HoldRow, type ParkedHold } from '../../domain/records/usage.ts'
+import { PARKED } from '../ledger-writes.ts'
 import type { Outcome, QueuedOperation } from './messages.ts'
 
 /** Parked holds by the clients of a database that go on with them: those who parked or took them up. */
@@ -29,8 +28,8 @@ export class ParkedHolds {
 
   /** The holds of a client that is gone, which others may take up from now on. */
   leave(client: string): ParkedHold[] {
-    const rows = this.#all.all() as unknown as Database['holds'][]
-    const left = rows.filter(({ id }) => this.#clients.get(id) === client).map(parkedHold)
+    const rows = this.#all.all() as unknown as HoldRow[]
+    const left = rows.filter(({ id }) => this.#clients.get(id) === client).map((row) => HOLD.fromRow(row))
     for (const [id, one] of this.#clients) if (one === client) this.#clients.delete(id)
     return left
   }

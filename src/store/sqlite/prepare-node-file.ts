@@ -1,32 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
+import { HOLD } from '../../domain/records/usage.ts'
+import { SQLITE_TYPES } from '../migrations/column-types.ts'
+import { recordColumns } from '../migrations/schema/record-columns.ts'
+import { tableStatement } from '../migrations/schema/table.ts'
 import { refuseDamaged } from './prepare-database.ts'
 
 /** Format of the file in version 0.1.0, stored as its `user_version`; those below are of builds before it. */
 const FIRST_FORMAT = 6
 
+// Tokens and users are in the bank: nothing to refer to.
+const HOLDS = tableStatement(
+  { name: HOLD.table, columns: { ...recordColumns(HOLD), token_id: 'integer', user_id: 'integer' } },
+  SQLITE_TYPES,
+)
+
 /** Statements that lead from each format to the next; the first ones make an empty file. */
 const STEPS = [
   `
   CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;
-  CREATE TABLE holds (
-    id TEXT NOT NULL PRIMARY KEY,
-    owner TEXT NOT NULL,
-    token_id INTEGER NOT NULL,
-    user_id INTEGER NOT NULL,
-    amount INTEGER NOT NULL,
-    prompt_amount INTEGER NOT NULL,
-    progress_amount INTEGER NOT NULL,
-    started_ms INTEGER NOT NULL,
-    model TEXT NOT NULL,
-    channel TEXT NOT NULL,
-    group_name TEXT NOT NULL,
-    stream INTEGER NOT NULL,
-    price_version TEXT NOT NULL,
-    kind TEXT NOT NULL DEFAULT '',
-    requested_model TEXT NOT NULL DEFAULT '',
-    budgets TEXT NOT NULL DEFAULT ''
-  ) STRICT, WITHOUT ROWID;
+  ${HOLDS};
   CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newToken, newUser, openedStore, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
 import { NATIVE_RETENTION_MS, type StoredResponse } from '../../domain/stored-response.ts'
-import type { SettledCall } from '../ledger-writes.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
 import type { Store } from '../store.ts'
 
 const WHO = { userId: 1, tokenId: 1 }

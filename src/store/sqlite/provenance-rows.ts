@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Provenance } from '../../domain/provenance.ts'
 import { NATIVE_RETENTION_MS } from '../../domain/stored-response.ts'
-import type { SettledCall } from '../ledger-writes.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
 
 /** Rows of responses and reasoning, written with the settlements of their calls by prepared statements. */
 export class ProvenanceRows {

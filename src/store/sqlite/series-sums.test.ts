@@ -12,7 +12,7 @@ import {
   storeWithAccount,
   temporaryFolder,
 } from '../../../test/store-rows.ts'
-import type { SettledCall } from '../ledger-writes.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
 import { openForWriting } from './connection.ts'
 import { SUM_UP } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { SettledCall } from '../ledger-writes.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
 import {
   addPoint,
   LATENCY_COLUMNS,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { SettledCall } from '../ledger-writes.ts'
-import { COUNT_COLUMNS, countsOf } from '../usage-counts.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import { addCounts, COUNT_COLUMNS } from '../usage-counts.ts'
 import { isFailed } from '../usage-points.ts'
 import { SummedRows } from './summed-rows.ts'
 
@@ -24,10 +24,9 @@ export class UsageSums {
     // NUL separates the parts, because no text contains it. The user follows from the token.
     const name = `${day}\0${token_id}\0${model}\0${channel}\0${group}`
     const sums = this.#days.sumsOf(name, [day, user_id, token_id, model, channel, group])
-    const counts = countsOf(call.usage)
     sums[0]! += call.delivered ? 1 : 0
     sums[1]! += isFailed(call.reason) ? 1 : 0
-    for (let i = 0; i < counts.length; i += 1) sums[i + 2]! += counts[i]!
+    addCounts(sums, 2, call.usage)
     sums[SUMMED.length - 1]! += call.quota
   }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
-import type { LedgerWrites, SettledCall } from '../ledger-writes.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import type { LedgerWrites } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { mapDatabaseError, serializeError } from './failure.ts'

@@ -1,4 +1,5 @@
 import { TOKEN } from '../../../domain/records/token.ts'
+import { HOLD } from '../../../domain/records/usage.ts'
 import { recordColumns } from './record-columns.ts'
 import type { Table } from './table.ts'
 
@@ -58,25 +59,8 @@ export const ACCOUNT_TABLES: readonly Table[] = [
   },
   { name: TOKEN.table, columns: recordColumns(TOKEN), indexes: { tokens_by_user: '(user_id, id)' } },
   {
-    name: 'holds',
-    columns: {
-      id: 'text primary key',
-      owner: 'text',
-      token_id: 'integer references tokens (id)',
-      user_id: 'integer references users (id)',
-      amount: 'integer',
-      prompt_amount: 'integer',
-      progress_amount: 'integer',
-      started_ms: 'integer',
-      model: 'text',
-      channel: 'text',
-      group_name: 'text',
-      stream: 'integer',
-      price_version: 'text',
-      kind: "text default ''",
-      budgets: "text default ''",
-      requested_model: "text default ''",
-    },
+    name: HOLD.table,
+    columns: recordColumns(HOLD),
   },
   {
     name: 'budget_periods',

@@ -11,10 +11,12 @@ export function recordColumns({
 }
 
 function typeOf({ type, key, default: value }: Column): string {
-  if (key === 'primary') return 'id'
+  // The database makes the ids of accounts.
+  if (key === 'primary' && type.column === 'integer') return 'id'
   const [, table, column] = /^references (\w+)\.(\w+)$/.exec(key ?? '') ?? []
   return [
     type.column,
+    ...(key === 'primary' ? ['primary key'] : []),
     ...(key === 'unique' ? ['unique'] : []),
     ...(table ? [`references ${table} (${column})`] : []),
     ...(value === undefined || value === null ? [] : [`default ${literal(encoded(type, value))}`]),

@@ -1,47 +1,14 @@
 import { type Kysely, sql } from 'kysely'
+import { USAGE } from '../../../domain/records/usage.ts'
+import { COUNT_COLUMNS } from '../../usage-counts.ts'
 import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES, type PointTable } from '../../usage-points.ts'
 import type { ColumnTypes } from '../column-types.ts'
+import { recordColumns } from './record-columns.ts'
 import { createTables, type Table, tableStatement } from './table.ts'
 
 const USAGE_LOG: Table = {
   name: 'usage_log',
-  columns: {
-    id: 'sorted primary key',
-    ended_ms: 'integer',
-    user_id: 'integer',
-    token_id: 'integer',
-    model: 'text',
-    upstream_model: 'text',
-    channel: 'text',
-    group_name: 'text',
-    input_tokens: 'integer',
-    cache_read_tokens: 'integer',
-    cache_write_5m_tokens: 'integer',
-    cache_write_1h_tokens: 'integer',
-    output_tokens: 'integer',
-    reasoning_tokens: 'integer',
-    web_searches: 'integer',
-    quota: 'integer',
-    price_version: 'text',
-    duration_ms: 'integer',
-    first_byte_ms: 'integer?',
-    stream: 'integer',
-    reason: 'text',
-    audio_input_tokens: 'integer default 0',
-    image_input_tokens: 'integer default 0',
-    audio_output_tokens: 'integer default 0',
-    image_output_tokens: 'integer default 0',
-    seconds: 'integer default 0',
-    characters: 'integer default 0',
-    images: 'integer default 0',
-    kind: "text default ''",
-    requested_model: "text default ''",
-    attempts: 'text?',
-    particulars: 'text?',
-    price_incomplete: 'integer default 0',
-    search_units: 'integer default 0',
-    note: "text default ''",
-  },
+  columns: { ...recordColumns(USAGE), id: 'sorted primary key' },
   indexes: { usage_log_by_user: '(user_id, ended_ms)' },
 }
 
@@ -55,23 +22,9 @@ const USAGE_DAYS: Table = {
     channel: 'text',
     group_name: 'text',
     requests: 'integer',
-    input_tokens: 'integer',
-    cache_read_tokens: 'integer',
-    cache_write_5m_tokens: 'integer',
-    cache_write_1h_tokens: 'integer',
-    output_tokens: 'integer',
-    reasoning_tokens: 'integer',
-    web_searches: 'integer',
-    quota: 'integer',
-    audio_input_tokens: 'integer default 0',
-    image_input_tokens: 'integer default 0',
-    audio_output_tokens: 'integer default 0',
-    image_output_tokens: 'integer default 0',
-    seconds: 'integer default 0',
-    characters: 'integer default 0',
-    images: 'integer default 0',
     failed: 'integer default 0',
-    search_units: 'integer default 0',
+    quota: 'integer',
+    ...Object.fromEntries(COUNT_COLUMNS.map((name) => [name, 'integer default 0'])),
   },
   // The day comes first, so that a commit of many settlements writes few pages.
   key: ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name'],

@@ -1,71 +1,32 @@
--- Charges settled calls, each once. Estimates for lost nodes have no usage of other modalities, requested
--- model or budgets.
+-- Charges settled calls, each once. Values that a call does not state, as an estimate for a lost node, are empty
+-- or 0.
 
 create or replace function bank_charge(as_node text, calls jsonb)
   returns void language plpgsql security definer set search_path from current as $$
 begin
   with given as (
-    select distinct on (c.id) c.* from jsonb_to_recordset(calls) as c (
-      id text, ended_ms bigint, user_id bigint, token_id bigint, model text, upstream_model text, channel text,
-      group_name text, input_tokens bigint, cache_read_tokens bigint, cache_write_5m_tokens bigint,
-      cache_write_1h_tokens bigint, output_tokens bigint, reasoning_tokens bigint, web_searches bigint, quota bigint,
-      price_version text, duration_ms bigint, first_byte_ms bigint, stream bigint, reason text, requests bigint,
-      audio_input_tokens bigint, image_input_tokens bigint, audio_output_tokens bigint, image_output_tokens bigint,
-      seconds bigint, characters bigint, images bigint, search_units bigint, kind text, requested_model text, budgets text,
-      attempts text, particulars text, price_incomplete bigint, note text)
+    select distinct on (c.id) {{call_values}} from jsonb_to_recordset(calls) as c ({{call_columns}})
     -- Of a token that nobody knows here nothing can be charged; it must not keep back what can.
     join tokens k on k.id = c.token_id and k.user_id = c.user_id
     order by c.id
   ), logged as (
-    insert into usage_log (id, ended_ms, user_id, token_id, model, upstream_model, channel, group_name, input_tokens,
-      cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
-      quota, price_version, duration_ms, first_byte_ms, stream, reason, audio_input_tokens, image_input_tokens,
-      audio_output_tokens, image_output_tokens, seconds, characters, images, search_units, kind,
-      requested_model, attempts, particulars, price_incomplete, note)
-    select id, ended_ms, user_id, token_id, model, upstream_model, channel, group_name, input_tokens,
-      cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
-      quota, price_version, duration_ms, first_byte_ms, stream, reason, coalesce(audio_input_tokens, 0),
-      coalesce(image_input_tokens, 0), coalesce(audio_output_tokens, 0), coalesce(image_output_tokens, 0),
-      coalesce(seconds, 0), coalesce(characters, 0), coalesce(images, 0),
-      coalesce(search_units, 0), coalesce(kind, ''),
-      coalesce(requested_model, ''), attempts, particulars, coalesce(price_incomplete, 0), coalesce(note, '')
-    from given order by id
+    insert into usage_log ({{row_columns}})
+    select {{row_columns}} from given order by id
     on conflict (id) do nothing
     returning id
   ), fresh as (
     select given.* from given join logged using (id)
   ), days as (
-    insert into usage_days as d (day, user_id, token_id, model, channel, group_name, requests, input_tokens,
-      cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches,
-      quota, audio_input_tokens, image_input_tokens, audio_output_tokens, image_output_tokens, seconds, characters,
-      images, search_units, failed)
-    select ended_ms / 86400000, user_id, token_id, model, channel, group_name, sum(requests), sum(input_tokens),
-      sum(cache_read_tokens), sum(cache_write_5m_tokens), sum(cache_write_1h_tokens), sum(output_tokens),
-      sum(reasoning_tokens), sum(web_searches), sum(quota), coalesce(sum(audio_input_tokens), 0),
-      coalesce(sum(image_input_tokens), 0), coalesce(sum(audio_output_tokens), 0), coalesce(sum(image_output_tokens), 0),
-      coalesce(sum(seconds), 0), coalesce(sum(characters), 0), coalesce(sum(images), 0),
-      coalesce(sum(search_units), 0),
-      count(*) filter (where reason in ('failed', 'cut', 'crash', 'lost-node'))
+    insert into usage_days as d (day, user_id, token_id, model, channel, group_name, requests, failed, quota,
+      {{count_columns}})
+    select ended_ms / 86400000, user_id, token_id, model, channel, group_name, sum(requests),
+      count(*) filter (where reason in ('failed', 'cut', 'crash', 'lost-node')), sum(quota), {{count_sums}}
     from fresh group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
     on conflict (day, user_id, token_id, model, channel, group_name) do update set
       requests = d.requests + excluded.requests,
-      input_tokens = d.input_tokens + excluded.input_tokens,
-      cache_read_tokens = d.cache_read_tokens + excluded.cache_read_tokens,
-      cache_write_5m_tokens = d.cache_write_5m_tokens + excluded.cache_write_5m_tokens,
-      cache_write_1h_tokens = d.cache_write_1h_tokens + excluded.cache_write_1h_tokens,
-      output_tokens = d.output_tokens + excluded.output_tokens,
-      reasoning_tokens = d.reasoning_tokens + excluded.reasoning_tokens,
-      web_searches = d.web_searches + excluded.web_searches,
+      failed = d.failed + excluded.failed,
       quota = d.quota + excluded.quota,
-      audio_input_tokens = d.audio_input_tokens + excluded.audio_input_tokens,
-      image_input_tokens = d.image_input_tokens + excluded.image_input_tokens,
-      audio_output_tokens = d.audio_output_tokens + excluded.audio_output_tokens,
-      image_output_tokens = d.image_output_tokens + excluded.image_output_tokens,
-      seconds = d.seconds + excluded.seconds,
-      characters = d.characters + excluded.characters,
-      images = d.images + excluded.images,
-      search_units = d.search_units + excluded.search_units,
-      failed = d.failed + excluded.failed
+      {{count_additions}}
   ), {{point_sums}}, spent as (
     select s.account, s.id, s.quota, s.requests, s.ended_ms, least(s.quota, coalesce(l.amount, 0)) as lent
     from (

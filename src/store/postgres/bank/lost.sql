@@ -26,11 +26,8 @@ begin
     order by t.id
   loop
     perform bank_charge(of_node, jsonb_build_array(jsonb_build_object(
-      'id', lost.usage_id, 'ended_ms', at_ms, 'user_id', lost.user_id, 'token_id', lost.token_id, 'model', '',
-      'upstream_model', '', 'channel', '', 'group_name', '', 'input_tokens', 0, 'cache_read_tokens', 0,
-      'cache_write_5m_tokens', 0, 'cache_write_1h_tokens', 0, 'output_tokens', 0, 'reasoning_tokens', 0,
-      'web_searches', 0, 'quota', lost.estimate, 'price_version', '', 'duration_ms', 0, 'first_byte_ms', null,
-      'stream', 0, 'reason', 'lost-node', 'requests', 0)));
+      'id', lost.usage_id, 'ended_ms', at_ms, 'user_id', lost.user_id, 'token_id', lost.token_id,
+      'quota', lost.estimate, 'reason', 'lost-node')));
     insert into lost_estimates (node, usage_id, token_id, user_id, day, quota)
       values (of_node, lost.usage_id, lost.token_id, lost.user_id, at_ms / 86400000, lost.estimate)
       on conflict do nothing;

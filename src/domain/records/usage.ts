@@ -1,0 +1,149 @@
+import type { CallKind } from '../endpoints.ts'
+import { CALL_NOTES } from '../call-note.ts'
+import type { Provenance } from '../provenance.ts'
+import type { SettlementReason } from '../settlement-reason.ts'
+import type { Usage } from '../usage.ts'
+import { type FieldType, flag, nullable, plainText, textOf, whole } from './field-types.ts'
+import { type NamesWith, record, type Row, type Values } from './record.ts'
+import { USAGE_COUNTS } from './usage-counts.ts'
+
+const text = plainText()
+const integer = whole()
+
+/** Settled calls: rows of the usage log. The order is that of answers and of the CSV. `docs/ledger.md`. */
+export const USAGE = record(
+  'usage_log',
+  {
+    /** UUIDv7, shared by the call's hold, its row, and the `x-request-id` of its response. */
+    id: { type: text, key: 'primary' },
+    ended_ms: { type: integer, shown: false },
+    user_id: { type: integer },
+    token_id: { type: integer },
+    /** The model that answered: the one that the client requested, or a fallback of it. */
+    model: { type: text, as: 'model_name' },
+    requested_model: {
+      type: text,
+      about:
+        'The model that the client requested, where a fallback may have answered; empty in the estimate for a lost node',
+    },
+    group: { type: text, column: 'group_name' },
+    /** Quota units. */
+    quota: { type: integer },
+    duration_ms: { type: integer },
+    /** From the start of the call to the first byte of the response; null if there was none. */
+    first_byte_ms: { type: nullable(integer), default: null },
+    stream: { type: flag, as: 'is_stream' },
+    reason: { type: text as FieldType<SettlementReason, string> },
+    price_version: { type: text },
+    price_incomplete: {
+      type: flag,
+      default: false,
+      about: 'The request offered a tool that no price is known for',
+    },
+    note: {
+      type: textOf(['', ...CALL_NOTES], 'a note'),
+      default: '',
+      about:
+        'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; else empty',
+    },
+    kind: {
+      type: text as FieldType<CallKind, string>,
+      about: 'The endpoint; empty in the estimate for a lost node',
+    },
+    /** Channel of the response, not necessarily the first one tried. */
+    channel: { type: text, shown: 'admin' },
+    upstream_model: { type: text, shown: 'admin' },
+    /** JSON: `AttemptEntry[]`; null where the only attempt was answered. */
+    attempts: { type: nullable(text), default: null, shown: false },
+    /** JSON: `Particulars`; null where there are none. */
+    particulars: { type: nullable(text), default: null, shown: false },
+  },
+  USAGE_COUNTS,
+)
+
+/** Fields of a settlement beside those of its row: they change accounts and sums. */
+export const CHARGED = record('', {
+  /** Whether the client got any of the response; only such calls count as requests. */
+  delivered: { type: flag, column: 'requests' },
+  /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */
+  budgets: { type: text },
+})
+
+const { id, user_id, token_id, model, requested_model, channel, group, stream, price_version, kind } =
+  USAGE.fields
+
+/** Quota reserved while a call runs, with the facts that a crash is charged by. */
+export const HOLD = record('holds', {
+  id,
+  /** Run of the gateway that will settle the hold; `recover` settles those of other runs. */
+  owner: { type: text },
+  token_id: { ...token_id, key: 'references tokens.id' },
+  user_id: { ...user_id, key: 'references users.id' },
+  /** Quota units. */
+  amount: { type: integer },
+  /** Expected cost of the prompt in quota units, the minimum that a crash is charged. */
+  prompt_amount: { type: integer },
+  /** Worth of the output when it was last noted, in quota units. */
+  progress_amount: { type: integer, default: 0 },
+  started_ms: { type: integer },
+  /** The model that is asked first. */
+  model,
+  channel,
+  group,
+  stream,
+  price_version,
+  kind,
+  /** Accounts of the budgets that it is held on, as `budgetList` writes them. */
+  budgets: CHARGED.fields.budgets,
+  requested_model,
+})
+
+type UsageFields = typeof USAGE.fields
+type WithDefault = NamesWith<UsageFields, 'default'>
+
+/** Settlement with all values of its usage row. */
+export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
+  readonly [Name in WithDefault]?: Values<UsageFields>[Name] | undefined
+} & Values<typeof CHARGED.fields> & {
+    readonly usage: Usage
+    /** Undefined where clients can refer to nothing of the response. */
+    readonly provenance?: Provenance | undefined
+  }
+
+/** Names of a call's user and API key, kept for deleted ones too. */
+export interface CallNames {
+  readonly username: string
+  readonly token_name: string
+}
+
+/** A settled call in the usage log. */
+export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & CallNames
+
+/** A call as answers show it: from the usage log, or just settled. */
+export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> & CallNames
+
+/** Whether a call got a response. */
+export function hasResponse({ first_byte_ms }: Pick<UsageEntry, 'first_byte_ms'>): boolean {
+  return first_byte_ms !== null
+}
+
+/** Row of the usage log. */
+export type UsageLogRow = Row<UsageFields> & Row<typeof USAGE_COUNTS>
+
+/** Row of a hold. */
+export type HoldRow = Row<typeof HOLD.fields>
+
+/** Hold of a call that goes on at the upstream without its client. */
+export type ParkedHold = Values<typeof HOLD.fields>
+
+/** Hold to be opened. */
+export type HoldOpening = Omit<ParkedHold, 'progress_amount'>
+
+/** Facts of a call at admission, stored with its hold so that a crash can be charged. */
+export type HoldFacts = Omit<HoldOpening, 'owner' | 'token_id' | 'user_id' | 'amount' | 'budgets'>
+
+/** Outcome and charge of a call. The other values of its row are those of its hold. */
+export type Settlement = Omit<SettledCall, Exclude<keyof ParkedHold, 'channel'> | 'duration_ms'> & {
+  /** The model that answered and its group; undefined where they are those of the hold. */
+  readonly answeredBy?: Pick<SettledCall, 'model' | 'group'> | undefined
+}

@@ -1,0 +1,27 @@
+import type { Usage } from './usage.ts'
+
+/** Sums over settled calls. */
+export interface UsageTotals {
+  /** Number of calls with a response, as in a user's `request_count`. */
+  readonly requests: number
+  /** Quota units. */
+  readonly quota: number
+  readonly usage: Usage
+}
+
+/** Selects settled calls that match all given fields. */
+export interface UsageFilter {
+  readonly user_id?: number | undefined
+  /** Lower bound of the call's end, in Unix milliseconds, inclusive. */
+  readonly fromMs?: number | undefined
+  /** Upper bound of the call's end, exclusive. */
+  readonly beforeMs?: number | undefined
+  readonly username?: string | undefined
+  readonly token_name?: string | undefined
+  readonly model?: string | undefined
+  readonly channel?: string | undefined
+  readonly group?: string | undefined
+  readonly id?: string | undefined
+  /** One of these is the reason of the call's charge. */
+  readonly reasons?: readonly string[] | undefined
+}
