@@ -47,13 +47,16 @@ export function maxCharge({ price, factor, dearest, free }: Rate, bounds: UsageB
     { kind: 'input', count: prompt, price: bounds.hasMedia ? tier.mediaInput : tier.input },
     { kind: 'output', count: output, price: bounds.hasMedia ? tier.mediaOutput : tier.output },
   ])
-  const byMeasure = sumOfLines([
-    { kind: 'second', count: seconds, price: price.second },
-    { kind: 'character', count: characters, price: price.characters },
-    { kind: 'search_unit', count: searchUnits, price: price.search_unit },
-    { kind: 'image', count: images, price: dearestImage(price.image) },
-  ])
-  const used = isMore(byMeasure, byTokens) ? byMeasure : byTokens
+  const isMeasured = seconds + characters + searchUnits + images > 0
+  const byMeasure = isMeasured
+    ? sumOfLines([
+        { kind: 'second', count: seconds, price: price.second },
+        { kind: 'character', count: characters, price: price.characters },
+        { kind: 'search_unit', count: searchUnits, price: price.search_unit },
+        { kind: 'image', count: images, price: dearestImage(price.image) },
+      ])
+    : undefined
+  const used = byMeasure && isMore(byMeasure, byTokens) ? byMeasure : byTokens
   const sum = sumOf([used, price.request, sumOfLines(tools)])
   return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
 }

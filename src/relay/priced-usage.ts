@@ -38,8 +38,8 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage as the upstream reported it, if it did. */
   readonly reported: ReportedUsage | undefined
-  /** Sound, pictures and hidden reasoning of a response. */
-  readonly arrived?: ArrivedMedia | undefined
+  /** Sound, pictures and hidden reasoning of a response. Called only where the usage is not reported. */
+  arrived(): ArrivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
   readonly tools: readonly ToolUse[]
   /** Any text was generated. Called only where the reported output is zero, or only calls have a price. */
@@ -54,14 +54,14 @@ export function streamBasis(
   ending: Ending,
   isComplete: boolean,
 ): ChargeBasis {
-  const { usage: reported, arrived, emittedBytes } = tap
+  const { usage: reported, emittedBytes } = tap
   const { uses: tools } = tap.tools
   return {
     ending,
     isComplete,
     reported,
     tools,
-    arrived,
+    arrived: () => tap.arrived,
     hasText: () => emittedBytes > 0,
     text: () => tap.text,
   }
@@ -113,7 +113,7 @@ export function priceUsage(
 
 /** The usage where only calls have a price and nothing was generated: a count would change nothing. */
 function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
-  if (rate.perToken || rate.free || basis.hasText() || basis.arrived?.isEmpty === false) return undefined
+  if (rate.perToken || rate.free || basis.hasText() || basis.arrived()?.isEmpty === false) return undefined
   return basis.reported ? countsOf(basis.reported) : NO_USAGE
 }
 
@@ -139,7 +139,8 @@ async function priceByCount(
   basis: ChargeBasis,
   count: LocalCount,
 ): Promise<PricedUsage> {
-  const { ending, isComplete, reported, arrived } = basis
+  const { ending, isComplete, reported } = basis
+  const arrived = basis.arrived()
   const text = await count.count(basis.text())
   const isPromptReported = reported && (!isComplete || reported.outputIsUnknown) && promptTokens(reported) > 0
   const prompt = isPromptReported ? countsOf(reported) : { ...NO_USAGE, input: await countPrompt() }

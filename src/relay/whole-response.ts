@@ -117,9 +117,7 @@ function chargeBasis(ending: Ending, facts: ReplyFacts | undefined): ChargeBasis
     isComplete: facts !== undefined,
     reported: facts?.usage,
     tools: facts?.tools ?? [],
-    get arrived() {
-      return facts?.arrived?.()
-    },
+    arrived: () => facts?.arrived?.(),
     hasText: () => facts !== undefined && facts.text() !== '',
     text: () => facts?.text() ?? '',
   }
