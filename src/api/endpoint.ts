@@ -180,6 +180,8 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly areaOf?: (request: Request) => Area
   /** Maximum bytes of its body; 1 MiB by default. A visitor's body may have no content encoding. */
   readonly bodyLimit?: number
+  /** The schema that the body is read by where a query parameter is `1`, and otherwise; `body` has both. */
+  readonly bodyIf?: { readonly query: string; readonly is: z.ZodType; readonly else: z.ZodType }
   /** A limit per user (for visitors, per address), beside the one of its whole area. */
   readonly limit?: 'search' | 'critical'
   /** The query parameter that must be `1` for a request to count on the limit; absent = all count. */

@@ -117,17 +117,20 @@ export class JsonApi {
     // The console's own limit covers its searches.
     const isCovered = session !== undefined && endpoint.limit === 'search'
     const { limitIf } = endpoint
-    const counts = limitIf === undefined || queryOf(request.url)[limitIf] === '1'
+    const has = (parameter: string): boolean => queryOf(request.url)[parameter] === '1'
+    const counts = limitIf === undefined || has(limitIf)
     if (!endpoint.limitSubjects && counts && !isCovered) {
       const limited = principal.user
         ? { subject: principal.user.id, label: 'this user' }
         : { subject: block, label: 'this address' }
       await this.#takeFromLimits(exchange, endpoint, [{ ...limited, factor: 1 }])
     }
+    const { body, bodyIf } = endpoint
+    const schema = bodyIf ? (has(bodyIf.query) ? bodyIf.is : bodyIf.else) : body
     const input = {
       params: endpoint.params && readInput(endpoint.params, params),
       query: endpoint.query && readInput(endpoint.query, queryOf(request.url)),
-      body: endpoint.body && (await this.#bodyWithinLimits(exchange, endpoint, endpoint.body, block)),
+      body: schema && (await this.#bodyWithinLimits(exchange, endpoint, schema, block)),
       address,
       addressBlock: block,
     }

@@ -360,3 +360,15 @@ test('parameters, defaults and conversions are described as they are sent', () =
     '503',
   ])
 })
+
+test.each([['/api/token/'], ['/api/user/']])(
+  'a change at %s may have every field of a new object',
+  (path) => {
+    const fieldsOf = (method: string): string[] => {
+      const schema = operationAt(method, path).requestBody?.content['application/json']?.schema
+      const { anyOf = [schema] } = schema as { readonly anyOf?: readonly unknown[] }
+      return anyOf.flatMap((one) => Object.keys((one as { readonly properties: object }).properties))
+    }
+    expect(fieldsOf('put')).toEqual(expect.arrayContaining(fieldsOf('post')))
+  },
+)

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { pageOf, pageQuery } from '../../management/page.ts'
 import { makeToken } from '../../management/tokens/create-token.ts'
-import { switchedStatusField, switchToken } from '../../management/tokens/switch-token.ts'
+import { switchedToken, switchToken } from '../../management/tokens/switch-token.ts'
 import { newTokenFields } from '../../management/tokens/token-fields.ts'
-import { tokenIdField } from '../../management/tokens/token-id.ts'
 import { tokenSchema } from '../../management/tokens/token-object.ts'
 import { tokenPage, tokenPageSchema } from '../../management/tokens/token-page.ts'
 import { manageableUser } from '../../management/users/manageable-user.ts'
@@ -47,10 +46,7 @@ export const userTokens: readonly JsonEndpoint[] = [
     ...COMMON,
     method: 'PUT',
     summary: "Enables or disables one of a user's tokens",
-    body: z.object(
-      { id: tokenIdField, status: switchedStatusField },
-      { error: 'expected an object with the id of a token and a status' },
-    ),
+    body: switchedToken,
     responseBody: tokenSchema,
     async handle({ user: by, params, body, parts }) {
       const { id } = await manageableUser(parts, params.id, by)

@@ -165,7 +165,7 @@ export type Token = Values<TokenFields> & CallTerms
 /** Token to be created, with its plain key without `sk-`. */
 export type NewToken = NewValues<TokenFields> & TermChanges & { readonly key: string }
 
-/** Token that gateway.yaml declares, created if its user has none of that name. `docs/configuration.md: Users`. */
+/** Declared token, created if its user has none of that name. `docs/configuration.md: Users`. */
 export type TokenSeed = Pick<NewToken, NamesWith<TokenFields, 'declared'>> & {
   /** Base62, without `sk-`; undefined = generated. */
   readonly key?: string | undefined

@@ -4,26 +4,29 @@ import { TOKEN } from '../../domain/records/token.ts'
 import { type Actor, isOperator } from '../authority.ts'
 import { requireGroups } from '../users/require-group.ts'
 import { findUser } from '../users/find-user.ts'
-import { versionField, withPresent } from '../changed-meanwhile.ts'
-import { termChanges } from '../call-terms.ts'
+import { withPresent } from '../changed-meanwhile.ts'
+import { termChanges, type termFields } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota } from '../quota-bound.ts'
-import { readInput } from '../read-input.ts'
 import { storedFields } from '../record-schemas.ts'
-import { changedTokenFields } from './token-fields.ts'
-import { noOwnToken, tokenInput } from './token-id.ts'
+import type { changedTokenFields } from './token-fields.ts'
+import { noOwnToken } from './token-id.ts'
 import { maskedToken, type TokenObject } from './token-object.ts'
 
-const INPUT = changedTokenFields.extend({ ...tokenInput.shape, version: versionField.nullish() })
+/** Change of a token of a user, who is given by id. */
+export type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number }
 
 /**
  * Changes the given fields of one of the user's tokens; running calls are not affected. A new quota is the
  * balance beyond the open holds. What an operator changes is a ceiling for the holder of the token; one that
- * loosens it is refused with `operator_limit`. `given` is validated here.
+ * loosens it is refused with `operator_limit`.
  */
-export async function changeToken(parts: ManagementParts, given: unknown, by: Actor): Promise<TokenObject> {
+export async function changeToken(
+  parts: ManagementParts,
+  { user: userId, id: tokenId, version, ...input }: TokenInput,
+  by: Actor,
+): Promise<TokenObject> {
   const { store, ledger, apiKeys, settings, nowMs } = parts
-  const { user: userId, id: tokenId, version, ...input } = readInput(INPUT, given)
   const user = await findUser(store, userId)
   const fields = {
     ...storedFields(TOKEN.fields, input),
@@ -55,7 +58,7 @@ export async function changeToken(parts: ManagementParts, given: unknown, by: Ac
 async function changedTerms(
   { store, settings }: ManagementParts,
   ids: { readonly tokenId: number; readonly userId: number },
-  input: z.output<typeof changedTokenFields>,
+  input: Pick<TokenInput, keyof typeof termFields>,
 ): Promise<TermChanges> {
   const isBudget = input.budget !== undefined || input.budget_period !== undefined
   const before = isBudget ? await store.read('keyedToken', ids) : undefined

@@ -1,12 +1,18 @@
 import { z } from 'zod'
 import { TOKEN } from '../../domain/records/token.ts'
 import { termFields } from '../call-terms.ts'
+import { versionField } from '../changed-meanwhile.ts'
 import { changeShape, createShape } from '../record-schemas.ts'
-
-const FIELDS_EXPECTED = { error: 'expected an object with the fields of a token' }
+import { tokenIdField } from './token-id.ts'
 
 /** The fields of a new token; null in an optional field is absence. `docs/api.md: Token management`. */
-export const newTokenFields = z.object({ ...createShape(TOKEN.fields), ...termFields }, FIELDS_EXPECTED)
+export const newTokenFields = z.object(
+  { ...createShape(TOKEN.fields), ...termFields },
+  { error: 'expected an object with the fields of a token' },
+)
 
-/** The fields of a change, all optional; null is absence, except in `allow_ips`, where it is a value. */
-export const changedTokenFields = z.object({ ...changeShape(TOKEN.fields), ...termFields }, FIELDS_EXPECTED)
+/** A change: null is absence, except in `allow_ips`, where it is a value. */
+export const changedTokenFields = z.object(
+  { id: tokenIdField, ...changeShape(TOKEN.fields), ...termFields, version: versionField.nullish() },
+  { error: 'expected an object with the id of a token' },
+)

@@ -19,12 +19,6 @@ export const tokenPath = z.object({ id: writtenTokenId })
 /** The id of a key in the header `Gateway-Key`. */
 export const namedKey = z.object({ 'Gateway-Key': writtenTokenId })
 
-/** The input of operations on one token of a user, who is given by id. */
-export const tokenInput = z.object(
-  { user: z.int().positive(), id: tokenIdField },
-  { error: 'expected an object that names a token' },
-)
-
 /** At least one id. Validated as a whole, so that a thousand invalid ids cause one issue. */
 export const tokenIdsField = z
   .array(z.unknown().meta({ type: 'integer' }), { error: 'expected an array of ids of tokens' })

@@ -50,8 +50,12 @@ export async function changeToken(
   const given = isByOperator
     ? afterOperatorChange(operator_terms, { budget, rateLimit }, before.token.rateLimit.windowMs)
     : operator_terms
-  const terms = { ...columnsOfTerms(before.token), ...termColumns({ budget, rateLimit }) }
-  const fresh = { ...before.token, ...plain, ...termsFromRow(terms) }
+  const terms = termColumns({ budget, rateLimit })
+  const fresh = {
+    ...before.token,
+    ...plain,
+    ...termsFromRow({ ...columnsOfTerms(before.token), ...terms }),
+  }
   const grants = isByOperator ? grantsAfter(given.grants, fresh, plain) : given.grants
   const { grants: _, ...others } = given
   const changed: Token = { ...fresh, operator_terms: { ...others, ...(grants && { grants }) } }
