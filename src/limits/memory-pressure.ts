@@ -13,6 +13,7 @@ const COLLECTION_INTERVAL_MS = 10_000
 export interface MemoryUsage {
   readonly heap: number
   readonly heapLimit: number
+  /** 0 where it has no limit. */
   readonly resident: number
   /** Infinite unless a container limits the process. */
   readonly residentLimit: number
@@ -23,7 +24,9 @@ export function memoryUsage(): MemoryUsage {
   const { used_heap_size: heap, heap_size_limit: heapLimit } = getHeapStatistics()
   const constrained = process.constrainedMemory()
   const residentLimit = constrained > 0 && constrained < totalmem() ? constrained : Number.POSITIVE_INFINITY
-  return { heap, heapLimit, resident: process.memoryUsage.rss(), residentLimit }
+  // Reading it can take a millisecond.
+  const resident = residentLimit === Number.POSITIVE_INFINITY ? 0 : process.memoryUsage.rss()
+  return { heap, heapLimit, resident, residentLimit }
 }
 
 /**
