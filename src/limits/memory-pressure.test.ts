@@ -61,6 +61,6 @@ test('the heap of this process is within its limit, and no container is larger t
   const { heap, heapLimit, resident, residentLimit } = memoryUsage()
   expect(heap).toBeGreaterThan(1e6)
   expect(heap).toBeLessThan(heapLimit)
-  expect(resident).toBeGreaterThan(heap / 2)
+  if (residentLimit < Infinity) expect(resident).toBeGreaterThan(heap / 2)
   expect(residentLimit).toBeGreaterThan(resident)
 })
