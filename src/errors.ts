@@ -9,6 +9,8 @@ export interface ErrorKind {
    * which official clients follow. Errors that time or another attempt may mend do not recur.
    */
   readonly recurs: boolean
+  /** The code that clients of messages are shown; absent = none. */
+  readonly inMessages?: string
 }
 
 /** Every error of the gateway's own, by code. Programs read the code, people the message. */
@@ -20,7 +22,12 @@ export const ERRORS = {
   batch_too_many: { status: 400, type: 'invalid_request_error', recurs: true },
   unsupported_endpoint: { status: 400, type: 'invalid_request_error', recurs: true },
   tool_not_priced: { status: 400, type: 'invalid_request_error', recurs: true },
-  model_price_error: { status: 400, type: 'invalid_request_error', recurs: true },
+  model_price_error: {
+    status: 400,
+    type: 'invalid_request_error',
+    recurs: true,
+    inMessages: 'model_price_error',
+  },
   unauthorized: { status: 401, type: 'authentication_error', recurs: true },
   missing_api_key: { status: 401, type: 'authentication_error', recurs: true },
   invalid_api_key: { status: 401, type: 'authentication_error', recurs: true },
@@ -32,21 +39,37 @@ export const ERRORS = {
   ip_not_allowed: { status: 403, type: 'permission_error', recurs: true },
   model_not_allowed: { status: 403, type: 'permission_error', recurs: true },
   group_not_allowed: { status: 403, type: 'permission_error', recurs: true },
-  insufficient_quota: { status: 403, type: 'permission_error', recurs: true },
-  budget_exceeded: { status: 403, type: 'permission_error', recurs: true },
+  insufficient_quota: {
+    status: 403,
+    type: 'permission_error',
+    recurs: true,
+    inMessages: 'insufficient_quota',
+  },
+  budget_exceeded: { status: 403, type: 'permission_error', recurs: true, inMessages: 'budget_exceeded' },
   role_too_low: { status: 403, type: 'permission_error', recurs: true },
   operator_limit: { status: 403, type: 'permission_error', recurs: true },
   other_site: { status: 403, type: 'permission_error', recurs: true },
   sign_in_refused: { status: 403, type: 'permission_error', recurs: true },
   not_operator: { status: 403, type: 'permission_error', recurs: true },
   not_found: { status: 404, type: 'invalid_request_error', recurs: true },
-  unknown_model: { status: 404, type: 'invalid_request_error', code: 'model_not_found', recurs: true },
+  unknown_model: {
+    status: 404,
+    type: 'invalid_request_error',
+    code: 'model_not_found',
+    recurs: true,
+    inMessages: 'model_not_found',
+  },
   method_not_allowed: { status: 405, type: 'invalid_request_error', recurs: true },
   changed_meanwhile: { status: 409, type: 'invalid_request_error', recurs: true },
   managed_by_file: { status: 409, type: 'invalid_request_error', recurs: true },
   request_timeout: { status: 408, type: 'invalid_request_error', recurs: false },
   expectation_failed: { status: 417, type: 'invalid_request_error', recurs: true },
-  request_too_large: { status: 413, type: 'request_too_large', recurs: true },
+  request_too_large: {
+    status: 413,
+    type: 'request_too_large',
+    recurs: true,
+    inMessages: 'read_request_body_failed',
+  },
   unsupported_media_type: { status: 415, type: 'invalid_request_error', recurs: true },
   headers_too_large: { status: 431, type: 'invalid_request_error', recurs: true },
   upgrade_required: { status: 426, type: 'invalid_request_error', recurs: true },
@@ -56,10 +79,15 @@ export const ERRORS = {
   loop_detected: { status: 500, type: 'api_error', recurs: true },
   upstream_error: { status: 500, type: 'api_error', recurs: false },
   not_implemented: { status: 501, type: 'gateway_error', recurs: true },
-  model_not_found: { status: 503, type: 'gateway_error', recurs: true },
+  model_not_found: { status: 503, type: 'gateway_error', recurs: true, inMessages: 'model_not_found' },
   identity_provider_unavailable: { status: 503, type: 'api_error', recurs: false },
-  overloaded: { status: 503, type: 'gateway_error', recurs: false },
-  storage_unavailable: { status: 503, type: 'gateway_error', recurs: false },
+  overloaded: { status: 503, type: 'gateway_error', recurs: false, inMessages: 'overloaded' },
+  storage_unavailable: {
+    status: 503,
+    type: 'gateway_error',
+    recurs: false,
+    inMessages: 'storage_unavailable',
+  },
 } as const satisfies Record<string, ErrorKind>
 
 /** Name of an error of the gateway. */

@@ -1,16 +1,16 @@
 import { queryOptions } from '@tanstack/react-query'
+import { Role } from '../../src/domain/user.ts'
 import type { TokenObject } from '../../src/management/tokens/token-object.ts'
 import type { TokenPage } from '../../src/management/tokens/token-page.ts'
 import { characterCount } from '../parts/character-count.ts'
 import { queryText, request } from './client.ts'
-import { ROLE } from './users.ts'
 
 /** An API key, masked. */
 export type ApiKey = TokenObject
 
 /** Whether an operator limits the key for its holder; root is an operator of its own keys. */
 export function isLimitedFor(role: number, { limits_by }: ApiKey): boolean {
-  return limits_by === 'operator' && role < ROLE.root
+  return limits_by === 'operator' && role < Role.root
 }
 
 /** The fields of a key that a person sets. */

@@ -21,9 +21,6 @@ type Action = 'disable' | 'enable' | 'delete'
 
 export const USER_PAGE_SIZE = 50
 
-/** Roles by their number. */
-export const ROLE = { member: 1, admin: 10, root: 100 } as const
-
 /** A page of users with `search` in their name. */
 export function usersQuery(userId: number, page: number, search: string) {
   return queryOptions({

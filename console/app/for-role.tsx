@@ -1,5 +1,5 @@
 import { Outlet } from '@tanstack/react-router'
-import { ROLE } from '../api/users.ts'
+import { Role } from '../../src/domain/user.ts'
 import { PageHead } from '../parts/page-head.tsx'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
@@ -9,5 +9,5 @@ export function ForRole({ role }: { readonly role: number }) {
   const { errors } = useTexts()
   const { profile } = useSignedIn()
   if (profile.role >= role) return <Outlet />
-  return <PageHead title={role === ROLE.root ? errors.rootOnly : errors.administratorsOnly} />
+  return <PageHead title={role === Role.root ? errors.rootOnly : errors.administratorsOnly} />
 }

@@ -11,7 +11,7 @@ import {
   IconRoute,
   IconUsers,
 } from '@tabler/icons-react'
-import { ROLE } from '../api/users.ts'
+import { Role } from '../../src/domain/user.ts'
 import type { Texts } from '../texts/use-texts.tsx'
 
 /** A page of the rail. */
@@ -37,34 +37,34 @@ export interface Page {
 
 /** The pages in the rail, in its order. */
 const PAGES: readonly Page[] = [
-  { name: 'overview', path: '/', icon: IconHome, role: ROLE.member, letter: 'o' },
-  { name: 'keys', path: '/keys', icon: IconKey, role: ROLE.member, letter: 'k' },
+  { name: 'overview', path: '/', icon: IconHome, role: Role.user, letter: 'o' },
+  { name: 'keys', path: '/keys', icon: IconKey, role: Role.user, letter: 'k' },
   {
     name: 'playground',
     path: '/playground',
     icon: IconMessage,
-    role: ROLE.member,
+    role: Role.user,
     letter: 'p',
   },
   {
     name: 'usage',
     path: '/usage',
     icon: IconChartBar,
-    role: ROLE.member,
+    role: Role.user,
     letter: 'u',
   },
-  { name: 'logs', path: '/logs', icon: IconListDetails, role: ROLE.member, letter: 'l' },
-  { name: 'models', path: '/models', icon: IconBox, role: ROLE.member, letter: 'm' },
-  { name: 'channels', path: '/channels', icon: IconRoute, role: ROLE.admin, letter: 'c' },
-  { name: 'users', path: '/users', icon: IconUsers, role: ROLE.admin, letter: 'e' },
+  { name: 'logs', path: '/logs', icon: IconListDetails, role: Role.user, letter: 'l' },
+  { name: 'models', path: '/models', icon: IconBox, role: Role.user, letter: 'm' },
+  { name: 'channels', path: '/channels', icon: IconRoute, role: Role.admin, letter: 'c' },
+  { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
   {
     name: 'audit',
     path: '/audit',
     icon: IconHistory,
-    role: ROLE.admin,
+    role: Role.admin,
     letter: 'd',
   },
-  { name: 'settings', path: '/settings', icon: IconAdjustments, role: ROLE.root, letter: 's' },
+  { name: 'settings', path: '/settings', icon: IconAdjustments, role: Role.root, letter: 's' },
 ]
 
 /** The pages that a role may open. */

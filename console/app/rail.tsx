@@ -1,7 +1,7 @@
 import { ActionIcon, UnstyledButton } from '@mantine/core'
 import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand, IconSearch } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
-import { ROLE } from '../api/users.ts'
+import { Role } from '../../src/domain/user.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'
@@ -25,7 +25,7 @@ export function Rail({
   const { shell, product } = useTexts()
   const { profile, version } = useSignedIn()
   const allowed = pagesOf(profile.role)
-  const operated = allowed.filter(({ role }) => role > ROLE.member)
+  const operated = allowed.filter(({ role }) => role > Role.user)
   return (
     <div className={classes['rail']} data-folded={isFolded || undefined}>
       {isNamed && (
@@ -47,7 +47,7 @@ export function Rail({
       <nav aria-label={shell.main}>
         <ul>
           {allowed
-            .filter(({ role }) => role === ROLE.member)
+            .filter(({ role }) => role === Role.user)
             .map((page) => (
               <RailLink key={page.name} page={page} isFolded={isFolded} />
             ))}

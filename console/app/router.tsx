@@ -1,7 +1,7 @@
 import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
+import { Role } from '../../src/domain/user.ts'
 import { ApiError } from '../api/api-error.ts'
 import { shellQuery } from '../api/account.ts'
-import { ROLE } from '../api/users.ts'
 import { isOwnPath } from '../parts/own-path.ts'
 import { preferences, setPreferences } from '../parts/preferences.ts'
 import { ForRole } from './for-role.tsx'
@@ -37,13 +37,13 @@ const member = createRoute({ getParentRoute: () => signedIn, id: 'member', compo
 const admin = createRoute({
   getParentRoute: () => signedIn,
   id: 'admin',
-  component: () => <ForRole role={ROLE.admin} />,
+  component: () => <ForRole role={Role.admin} />,
 })
 
 const rootOnly = createRoute({
   getParentRoute: () => signedIn,
   id: 'root',
-  component: () => <ForRole role={ROLE.root} />,
+  component: () => <ForRole role={Role.root} />,
 })
 
 const ofMembers = [
@@ -134,7 +134,7 @@ const JUST_ASKED_MS = 1000
 /** Leads root to the first steps while there is no channel; asked until there is one. */
 async function beginSetup(): Promise<void> {
   const { user } = await queryClient.ensureQueryData(shellQuery)
-  if (user.role < ROLE.root || preferences().isSetUp) return
+  if (user.role < Role.root || preferences().isSetUp) return
   const now = await queryClient.fetchQuery({ ...shellQuery, staleTime: JUST_ASKED_MS }).catch(() => undefined)
   if (!now) return
   if (!now.setup.has_channel) throw redirect({ to: '/setup' })

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
+import { Role } from '../../src/domain/user.ts'
 import { type Profile, type Shell, shellQuery } from '../api/account.ts'
-import { ROLE } from '../api/users.ts'
 import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'
 import { formatDuration, formatRecent, formatTime } from './time.ts'
@@ -28,8 +28,8 @@ export function useSignedIn(): SignedIn {
       profile: user,
       version,
       groups,
-      isAdmin: user.role >= ROLE.admin,
-      isRoot: user.role >= ROLE.root,
+      isAdmin: user.role >= Role.admin,
+      isRoot: user.role >= Role.root,
       display: {
         kind: display.kind,
         quotaPerUnit: display.quota_per_unit,

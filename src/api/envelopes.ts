@@ -21,6 +21,8 @@ interface ErrorFacts {
   readonly status: number
   readonly type: string
   readonly code: string
+  /** The code that clients of messages are shown for an error of the gateway itself. */
+  readonly codeInMessages: string | undefined
   readonly message: string
   readonly retryAfter: string | undefined
   /** An error of the gateway itself: the message ends with the request's id. */
@@ -69,12 +71,12 @@ const RENDERERS = {
     const error = balanceError(facts, 'gateway_error', requestId)
     return json({ code: false, message: error.message, data: {}, error })
   },
-  messages: ({ type, code, hasOwnCode, message, ours, envelope }, requestId) =>
+  messages: ({ type, code, codeInMessages, hasOwnCode, message, ours, envelope }, requestId) =>
     ours
       ? messagesErrorBody({
           type: 'gateway_error',
           message: withRequestId(message, requestId),
-          code: CODES_IN_MESSAGES.get(code),
+          code: codeInMessages,
           requestId,
         })
       : (ownEnvelope('messages', envelope) ??
@@ -130,17 +132,6 @@ function json(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value))
 }
 
-/** Codes of the gateway's own errors that messages paths show, and the code shown. */
-const CODES_IN_MESSAGES = new Map([
-  ['request_too_large', 'read_request_body_failed'],
-  ['overloaded', 'overloaded'],
-  ['storage_unavailable', 'storage_unavailable'],
-  ['insufficient_quota', 'insufficient_quota'],
-  ['budget_exceeded', 'budget_exceeded'],
-  ['model_price_error', 'model_price_error'],
-  ['model_not_found', 'model_not_found'],
-])
-
 function withRequestId(message: string, requestId: string): string {
   return `${message} (request id: ${requestId})`
 }
@@ -171,6 +162,7 @@ function errorFacts(error: unknown): ErrorFacts {
     return {
       ...error.facts,
       message: error.message,
+      codeInMessages: undefined,
       ours: false,
       recurs: false,
       details: undefined,
@@ -183,6 +175,7 @@ function errorFacts(error: unknown): ErrorFacts {
     status: kind.status,
     type: kind.type,
     code: kind.code ?? code,
+    codeInMessages: kind.inMessages,
     message,
     retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
     ours: true,

@@ -5,18 +5,14 @@ import { budgetText, isBudgetUsedUp } from './budget-text.ts'
 import { quotaText } from './quota-text.ts'
 import type { Column } from './table.ts'
 
-const ROLES = new Map<number, string>([
-  [Role.user, 'user'],
-  [Role.admin, 'admin'],
-  [Role.root, 'root'],
-])
+const NAMES = new Map<number, string>(Object.entries(Role).map(([name, role]) => [role, name]))
 
 /** The columns of `sluice user list`. */
 export function userColumns(display: QuotaDisplay): readonly Column<UserObject>[] {
   return [
     { title: 'ID', cell: ({ id }) => String(id), right: true },
     { title: 'NAME', cell: ({ username }) => username },
-    { title: 'ROLE', cell: ({ role }) => ROLES.get(role) ?? String(role) },
+    { title: 'ROLE', cell: ({ role }) => NAMES.get(role) ?? String(role) },
     {
       title: 'STATUS',
       cell: ({ status }) => (status === 1 ? 'enabled' : 'disabled'),

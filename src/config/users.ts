@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Group } from '../domain/settings.ts'
-import { Role } from '../domain/user.ts'
+import { Role, ROLES } from '../domain/user.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
 import {
@@ -25,7 +25,6 @@ import { vendorRoutes } from './vendors/vendor-routes.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = [1, 2] as const
-const ROLES = [Role.user, Role.admin, Role.root] as const
 
 /** The largest quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000

@@ -66,6 +66,11 @@ export function promptTokens(usage: Usage): number {
   return tokens
 }
 
+/** Tokens written to caches, for any time. */
+export function writtenTokens(usage: Usage): number {
+  return promptTokens(usage) - usage.input - usage.cacheRead
+}
+
 /** Sums of all counts. */
 export function addedUsage(one: Usage, other: Usage): Usage {
   const names = Object.keys(NO_USAGE) as (keyof Usage)[]

@@ -7,6 +7,9 @@ export const Role = { user: 1, admin: 10, root: 100 } as const
 /** 1 common user, 10 admin, 100 root. */
 export type Role = (typeof Role)[keyof typeof Role]
 
+/** The roles, the lowest first. */
+export const ROLES: readonly Role[] = Object.values(Role)
+
 /** Status of a user; disabled users are refused on account and relay endpoints alike. */
 export const USER_STATUS = { enabled: 1, disabled: 2 } as const
 

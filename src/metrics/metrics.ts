@@ -179,20 +179,8 @@ export class Metrics {
 
   /** Yields all metrics, and resets the event loop's delay. */
   *read(): Iterable<Metric> {
-    yield this.requests
-    yield this.callSeconds
-    yield this.firstByteSeconds
-    yield this.tokens
-    yield this.quota
-    yield this.holdExceeded
-    yield this.settlements
-    yield this.upstreamErrors
-    yield this.unsolicitedBytes
-    yield this.lostResponses
-    yield this.signatures
-    yield this.alerts
-    yield this.reloads
-    yield this.limitsAlone
+    const properties: readonly unknown[] = Object.values(this)
+    for (const one of properties) if (one instanceof Counter || one instanceof Histogram) yield one
     yield* this.#gauges
     this.#loopDelay.reset()
   }

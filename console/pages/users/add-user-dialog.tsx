@@ -1,8 +1,9 @@
 import { Button, Group, Modal, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
+import { Role, ROLES } from '../../../src/domain/user.ts'
 import { ApiError } from '../../api/api-error.ts'
-import { createUser, groupsQuery, ROLE } from '../../api/users.ts'
+import { createUser, groupsQuery } from '../../api/users.ts'
 import { characterCount } from '../../parts/character-count.ts'
 import { moneyUnit, parseMoney } from '../../parts/money.ts'
 import { say } from '../../parts/notify.tsx'
@@ -49,7 +50,7 @@ function useUserForm() {
   const { display } = useSignedIn()
   return useForm<TypedUser>({
     mode: 'uncontrolled',
-    initialValues: { username: '', password: '', role: String(ROLE.member), group: 'default', quota: '0' },
+    initialValues: { username: '', password: '', role: String(Role.user), group: 'default', quota: '0' },
     validate: {
       username: (text) => (text.trim() === '' ? common.required : null),
       password: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null),
@@ -78,7 +79,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
     say(users.created(fields.username))
     onClose()
   })
-  const roles = [ROLE.member, ROLE.admin].filter((role) => role < profile.role)
+  const roles = ROLES.filter((role) => role < profile.role)
   return (
     <form noValidate onSubmit={form.onSubmit((typed) => void creating.run(typed))}>
       <Stack gap="md">

@@ -1,7 +1,8 @@
 import { Button, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
-import { changeUser, groupsQuery, type ManagedUser, ROLE } from '../../api/users.ts'
+import { ROLES } from '../../../src/domain/user.ts'
+import { changeUser, groupsQuery, type ManagedUser } from '../../api/users.ts'
 import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
 import { differencesOf } from '../../parts/differences.ts'
 import { LeaveGuard } from '../../parts/leave-guard.tsx'
@@ -51,9 +52,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
     remark: users.remark,
   }
   const isOther = user.role < profile.role
-  const roles = [ROLE.member, ROLE.admin, ROLE.root].filter(
-    (role) => role < profile.role || role === user.role,
-  )
+  const roles = ROLES.filter((role) => role < profile.role || role === user.role)
   return (
     <>
       <Figures

@@ -1,3 +1,5 @@
+import type { Role } from '../../../src/domain/user.ts'
+
 /** Texts in English: users. */
 export const users = {
   title: 'Users',
@@ -8,7 +10,7 @@ export const users = {
   passwordHint: 'At least 8 characters. The user can change it.',
   name: 'Name',
   role: 'Role',
-  roles: { 1: 'Member', 10: 'Administrator', 100: 'Root' },
+  roles: { 1: 'Member', 10: 'Administrator', 100: 'Root' } satisfies Record<Role, string>,
   group: 'Group',
   left: 'Left',
   spend: 'Spend',

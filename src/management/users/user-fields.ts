@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { characterCount } from '../../domain/character-count.ts'
-import { Role } from '../../domain/user.ts'
+import { ROLES } from '../../domain/user.ts'
 import { nameField } from '../read-input.ts'
 import { textField } from '../text-fields.ts'
 
@@ -33,7 +33,7 @@ export const keepAccessTokensField = z.boolean({ error: KEEP })
 const ROLE = 'expected 1 (common user), 10 (admin) or 100 (root)'
 
 /** A role. */
-export const roleField = z.union([z.literal(Role.user), z.literal(Role.admin), z.literal(Role.root)], {
+export const roleField = z.literal(ROLES, {
   error: ROLE,
 })
 

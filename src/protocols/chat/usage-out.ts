@@ -1,5 +1,5 @@
 import type { ReplyIdentity } from '../codec.ts'
-import { promptTokens, type Usage } from '../../domain/usage.ts'
+import { promptTokens, type Usage, writtenTokens } from '../../domain/usage.ts'
 
 /** Renders usage in the fields that every chat provider has; cached tokens are part of the prompt. */
 export function countsOut(usage: Usage): object {
@@ -28,7 +28,7 @@ export function usageOut(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstre
     total_tokens: prompt + output,
     prompt_tokens_details: {
       cached_tokens: cacheRead,
-      cached_creation_tokens: cacheWrite5m + cacheWrite1h,
+      cached_creation_tokens: writtenTokens(usage),
       text_tokens: prompt,
       audio_tokens: 0,
       image_tokens: 0,

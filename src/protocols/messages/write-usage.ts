@@ -1,12 +1,12 @@
 import type { Usage } from '../../domain/usage.ts'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE, writtenTokens } from '../../domain/usage.ts'
 
 /** Renders usage, with input apart from cache reads and writes; `docs/api.md: Messages response`. */
 export function writeUsage(usage: Usage = NO_USAGE): object {
   const { input, cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning, webSearches } = usage
   return {
     input_tokens: input,
-    cache_creation_input_tokens: cacheWrite5m + cacheWrite1h,
+    cache_creation_input_tokens: writtenTokens(usage),
     cache_read_input_tokens: cacheRead,
     cache_creation: {
       ephemeral_5m_input_tokens: cacheWrite5m,

@@ -1,4 +1,4 @@
-import { promptTokens, type Usage } from '../../domain/usage.ts'
+import { promptTokens, type Usage, writtenTokens } from '../../domain/usage.ts'
 
 /** Usage as this wire has it: cached tokens, read and written, are part of the input. */
 export function usageOut(usage: Usage): object {
@@ -7,7 +7,7 @@ export function usageOut(usage: Usage): object {
     input_tokens: input,
     input_tokens_details: {
       cached_tokens: usage.cacheRead,
-      cache_write_tokens: usage.cacheWrite5m + usage.cacheWrite1h,
+      cache_write_tokens: writtenTokens(usage),
     },
     output_tokens: usage.output,
     output_tokens_details: { reasoning_tokens: usage.reasoning },
