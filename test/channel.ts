@@ -18,7 +18,7 @@ export function channelOf(fields: Partial<Channel>): Channel {
     headers: new Map(),
     rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
     onClientGone: 'cancel',
-    timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 },
+    timeouts: { connect: 1, first_byte: 1, idle: 1, total: 1 },
     ...fields,
   }
 }

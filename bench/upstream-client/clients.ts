@@ -43,7 +43,7 @@ export const CLIENTS = {
 export type ClientName = keyof typeof CLIENTS
 
 function ourClient(origin: string): MeasuredClient {
-  const timeouts = { connectMs: TIMEOUT_MS, firstByteMs: TIMEOUT_MS, idleMs: TIMEOUT_MS, totalMs: TIMEOUT_MS }
+  const timeouts = { connect: TIMEOUT_MS, first_byte: TIMEOUT_MS, idle: TIMEOUT_MS, total: TIMEOUT_MS }
   const channel = channelOf({ baseUrl: `${origin}/v1`, keys: [KEY], timeouts })
   const channels = [channel]
   const client = new UpstreamClient(MARK, {

@@ -29,10 +29,10 @@ import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The timeouts of a channel that declares none. */
 export const DEFAULT_TIMEOUTS: Channel['timeouts'] = {
-  connectMs: 5_000,
-  firstByteMs: 120_000,
-  idleMs: 120_000,
-  totalMs: 900_000,
+  connect: 5_000,
+  first_byte: 120_000,
+  idle: 120_000,
+  total: 900_000,
 }
 
 /** Headers of the connection or of the sent body, which an operator may not set. */
@@ -111,16 +111,11 @@ const statusMapping: Field<ReadonlyMap<number, number>> = dictionary(
   .transform((given) => new Map([...given].map(([key, value]) => [Number(key), value])))
 
 const timeouts = section({
-  connect: duration.default(DEFAULT_TIMEOUTS.connectMs),
-  first_byte: duration.default(DEFAULT_TIMEOUTS.firstByteMs),
-  idle: duration.default(DEFAULT_TIMEOUTS.idleMs),
-  total: duration.default(DEFAULT_TIMEOUTS.totalMs),
-}).transform((given): Channel['timeouts'] => ({
-  connectMs: given.connect,
-  firstByteMs: given.first_byte,
-  idleMs: given.idle,
-  totalMs: given.total,
-}))
+  connect: duration.default(DEFAULT_TIMEOUTS.connect),
+  first_byte: duration.default(DEFAULT_TIMEOUTS.first_byte),
+  idle: duration.default(DEFAULT_TIMEOUTS.idle),
+  total: duration.default(DEFAULT_TIMEOUTS.total),
+})
 
 /** `docs/configuration.md: Channels`. */
 export function channel(groups: ReadonlySet<string>): Field<Channel> {

@@ -227,7 +227,7 @@ describe('channels', () => {
         headers: new Map(),
         rateLimit: NO_LIMIT,
         onClientGone: 'cancel',
-        timeouts: { connectMs: 5_000, firstByteMs: 120_000, idleMs: 120_000, totalMs: 900_000 },
+        timeouts: { connect: 5_000, first_byte: 120_000, idle: 120_000, total: 900_000 },
       },
     ])
   })
@@ -279,7 +279,7 @@ channels:
       headers: new Map([['x-team', 'red']]),
       rateLimit: { requests: 1, tokens: 2, windowMs: 3_000 },
       onClientGone: 'drain',
-      timeouts: { connectMs: 1_000, firstByteMs: 2_000, idleMs: 3_000, totalMs: 240_000 },
+      timeouts: { connect: 1_000, first_byte: 2_000, idle: 3_000, total: 240_000 },
     })
   })
 })

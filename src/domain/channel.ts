@@ -72,11 +72,12 @@ export interface Channel {
   readonly rateLimit: RateLimit
   /** Whether the rest of a response is read, and charged as reported, after the client has left. */
   readonly onClientGone: 'cancel' | 'drain'
+  /** Milliseconds. */
   readonly timeouts: {
-    readonly connectMs: number
-    readonly firstByteMs: number
-    readonly idleMs: number
-    readonly totalMs: number
+    readonly connect: number
+    readonly first_byte: number
+    readonly idle: number
+    readonly total: number
   }
 }
 

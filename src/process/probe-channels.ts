@@ -71,7 +71,7 @@ export class ChannelProbes {
     })
     try {
       const key = keyRings.rotated(channel)[0] ?? { value: '' }
-      const timeoutMs = Math.min(TIMEOUT_MS, timeouts.totalMs)
+      const timeoutMs = Math.min(TIMEOUT_MS, timeouts.total)
       const bounds = { maxBytes: MAX_BODY_BYTES, timeoutMs }
       const request = testRequest(channel, tested)
       const came = await exchangeWhole(upstreams, { hold, channel, key }, request, bounds)

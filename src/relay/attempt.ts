@@ -89,7 +89,7 @@ export class Attempt implements UpstreamResponseListener {
   tick(now: number): void {
     if (this.isFinished) {
       if (now - this.#handler.finishedAt > MAX_SENDING_ON_MS) this.cancel()
-    } else if (now < this.#startedAt + this.#target.channel.timeouts.totalMs)
+    } else if (now < this.#startedAt + this.#target.channel.timeouts.total)
       this.#guarded(() => this.#handler.onTick(now))
     else this.#giveUp(noUsableResponse('total time-out'))
   }

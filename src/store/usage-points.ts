@@ -28,6 +28,9 @@ export const TOTAL_COLUMNS: readonly string[] = buckets('total')
 /** Columns of the histogram of times to the first byte. */
 export const FIRST_COLUMNS: readonly string[] = buckets('first')
 
+/** The time of a call that each histogram is of. */
+export const LATENCY_TIMES = { total: 'duration_ms', first: 'first_byte_ms' } as const
+
 /** Columns of both histograms. */
 export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_COLUMNS]
 
@@ -48,7 +51,7 @@ export function isFailed(reason: string): boolean {
 /** Values of a call that are summed up. */
 export type PointCall = Pick<
   SettledCall,
-  'delivered' | 'quota' | 'usage' | 'duration_ms' | 'first_byte_ms'
+  'delivered' | 'quota' | 'usage' | (typeof LATENCY_TIMES)[keyof typeof LATENCY_TIMES]
 > & {
   readonly reason: string
 }

@@ -81,14 +81,15 @@ export class UpstreamClient {
   }
 
   #sendHead(
-    { timeouts: { connectMs, firstByteMs, idleMs } }: Channel,
+    { timeouts }: Channel,
     { destination }: CachedAddress,
     start: string,
     { headers, body }: Pick<DialectRequest, 'headers' | 'body'>,
     listener: UpstreamResponseListener,
   ): UpstreamRequest {
     const head = `${start}${headerLines(headers)}content-length: ${body.length}\r\n\r\n`
-    return this.#pools.poolFor(destination).send({ head, body, connectMs, firstByteMs, idleMs }, listener)
+    const { connect: connectMs, first_byte: responseMs, idle: idleMs } = timeouts
+    return this.#pools.poolFor(destination).send({ head, body, connectMs, responseMs, idleMs }, listener)
   }
 
   #address(channel: Channel, key: UpstreamKey): CachedAddress {

@@ -57,7 +57,7 @@ export async function askUpstream<Answer>(
   by: Actor,
 ): Promise<Outcome<Answer>> {
   const isRoot = roleCeiling(by) === undefined
-  const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.totalMs)
+  const timeoutMs = Math.min(isRoot ? ROOT_TIMEOUT_MS : TIMEOUT_MS, channel.timeouts.total)
   const startedMs = performance.now()
   const { upstreamModel: model = '' } = request
   const hold = new OperatorHold({ id: randomUUIDv7(), model, channel: channel.name, started_ms: nowMs() })

@@ -100,7 +100,7 @@ export async function openAtUpstream(
     upstreams,
     { hold, ...account },
     { method, protocol: 'responses', path, headers: ['accept', 'application/json'], body: NOTHING },
-    channel.timeouts.totalMs,
+    channel.timeouts.total,
   ).catch(unanswered)
   hold.settle()
   const { status, pieces, retryAfter } = came

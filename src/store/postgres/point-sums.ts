@@ -2,6 +2,7 @@ import { bucketBounds, LATENCY_BUCKETS } from '../../domain/latency.ts'
 import {
   FAILED_REASONS,
   LATENCY_COLUMNS,
+  LATENCY_TIMES,
   POINT_COLUMNS,
   POINT_TABLES,
   WHOLE_REASONS,
@@ -27,9 +28,11 @@ const VALUES: readonly string[] = [
   'sum(reasoning_tokens)',
   ...BUCKETS.map(
     (bucket) =>
-      `count(*) filter (where reason in (${list(WHOLE_REASONS)}) and ${within('duration_ms', bucket)})`,
+      `count(*) filter (where reason in (${list(WHOLE_REASONS)}) and ${within(LATENCY_TIMES.total, bucket)})`,
   ),
-  ...BUCKETS.map((bucket) => `count(*) filter (where requests > 0 and ${within('first_byte_ms', bucket)})`),
+  ...BUCKETS.map(
+    (bucket) => `count(*) filter (where requests > 0 and ${within(LATENCY_TIMES.first, bucket)})`,
+  ),
 ]
 
 const TIMES: Readonly<Record<string, string>> = { slot: 'ended_ms / 1800000', day: 'ended_ms / 86400000' }

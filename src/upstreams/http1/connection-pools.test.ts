@@ -56,7 +56,7 @@ function opened(): Opened {
 }
 
 interface Sent {
-  readonly firstByteMs?: number
+  readonly responseMs?: number
   readonly idleMs?: number
   readonly body?: Buffer
   readonly channel?: string
@@ -65,7 +65,7 @@ interface Sent {
 
 /** Sends a request of a channel, which is added to the configured ones if needed. */
 function send(to: Opened, url: URL, options: Sent = {}): Heard {
-  const { firstByteMs = 5_000, idleMs = 5_000, body = Buffer.from('{}'), channel = 'a', key = 'k' } = options
+  const { responseMs = 5_000, idleMs = 5_000, body = Buffer.from('{}'), channel = 'a', key = 'k' } = options
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
@@ -73,7 +73,7 @@ function send(to: Opened, url: URL, options: Sent = {}): Heard {
   if (!to.channels.some(({ name }) => name === channel)) to.channels = [...to.channels, used]
   const pool = to.connections.poolFor(destinationOf(used, key))
   const exchange = pool.send(
-    { head, body, connectMs: 5_000, firstByteMs, idleMs },
+    { head, body, connectMs: 5_000, responseMs, idleMs },
     {
       onHead: () => {},
       onData: (chunk) => void (text += chunk.toString('latin1')),
@@ -286,7 +286,7 @@ describe('a time-out', () => {
   test('ends a call whose answer does not begin', async () => {
     const { url } = await upstream(() => {})
     const began = performance.now()
-    expect(await send(opened(), url, { firstByteMs: 300 }).end).toMatchObject({
+    expect(await send(opened(), url, { responseMs: 300 }).end).toMatchObject({
       message: 'first byte time-out',
     })
     expect(performance.now() - began).toBeGreaterThanOrEqual(300)

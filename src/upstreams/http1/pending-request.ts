@@ -8,7 +8,8 @@ export interface RequestToSend {
   readonly head: string
   readonly body: Buffer | OutgoingBody
   readonly connectMs: number
-  readonly firstByteMs: number
+  /** Maximum time to the first byte of the response. */
+  readonly responseMs: number
   readonly idleMs: number
 }
 

@@ -54,7 +54,7 @@ function ours(): Promise<Outcome> {
   const connections = new ConnectionPools({ channels: () => [], onUnsolicited: () => {} })
   const head = `POST / HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\n`
   const body = Buffer.from('{}')
-  const request = { head, body, connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000 }
+  const request = { head, body, connectMs: 20_000, responseMs: 20_000, idleMs: 20_000 }
   const { promise, resolve } = Promise.withResolvers<Outcome>()
   let status = 0
   let contentType = ''

@@ -189,9 +189,9 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   }
 
   #write(request: PendingRequest): void {
-    const { head, body, firstByteMs } = request.request
+    const { head, body, responseMs } = request.request
     this.#hasReceived = false
-    this.#deadlineMs = performance.now() + firstByteMs
+    this.#deadlineMs = performance.now() + responseMs
     this.#deadlineReason = 'first byte time-out'
     this.#reader.expect()
     request.isSent = true
@@ -202,7 +202,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
       socket.write(head, 'latin1')
       this.#sending = new BodySending(socket, body, {
         // The upstream waits for the rest, not the other way round.
-        onProgress: () => this.#restartFirstByte(firstByteMs),
+        onProgress: () => this.#restartFirstByte(responseMs),
         onSent: () => (this.#sending = undefined),
         onFailed: () => this.#close('the request body cannot be read'),
       })
@@ -219,8 +219,8 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     }
   }
 
-  #restartFirstByte(firstByteMs: number): void {
-    if (this.#deadlineReason === 'first byte time-out') this.#deadlineMs = performance.now() + firstByteMs
+  #restartFirstByte(responseMs: number): void {
+    if (this.#deadlineReason === 'first byte time-out') this.#deadlineMs = performance.now() + responseMs
   }
 
   #handleData(length: number): void {

@@ -1,0 +1,63 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { manage } from '../equipment/account.ts'
+import { call } from '../equipment/client.ts'
+import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { ask, startFixture } from '../equipment/fixture.ts'
+import { startOwnPostgres } from '../equipment/own-postgres.ts'
+import { patchedProgram } from '../equipment/patched-copy.ts'
+
+const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
+
+const LAST_FIELD = '    /** JSON: `Particulars`; null where there are none. */\n'
+const FIELD = {
+  file: 'src/domain/records/usage.ts',
+  text: LAST_FIELD,
+  by: `    shard: { type: text, default: '', about: 'The part of the site' },\n${LAST_FIELD}`,
+}
+/** The place where the value comes from. */
+const SOURCE = {
+  file: 'src/relay/call.ts',
+  text: '      note: lasting?.note,\n',
+  by: "      note: lasting?.note,\n      shard: 'blue',\n",
+}
+
+interface Page {
+  readonly items: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** Database of a gateway: its own file, or a server. */
+async function databaseOf(engine: string): Promise<Record<string, string>> {
+  if (engine === 'SQLite') return {}
+  const postgres = await startOwnPostgres()
+  onTestFinished(() => postgres.stop())
+  return { DATABASE_URL: postgres.url }
+}
+
+test.each(['SQLite', 'PostgreSQL'])(
+  'a line of the record adds a field to the usage log, its answers, their schema and the CSV: %s',
+  async (engine) => {
+    const copy = await patchedProgram([FIELD, SOURCE])
+    onTestFinished(() => copy.discard())
+    const env = await databaseOf(engine)
+    const fixture = await startFixture(
+      (upstream) => ({
+        models: { m: { price: { input: '1', output: '2' } } },
+        channels: [channel('up', upstream.baseUrl('up'), { models: ['m'] })],
+        users: [ROOT, user(2, 'ann', [token('ann')])],
+      }),
+      { root: copy.root, env },
+    )
+    onTestFinished(() => fixture.close())
+    const { url } = fixture.gateway
+    expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+
+    const rows = async () => (await manage<Page>(url, ROOT_ACCOUNT, 'GET /api/log/')).data.items
+    await expect.poll(rows).toMatchObject([{ username: 'ann', shard: 'blue' }])
+    const headers = { authorization: ROOT.access_token, 'gateway-user': '1' }
+    const csv = await call(url, undefined, { method: 'GET', path: '/api/log/export', headers })
+    const [names = '', values = ''] = csv.text.trim().split('\r\n')
+    expect(values.split(',')[names.split(',').indexOf('shard')]).toBe('blue')
+    const { text } = await call(url, undefined, { method: 'GET', path: '/openapi.json' })
+    expect(text.includes('"shard":{"type":"string","description":"The part of the site"}')).toBe(true)
+  },
+)
