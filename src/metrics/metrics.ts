@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Settlement } from '../domain/records/usage.ts'
+import { WHOLE_KINDS } from '../domain/token-kinds.ts'
 import { Counter, Gauge, Histogram, type Metric, LabelSetGauge } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
@@ -7,7 +8,8 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 /** Sampling interval of the event loop's delay, which is included in each sample. */
 const SAMPLE_MS = 100
 
-const TOKEN_KINDS = ['input', 'cacheRead', 'cacheWrite5m', 'cacheWrite1h', 'output', 'reasoning'] as const
+/** Counts of a usage that are kinds of `sluice_tokens_total`. */
+const COUNTS = [...WHOLE_KINDS.map(({ count }) => count), 'reasoning'] as const
 
 /** Sources of values that are read when metrics are requested. */
 export interface Gauges {
@@ -174,7 +176,10 @@ export class Metrics {
     if (first_byte_ms !== null) this.firstByteSeconds.record(first_byte_ms / 1000, model, channel, streamed)
     if (quota > 0) this.quota.add(quota, model, channel)
     if (quota > held) this.holdExceeded.add(1, model, channel)
-    for (const kind of TOKEN_KINDS) if (usage[kind] > 0) this.tokens.add(usage[kind], model, channel, kind)
+    for (const kind of COUNTS) {
+      const tokens = usage[kind] ?? 0
+      if (tokens > 0) this.tokens.add(tokens, model, channel, kind)
+    }
   }
 
   /** Yields all metrics, and resets the event loop's delay. */

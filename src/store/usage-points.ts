@@ -1,4 +1,5 @@
 import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
+import { writtenTokens } from '../domain/usage.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
 
 /** Half an hour, the time that a row of `usage_slots` covers. */
@@ -66,7 +67,7 @@ export function addPoint(
   sums[2]! += quota
   sums[3]! += usage.input
   sums[4]! += usage.cacheRead
-  sums[5]! += usage.cacheWrite5m + usage.cacheWrite1h
+  sums[5]! += writtenTokens(usage)
   sums[6]! += usage.output
   sums[7]! += usage.reasoning
   if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(duration_ms)]! += 1
