@@ -1,4 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
+import { TOKEN_KINDS } from '../../domain/token-kinds.ts'
 import type { Db } from './operation.ts'
 
 /** Accounts that do not add up. Empty lists mean that every charge is accounted for. */
@@ -48,12 +50,22 @@ async function accountsOutOfBalance(
   return rows.map(({ id }) => id)
 }
 
+/** Sum of all tokens in a row. */
+function tokensOf(table: string): RawBuilder<number> {
+  const counts = TOKEN_KINDS.filter(({ partOf }) => !partOf).map(({ count }) => count)
+  const columns = Object.entries(USAGE_COUNTS).filter(([name]) => counts.some((count) => count === name))
+  return sql`(${sql.join(
+    columns.map(([, { column }]) => sql.ref(`${table}.${column}`)),
+    sql` + `,
+  )})`
+}
+
 async function daysOutOfBalance(db: Db): Promise<number[]> {
   const { rows } = await sql<{ day: number }>`
     select distinct log.day
     from (
       select ended_ms / 86400000 as day, user_id, token_id, model, channel, group_name, sum(quota) as quota,
-        sum(input_tokens + cache_read_tokens + cache_write_5m_tokens + cache_write_1h_tokens + output_tokens) as tokens
+        sum(${tokensOf('usage_log')}) as tokens
       from usage_log
       group by ended_ms / 86400000, user_id, token_id, model, channel, group_name
     ) as log
@@ -62,8 +74,7 @@ async function daysOutOfBalance(db: Db): Promise<number[]> {
       and days.model = log.model and days.channel = log.channel and days.group_name = log.group_name
     where days.day is null
       or days.quota < log.quota
-      or days.input_tokens + days.cache_read_tokens + days.cache_write_5m_tokens + days.cache_write_1h_tokens
-        + days.output_tokens < log.tokens
+      or ${tokensOf('days')} < log.tokens
     order by log.day`.execute(db)
   return rows.map(({ day }) => day)
 }
