@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { characterCount } from '../domain/character-count.ts'
 import { GatewayError } from '../errors.ts'
-import { TEXT_BYTES } from '../domain/records/field-types.ts'
 import { orTooLong, textField } from './text-fields.ts'
 
 /** Validates input; throws `invalid_request` with a message that names every invalid field. */
@@ -26,13 +25,6 @@ export function nameField(maxLength: number) {
       characterCount(text) <= maxLength,
     { error: expected },
   )
-}
-
-/** A text that may be empty and may have several lines. */
-export function listField(bytes: number = TEXT_BYTES.list) {
-  return textField('expected a text', bytes).refine((text) => !text.includes('\0') && text.isWellFormed(), {
-    error: 'expected a text without NUL and lone surrogates',
-  })
 }
 
 /** The name of a group; whether it exists is checked by the operation. */

@@ -1,4 +1,5 @@
 import type { Fields } from './field.ts'
+import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
@@ -8,9 +9,9 @@ import type { ScannedObject } from './json/scanned-object.ts'
 export function toolsBesides(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
   const list = scan.span('tools')
   if (!list || scan.kindOf(list.node) !== 'array') return []
-  return scan.elements(list.node).flatMap((tool) => {
+  return scan.elements(list.node).flatMap((tool): Fields[] => {
     if (scan.kindOf(tool) !== 'object') return []
     const type = scan.memberOf(tool, 'type')
-    return type !== undefined && !types.has(scan.parse(type)) ? [scan.parse(tool) as Fields] : []
+    return type === undefined || types.has(scan.parse(type)) ? [] : [asRecord(scan.parse(tool)) ?? {}]
   })
 }
