@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { Role } from '../../src/domain/user.ts'
+import { Role } from '../../src/domain/role.ts'
 import type { TokenObject } from '../../src/management/tokens/token-object.ts'
 import type { TokenPage } from '../../src/management/tokens/token-page.ts'
 import { characterCount } from '../parts/character-count.ts'

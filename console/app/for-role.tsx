@@ -1,5 +1,5 @@
 import { Outlet } from '@tanstack/react-router'
-import { Role } from '../../src/domain/user.ts'
+import { Role } from '../../src/domain/role.ts'
 import { PageHead } from '../parts/page-head.tsx'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'

@@ -11,7 +11,7 @@ import {
   IconRoute,
   IconUsers,
 } from '@tabler/icons-react'
-import { Role } from '../../src/domain/user.ts'
+import { Role } from '../../src/domain/role.ts'
 import type { Texts } from '../texts/use-texts.tsx'
 
 /** A page of the rail. */

@@ -1,7 +1,7 @@
 import { ActionIcon, UnstyledButton } from '@mantine/core'
 import { IconLayoutSidebarLeftCollapse, IconLayoutSidebarLeftExpand, IconSearch } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
-import { Role } from '../../src/domain/user.ts'
+import { Role } from '../../src/domain/role.ts'
 import { useSignedIn } from '../parts/session.tsx'
 import { useTexts } from '../texts/use-texts.tsx'
 import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'

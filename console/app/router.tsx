@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
-import { Role } from '../../src/domain/user.ts'
+import { Role } from '../../src/domain/role.ts'
 import { ApiError } from '../api/api-error.ts'
 import { shellQuery } from '../api/account.ts'
 import { isOwnPath } from '../parts/own-path.ts'

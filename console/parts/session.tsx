@@ -1,6 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { Role } from '../../src/domain/user.ts'
+import { Role } from '../../src/domain/role.ts'
 import { type Profile, type Shell, shellQuery } from '../api/account.ts'
 import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'

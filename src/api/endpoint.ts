@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Caller } from '../auth/caller.ts'
 import type { KeyLocations } from '../auth/sent-key.ts'
-import type { User } from '../domain/user.ts'
+import type { User } from '../domain/records/user.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { JsonSchema } from '../protocols/with-schema.ts'

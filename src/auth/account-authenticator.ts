@@ -1,4 +1,5 @@
-import { USER_STATUS, type Role, type User } from '../domain/user.ts'
+import { USER_STATUS, type User } from '../domain/records/user.ts'
+import type { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../server/request.ts'
 import type { Store } from '../store/store.ts'

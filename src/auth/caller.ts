@@ -1,5 +1,5 @@
 import type { Token } from '../domain/records/token.ts'
-import type { User } from '../domain/user.ts'
+import type { User } from '../domain/records/user.ts'
 
 /** The authenticated principal of a relay call: a token and its owner. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { UserSeed } from '../domain/seed.ts'
-import { Role } from '../domain/user.ts'
+import { Role } from '../domain/role.ts'
 import { generateKey } from '../store/generate-key.ts'
 import type { Store } from '../store/store.ts'
 import { fileOrigin } from './file-origin.ts'

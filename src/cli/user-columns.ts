@@ -1,4 +1,4 @@
-import { Role } from '../domain/user.ts'
+import { Role } from '../domain/role.ts'
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 import type { UserObject } from '../management/users/user-object.ts'
 import { budgetText, isBudgetUsedUp } from './budget-text.ts'

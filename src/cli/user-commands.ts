@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { Role } from '../domain/user.ts'
+import { Role } from '../domain/role.ts'
 import { budgetText } from './budget-text.ts'
 import {
   BUDGET,

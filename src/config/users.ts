@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
 import type { UserSeed } from '../domain/seed.ts'
 import type { Group } from '../domain/settings.ts'
-import { Role, ROLES } from '../domain/user.ts'
+import { Role, ROLES } from '../domain/role.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
 import {

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import type { AddressSet } from './ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from './records/token.ts'
-import { USER_STATUS, type User } from './user.ts'
+import { USER_STATUS, type User } from './records/user.ts'
 
 /**
  * Purpose of a key: calls, or reading what is left of it, for which expired and exhausted keys may be used.

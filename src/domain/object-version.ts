@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
-import type { ManagedUser } from './profile.ts'
+import { type ManagedUser, USER } from './records/user.ts'
 import { type Fields, type Values } from './records/record.ts'
 import { TOKEN, type Token, TOKEN_STATUS } from './records/token.ts'
 
@@ -26,17 +26,7 @@ export function tokenVersion(token: Token): string {
 
 /** The version of a user: of what people edit, without the quota, which calls change. */
 export function userVersion(user: ManagedUser): string {
-  return versionOf([
-    user.username,
-    user.display_name,
-    user.email,
-    user.role,
-    user.status,
-    user.group,
-    user.remark,
-    user.budget,
-    user.rateLimit,
-  ])
+  return versionOf([...editedValues(USER.fields, user), user.status, user.budget, user.rateLimit])
 }
 
 function editedValues<F extends Fields>(fields: F, object: Values<F>): unknown[] {

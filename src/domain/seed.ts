@@ -1,6 +1,6 @@
 import type { TermChanges } from './call-terms.ts'
 import type { TokenSeed } from './records/token.ts'
-import type { Role } from './user.ts'
+import type { Role } from './role.ts'
 
 /** A declared account, created if no user has that name. `docs/configuration.md: Users`. */
 export interface UserSeed {

@@ -1,7 +1,6 @@
 import type { PeriodBudget } from '../domain/budget.ts'
-import type { ManagedUser } from '../domain/profile.ts'
+import type { ManagedUser, User } from '../domain/records/user.ts'
 import type { Token } from '../domain/records/token.ts'
-import type { User } from '../domain/user.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'

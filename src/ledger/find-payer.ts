@@ -1,7 +1,7 @@
 import { type BudgetName, budgetAt, type PeriodBudget, storedTerms } from '../domain/budget.ts'
 import type { Group } from '../domain/settings.ts'
 import type { Token } from '../domain/records/token.ts'
-import type { User } from '../domain/user.ts'
+import type { User } from '../domain/records/user.ts'
 import { GatewayError } from '../errors.ts'
 import type { AccountSource } from './account-source.ts'
 import { affordable, NO_BUDGETS, type Payer } from './payer.ts'

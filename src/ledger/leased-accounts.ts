@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PeriodBudget } from '../domain/budget.ts'
-import type { ManagedUser } from '../domain/profile.ts'
+import type { ManagedUser } from '../domain/records/user.ts'
 import { refuseUnusableKey } from '../domain/key-checks.ts'
 import { statusAt } from '../domain/token-status.ts'
 import { GatewayError } from '../errors.ts'

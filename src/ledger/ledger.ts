@@ -1,5 +1,5 @@
 import { budgetList, budgetsIn } from '../domain/budget.ts'
-import type { ManagedUser } from '../domain/profile.ts'
+import type { ManagedUser } from '../domain/records/user.ts'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { HoldFacts, Settlement } from '../domain/records/usage.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'

@@ -1,5 +1,5 @@
 import type { PeriodBudget } from '../domain/budget.ts'
-import type { ManagedUser } from '../domain/profile.ts'
+import type { ManagedUser } from '../domain/records/user.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
 import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'

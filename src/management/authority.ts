@@ -1,5 +1,5 @@
-import type { ManagedUser } from '../domain/profile.ts'
-import { Role } from '../domain/user.ts'
+import type { ManagedUser } from '../domain/records/user.ts'
+import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
 
 /** The account that requests a change. */

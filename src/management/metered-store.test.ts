@@ -44,8 +44,8 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   await another.hold(SHARE - MIB)
   const page = tokenPage({ store: metered, nowMs }, { user: userId, page: 1, pageSize: 10 })
   // The sizes of the rows are read meanwhile.
-  await store.read('profile', { userId })
-  await store.read('profile', { userId })
+  await store.read('managedUser', { userId })
+  await store.read('managedUser', { userId })
   expect(done).toEqual([])
   another.end()
   expect((await page).items).toHaveLength(10)

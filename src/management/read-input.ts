@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { characterCount } from '../domain/character-count.ts'
 import { GatewayError } from '../errors.ts'
 import { orTooLong, textField } from './text-fields.ts'
 
@@ -11,25 +10,6 @@ export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.out
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
   )
   throw new GatewayError('invalid_request', messages.join('; '))
-}
-
-/** A trimmed text of 1 to `maxLength` grapheme clusters, without control characters. */
-export function nameField(maxLength: number) {
-  const expected = `expected a text of 1 to ${maxLength} characters without spaces around it`
-  return textField(expected).refine(
-    (text) =>
-      text !== '' &&
-      text === text.trim() &&
-      !/\p{Cc}/u.test(text) &&
-      text.isWellFormed() &&
-      characterCount(text) <= maxLength,
-    { error: expected },
-  )
-}
-
-/** The name of a group; whether it exists is checked by the operation. */
-export function groupField() {
-  return textField('expected the name of a group').max(200, { error: 'expected the name of a group' })
 }
 
 const USER_EXPECTED = 'expected the id or the name of a user'

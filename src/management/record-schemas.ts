@@ -5,32 +5,42 @@ import type { Edits, Field, Fields, NamesWith, Values, ValueOf } from '../domain
 /** Bound in JSON Schema, which counts characters alone. */
 export const BYTES_KEYWORD = 'x-max-bytes'
 
-type Maybe<V> = z.ZodOptional<z.ZodNullable<z.ZodType<V>>>
+/** Schema that takes and returns a value. */
+type Schema<V> = z.ZodType<V, V>
+
+type Maybe<V> = z.ZodOptional<z.ZodNullable<Schema<V>>>
 
 type IsRequired = { readonly isRequired: true }
 
 /** Fields that can be set over HTTP, of a new object; null in an optional field is absence. */
 export type CreateShape<F extends Fields> = {
   [Name in NamesWith<F, 'edit'>]: F[Name] extends IsRequired
-    ? z.ZodType<ValueOf<F[Name]>>
+    ? Schema<ValueOf<F[Name]>>
     : Maybe<ValueOf<F[Name]>>
 }
 
 /** Fields of a change, all optional. */
 export type ChangeShape<F extends Fields> = { [Name in NamesWith<F, 'edit'>]: Maybe<ValueOf<F[Name]>> }
 
-type ShownName<F extends Fields> = Exclude<
+/** Reader of an answer; administrators see more fields. */
+type Reader = 'holder' | 'admin'
+
+type ShownName<F extends Fields, R extends Reader> = Exclude<
   keyof F & keyof Values<F>,
-  { [Name in keyof F]: F[Name] extends { readonly shown: false } ? Name : never }[keyof F]
+  {
+    [Name in keyof F]: F[Name] extends { readonly shown: false | Exclude<'admin', R> } ? Name : never
+  }[keyof F]
 >
 
 /** Fields of an object in answers. */
-export type AnswerShape<F extends Fields> = { [Name in ShownName<F>]: z.ZodType<ValueOf<F[Name]>> }
+export type AnswerShape<F extends Fields, R extends Reader> = {
+  [Name in ShownName<F, R>]: Schema<ValueOf<F[Name]>>
+}
 
 const BASES = { boolean: z.boolean, integer: z.int, string: z.string } as const
 
 /** Schema of a value that a client sends; without one of the type, it says what is expected. */
-export function valueSchema<V>(type: FieldType<V>): z.ZodType<V> {
+export function valueSchema<V>(type: FieldType<V>): Schema<V> {
   const { choices, min, max, length, bytes } = type
   return BASES[type.json]({ error: `expected ${type.expected}` })
     .superRefine((value, ctx) => {
@@ -43,7 +53,7 @@ export function valueSchema<V>(type: FieldType<V>): z.ZodType<V> {
       ...(max !== undefined && { maximum: max }),
       ...(length !== undefined && { maxLength: length }),
       ...(bytes !== undefined && { [BYTES_KEYWORD]: bytes }),
-    }) as unknown as z.ZodType<V>
+    }) as unknown as Schema<V>
 }
 
 /** The fields of a new object. */
@@ -59,20 +69,25 @@ export function changeShape<const F extends Fields>(fields: F): ChangeShape<F> {
 }
 
 /** The fields of an object in answers. */
-export function answerShape<const F extends Fields>(fields: F): AnswerShape<F> {
-  return shapeOf(fields, isShown, ({ type }) => {
+export function answerShape<const F extends Fields, R extends Reader = 'holder'>(
+  fields: F,
+  reader?: R,
+): AnswerShape<F, R> {
+  return shapeOf(fields, isShownTo(reader), ({ type }) => {
     const plain = BASES[type.json]()
     return type.isNullable ? plain.nullable() : plain
-  }) as AnswerShape<F>
+  }) as AnswerShape<F, R>
 }
 
 /** An object in answers. */
-export function answerOf<const F extends Fields>(
+export function answerOf<const F extends Fields, R extends Reader = 'holder'>(
   fields: F,
   object: Values<F>,
-): Pick<Values<F>, ShownName<F>> {
+  reader?: R,
+): Pick<Values<F>, ShownName<F, R>> {
+  const isShown = isShownTo(reader)
   const shown = Object.entries(object).filter(([name]) => fields[name] && isShown(fields[name]))
-  return Object.fromEntries(shown) as Pick<Values<F>, ShownName<F>>
+  return Object.fromEntries(shown) as Pick<Values<F>, ShownName<F, R>>
 }
 
 /** The given fields as they are stored; null is absence, except where it is a value. */
@@ -100,4 +115,6 @@ function shapeOf(
 
 const isEditable = ({ edit }: Field): boolean => edit !== undefined
 
-const isShown = ({ shown, secret }: Field): boolean => shown !== false && !secret
+function isShownTo(reader: Reader = 'holder'): (field: Field) => boolean {
+  return ({ shown, secret }) => !secret && shown !== false && (shown !== 'admin' || reader === 'admin')
+}

@@ -1,6 +1,6 @@
 import type { BudgetName } from '../domain/budget.ts'
 import type { Token } from '../domain/records/token.ts'
-import type { User } from '../domain/user.ts'
+import type { User } from '../domain/records/user.ts'
 
 /** Name of an account in the bank: a user's, a token's, or that of a budget in one period. */
 export type AccountName = `u:${number}` | `t:${number}` | BudgetName

@@ -1,7 +1,7 @@
 import type { BudgetName } from '../domain/budget.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { HoldOpening, ParkedHold, SettledCall } from '../domain/records/usage.ts'
-import type { User } from '../domain/user.ts'
+import type { User } from '../domain/records/user.ts'
 
 /** Reference to a hold; `userId` is for fair scheduling (`fairBatch`). */
 interface HoldReference {

@@ -1,4 +1,5 @@
 import type { Generated, Selectable } from 'kysely'
+import type { USER } from '../domain/records/user.ts'
 import type { TOKEN } from '../domain/records/token.ts'
 import type { HoldRow, UsageLogRow } from '../domain/records/usage.ts'
 import type { UsageColumns } from '../domain/records/usage-counts.ts'
@@ -9,7 +10,6 @@ import type { BudgetCrossingsTable, BudgetPeriodsTable } from './budget-tables.t
 import type { ReasoningOriginsTable, ResponsePartsTable } from './response-tables.ts'
 import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
-import type { UsersTable } from './users-table.ts'
 import type { KeptSignaturesTable, KeptSumsTable } from './kept-tables.ts'
 
 /**
@@ -17,7 +17,7 @@ import type { KeptSignaturesTable, KeptSumsTable } from './kept-tables.ts'
  * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
  */
 export interface Database extends AlertTables, SeriesTables {
-  readonly users: UsersTable
+  readonly users: TableOf<typeof USER>
   readonly audit_log: AuditLogTable
   readonly declared_settings: DeclaredRow
   readonly tokens: TableOf<typeof TOKEN>
@@ -130,9 +130,6 @@ interface StoredResponsesTable {
 
 /** Row of a stored response. */
 export type StoredResponseRow = Selectable<StoredResponsesTable>
-
-/** Row of a user. */
-export type UserRow = Selectable<UsersTable>
 
 /** Row of a channel. */
 export type ChannelRow = Selectable<ChannelsTable>

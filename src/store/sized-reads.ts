@@ -8,7 +8,6 @@ export const SIZED_READS = [
   'keyedTokensOf',
   'managedUser',
   'pageOfUsers',
-  'profile',
   'storedConfiguration',
 ] as const
 

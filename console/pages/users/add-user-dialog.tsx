@@ -1,7 +1,7 @@
 import { Button, Group, Modal, PasswordInput, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
-import { Role, ROLES } from '../../../src/domain/user.ts'
+import { Role, ROLES } from '../../../src/domain/role.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { createUser, groupsQuery } from '../../api/users.ts'
 import { characterCount } from '../../parts/character-count.ts'

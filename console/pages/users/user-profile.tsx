@@ -1,7 +1,7 @@
 import { Button, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
-import { ROLES } from '../../../src/domain/user.ts'
+import { ROLES } from '../../../src/domain/role.ts'
 import { changeUser, groupsQuery, type ManagedUser } from '../../api/users.ts'
 import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
 import { differencesOf } from '../../parts/differences.ts'

@@ -1,4 +1,4 @@
-import type { Role } from '../../../src/domain/user.ts'
+import type { Role } from '../../../src/domain/role.ts'
 
 /** Texts in English: users. */
 export const users = {

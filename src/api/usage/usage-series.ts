@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import type { ManagementParts } from '../../management/parts.ts'
 import { ownSeriesQuery, periodOf, seriesFilterOf, seriesQuery } from '../../management/usage/series-query.ts'
 import { seriesCsv, usageSeries, usageSeriesSchema } from '../../management/usage/usage-series.ts'

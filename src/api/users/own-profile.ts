@@ -11,6 +11,9 @@ export const ownProfile = defineEndpoint({
   summary: "The account's own profile",
   responseBody: profileSchema,
   async handle({ user, parts }) {
-    return profileObject(parts, (await parts.store.read('profile', { userId: user.id })) ?? noUser(user.id))
+    return profileObject(
+      parts,
+      (await parts.store.read('managedUser', { userId: user.id })) ?? noUser(user.id),
+    )
   },
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { hasResponse } from '../../domain/records/usage.ts'
-import { Role, type User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
 import { version } from '../../domain/version.ts'
 import { troubledChannels, troubledChannelSchema } from '../channels/channel-health.ts'
 import type { AdministrationParts } from '../parts.ts'
@@ -39,7 +40,7 @@ export async function consoleShell(
   const settings = parts.settings()
   const isAdmin = user.role >= Role.admin
   const [profile, keys, troubled] = await Promise.all([
-    store.read('profile', { userId: user.id }),
+    store.read('managedUser', { userId: user.id }),
     store.read('keyedTokenPage', { userId: user.id, offset: 0, limit: 1 }),
     isAdmin ? troubledChannels(parts) : null,
   ])

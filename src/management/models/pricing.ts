@@ -8,7 +8,7 @@ import { ratiosOf } from '../../domain/ratios.ts'
 import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
 import { LISTED_TOOLS } from '../../domain/tool-list.ts'
 import { kindsOf, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { usableGroups } from '../users/usable-groups.ts'
 
 const model = z.object({

@@ -3,7 +3,7 @@ import { decimalText } from '../../domain/decimal.ts'
 import { displayAmount } from '../../domain/display-amount.ts'
 import type { Options } from '../../domain/settings.ts'
 import type { Token } from '../../domain/records/token.ts'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { exactNumber } from '../../protocols/json/exact-json.ts'
 import { expiresAt } from '../users/account-figures.ts'
 

@@ -1,5 +1,5 @@
 import type { Token } from '../../domain/records/token.ts'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 

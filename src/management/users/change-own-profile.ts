@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { Profile } from '../../domain/profile.ts'
-import type { User } from '../../domain/user.ts'
+import type { ManagedUser, User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import { fairQueueKey } from '../authority.ts'
 import { noUser } from './find-user.ts'
@@ -32,7 +31,7 @@ export async function changeOwnProfile(
   { id: userId, username }: User,
   input: z.output<typeof ownProfileInput>,
   session: string | undefined,
-): Promise<Profile> {
+): Promise<ManagedUser> {
   const { display_name, password, original_password: original } = input
   const change =
     typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ManagedUser } from '../../domain/profile.ts'
+import { type ManagedUser, USER } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import { requireGroup } from './require-group.ts'
 import { type Actor, fairQueueKey, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
@@ -9,32 +9,17 @@ import { managedUserObject } from './managed-user-object.ts'
 import { termChanges, termFields, termsObject } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
-import { groupField } from '../read-input.ts'
+import { changeShape, storedFields } from '../record-schemas.ts'
 import { userTerms } from './profile-object.ts'
-import {
-  displayNameField,
-  emailField,
-  keepAccessTokensField,
-  passwordField,
-  quotaField,
-  remarkField,
-  roleField,
-  userIdField,
-  usernameField,
-} from './user-fields.ts'
+import { emailField, keepAccessTokensField, passwordField, userIdField } from './user-fields.ts'
 
 /** The fields of a change of a user; null is absence. */
 export const changedUserInput = z.object(
   {
     id: userIdField,
-    username: usernameField.nullish(),
-    display_name: displayNameField.nullish(),
-    password: passwordField.nullish(),
-    group: groupField().nullish(),
-    quota: quotaField.nullish(),
-    remark: remarkField.nullish(),
+    ...changeShape(USER.fields),
     email: emailField.nullish(),
-    role: roleField.nullish(),
+    password: passwordField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),
     version: versionField.nullish(),
     ...termFields,
@@ -69,16 +54,15 @@ export async function changeUser(parts: ManagementParts, input: Input, by: Actor
   if (role !== undefined) requireAssignable(by, role)
   if (group !== undefined) requireGroup(settings(), group)
   if (quota !== undefined) requireQuota('quota', quota, 0, settings())
+  const { quota: _, ...stored } = storedFields(USER.fields, input)
   const change = {
     userId,
     version: input.version ?? undefined,
     fields: {
+      ...stored,
       username,
       group,
       role,
-      display_name: input.display_name ?? undefined,
-      email: input.email ?? undefined,
-      remark: input.remark ?? undefined,
       terms: termChanges(input, before.budget, settings()),
       passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
     },

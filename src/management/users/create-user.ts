@@ -1,38 +1,24 @@
 import { z } from 'zod'
-import type { ManagedUser } from '../../domain/profile.ts'
-import { Role } from '../../domain/user.ts'
+import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
 import { requireGroup } from './require-group.ts'
 import { type Actor, OPERATOR, fairQueueKey, requireAssignable } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
-import { groupField, readInput } from '../read-input.ts'
-import {
-  displayNameField,
-  passwordField,
-  quotaField,
-  remarkField,
-  roleField,
-  usernameField,
-} from './user-fields.ts'
+import { readInput } from '../read-input.ts'
+import { createShape, storedFields } from '../record-schemas.ts'
+import { passwordField } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
 /**
  * The fields of a new user. The display name defaults to the username; without a password nobody can log in.
  */
-export const newUserInput = z.object(
-  {
-    username: usernameField,
-    display_name: displayNameField.optional(),
-    password: passwordField.optional(),
-    role: roleField.default(Role.user),
-    group: groupField().default('default'),
-    quota: quotaField.default(0),
-    remark: remarkField.optional(),
-    ...termFields,
-  },
-  { error: 'expected an object with the fields of a user' },
-)
+export const newUserInput = z
+  .object(
+    { ...createShape(USER.fields), password: passwordField.optional(), ...termFields },
+    { error: 'expected an object with the fields of a user' },
+  )
+  .omit({ email: true })
 
 /**
  * Creates an enabled user without access token. Throws for a taken name, an unknown group or an invalid
@@ -51,20 +37,16 @@ export async function makeUser(
   input: z.output<typeof newUserInput>,
   by: Actor,
 ): Promise<ManagedUser> {
-  const { username, role, group, quota, password } = input
-  requireAssignable(by, role)
-  requireGroup(settings(), group)
-  requireQuota('quota', quota, 0, settings())
+  const { username, password } = input
+  const fields = { ...USER.defaults, ...storedFields(USER.fields, input), username }
+  requireAssignable(by, fields.role)
+  requireGroup(settings(), fields.group)
+  requireQuota('quota', fields.quota, 0, settings())
   return store.write('createUser', {
-    username,
-    display_name: input.display_name,
-    role,
-    status: 1,
-    group,
-    quota,
+    ...fields,
+    status: USER_STATUS.enabled,
     accessToken: null,
     passwordHash: password === undefined ? undefined : await passwords.hash(password, fairQueueKey(by)),
-    remark: input.remark,
     terms: termChanges(input, undefined, settings()),
     created_time: Math.floor(nowMs() / 1000),
   })

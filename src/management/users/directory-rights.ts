@@ -1,5 +1,6 @@
 import type { OidcProvider } from '../../domain/login-settings.ts'
-import { Role, type User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
 
 /** Group that users without a mapped value get. */
 const DEFAULT_GROUP = 'default'

@@ -1,4 +1,4 @@
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { isBcrypt } from '../../domain/bcrypt-hash.ts'
-import type { ManagedUser } from '../../domain/profile.ts'
-import { USER_STATUS } from '../../domain/user.ts'
+import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { noteRefusal } from './note-refusal.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { ManagedUser } from '../../domain/profile.ts'
-import { Role, USER_STATUS } from '../../domain/user.ts'
+import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
 import { deleteUser } from './delete-user.ts'

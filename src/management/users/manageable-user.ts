@@ -1,4 +1,4 @@
-import type { ManagedUser } from '../../domain/profile.ts'
+import type { ManagedUser } from '../../domain/records/user.ts'
 import { type Actor, requireManageable } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
 import { noUser } from './find-user.ts'

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { userVersion } from '../../domain/object-version.ts'
-import type { ManagedUser } from '../../domain/profile.ts'
+import { type ManagedUser, USER } from '../../domain/records/user.ts'
 import { type TermsObject, termsObjects } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
+import { answerOf, answerShape } from '../record-schemas.ts'
 import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
 
 /**
@@ -11,7 +12,7 @@ import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
  */
 export const managedUserSchema = profileSchema
   .omit({ has_password: true })
-  .extend({ remark: z.string(), created_time: z.int(), version: z.string() })
+  .extend({ ...answerShape(USER.fields, 'admin'), version: z.string() })
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
@@ -33,6 +34,6 @@ export async function managedUserObjects(
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => {
     const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
-    return { ...profile, remark: user.remark, created_time: user.created_time, version: userVersion(user) }
+    return { ...profile, ...answerOf(USER.fields, user, 'admin'), version: userVersion(user) }
   })
 }

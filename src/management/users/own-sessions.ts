@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /** Sessions of a user; times are Unix seconds. `docs/api.md: Sessions`. */

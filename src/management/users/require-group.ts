@@ -1,5 +1,5 @@
 import type { Settings } from '../../domain/settings.ts'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { GatewayError } from '../../errors.ts'
 

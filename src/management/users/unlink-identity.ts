@@ -1,4 +1,4 @@
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../store/operations/identities.ts'
 import type { ManagementParts } from '../parts.ts'

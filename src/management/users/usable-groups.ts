@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
 import type { Group, Settings } from '../../domain/settings.ts'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 
 /** Groups by name, with their price ratios. */
 export const groupsSchema = z.record(z.string(), z.object({ ratio: z.number(), desc: z.string() }))

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { characterCount } from '../../domain/character-count.ts'
-import { ROLES } from '../../domain/user.ts'
-import { nameField } from '../read-input.ts'
+import { USER } from '../../domain/records/user.ts'
+import { valueSchema } from '../record-schemas.ts'
 import { textField } from '../text-fields.ts'
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
 
 /** The name that a user logs in with. */
-export const usernameField = nameField(64)
+export const usernameField = valueSchema(USER.fields.username.type)
 
 /** A display name. */
-export const displayNameField = nameField(64)
+export const displayNameField = valueSchema(USER.fields.display_name.type)
 
 /** A new password: 8 to 128 grapheme clusters. */
 export const passwordField = textField(PASSWORD).refine(
@@ -30,23 +30,14 @@ const KEEP = 'expected true or false'
 /** Whether a password change keeps the access token. */
 export const keepAccessTokensField = z.boolean({ error: KEEP })
 
-const ROLE = 'expected 1 (common user), 10 (admin) or 100 (root)'
-
 /** A role. */
-export const roleField = z.literal(ROLES, {
-  error: ROLE,
-})
+export const roleField = valueSchema(USER.fields.role.type)
 
 /** Quota units; their bound comes from the settings. */
-export const quotaField = z.int({ error: 'expected a whole number of quota units' })
-
-const REMARK = 'expected a text of at most 255 characters'
+export const quotaField = valueSchema(USER.fields.quota.type)
 
 /** An administrator's note, which may be empty. */
-export const remarkField = textField(REMARK).refine(
-  (text) => text.isWellFormed() && !text.includes('\0') && characterCount(text) <= 255,
-  { error: REMARK },
-)
+export const remarkField = valueSchema(USER.fields.remark.type)
 
 const EMAIL = 'expected an e-mail address, or an empty text'
 

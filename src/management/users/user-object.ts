@@ -1,4 +1,4 @@
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { type TermsObject, termsObjects } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { userTerms } from './profile-object.ts'

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
-import type { ManagedUser } from '../../domain/profile.ts'
-import { USER_STATUS, type User } from '../../domain/user.ts'
+import { type ManagedUser, USER_STATUS, type User } from '../../domain/records/user.ts'
 import { type Actor, OPERATOR, roleCeiling } from '../authority.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'

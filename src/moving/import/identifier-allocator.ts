@@ -1,4 +1,4 @@
-import { Role } from '../../domain/user.ts'
+import { Role } from '../../domain/role.ts'
 import { comparableName } from '../../domain/username.ts'
 import { MAX_IMPORTED } from './amount-sums.ts'
 import type { TakenIdentifiers } from '../../store/operations/taken-identifiers.ts'

@@ -137,7 +137,7 @@ function planOwner(
     cells.note('access_token: another user has it; left out')
   }
   const inviter = idHere.get(cells.lenient(() => cells.integer('inviter_id'), 0)) ?? 0
-  const user: ImportedUser = { ...read, ...own, columns: { ...read.columns, inviter_id: inviter } }
+  const user: ImportedUser = { ...read, ...own, inviter_id: inviter }
   return { username: read.username, idHere: own.id, group: read.group, user, takesTokens: true, lines: [] }
 }
 

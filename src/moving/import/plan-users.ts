@@ -1,6 +1,6 @@
 import { isAffordableBcrypt } from '../../domain/bcrypt-hash.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { Role } from '../../domain/user.ts'
+import { Role } from '../../domain/role.ts'
 import { maxQuota } from '../../management/quota-bound.ts'
 import {
   displayNameField,
@@ -47,21 +47,19 @@ export function readUser(
     passwordHash: passwordHashOf(cells),
     remark: remarkOf(cells),
     created_time: cells.lenient(() => cells.integer('created_at', nowSeconds), nowSeconds),
-    columns: {
-      email: emailOf(cells),
-      code_host_id: identity(cells, 'github_id'),
-      chat_a_id: identity(cells, 'discord_id'),
-      oidc_id: identity(cells, 'oidc_id'),
-      chat_b_id: identity(cells, 'wechat_id'),
-      chat_c_id: identity(cells, 'telegram_id'),
-      forum_id: identity(cells, 'linux_do_id'),
-      aff_code: identity(cells, 'aff_code'),
-      aff_count: count(cells, 'aff_count'),
-      aff_quota: cells.lenient(() => units.convert('aff_quota', count(cells, 'aff_quota')), 0),
-      aff_history_quota: cells.lenient(() => units.convert('aff_history', count(cells, 'aff_history')), 0),
-      payment_customer: identity(cells, 'stripe_customer'),
-      ...settingOf(cells),
-    },
+    email: emailOf(cells),
+    code_host_id: identity(cells, 'github_id'),
+    chat_a_id: identity(cells, 'discord_id'),
+    oidc_id: identity(cells, 'oidc_id'),
+    chat_b_id: identity(cells, 'wechat_id'),
+    chat_c_id: identity(cells, 'telegram_id'),
+    forum_id: identity(cells, 'linux_do_id'),
+    aff_code: identity(cells, 'aff_code'),
+    aff_count: count(cells, 'aff_count'),
+    aff_quota: cells.lenient(() => units.convert('aff_quota', count(cells, 'aff_quota')), 0),
+    aff_history_quota: cells.lenient(() => units.convert('aff_history', count(cells, 'aff_history')), 0),
+    payment_customer: identity(cells, 'stripe_customer'),
+    ...settingOf(cells),
   }
 }
 

@@ -9,9 +9,8 @@ import type {
 import type { Stored } from '../../domain/records/field-types.ts'
 import { type Column, decoded } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
-import type { UserRow } from '../schema.ts'
+import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
-import type { TermColumns } from '../../domain/records/terms.ts'
 
 /** Kinds of objects, by the section of their settings. */
 export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
@@ -52,20 +51,7 @@ const SECRET_OPTIONS: ReadonlySet<string> = new Set(['metrics_token', 'login', '
 
 /** The fields of a user that can be changed, by their names in the API. */
 export function userFields(row: UserRow): Fields {
-  return {
-    username: row.username,
-    display_name: row.display_name,
-    oidc_id: row.oidc_id,
-    role: row.role,
-    status: row.status,
-    email: row.email,
-    group: row.group_name,
-    quota: row.quota,
-    remark: row.remark,
-    ...termFields(row),
-    password: secretOf(row.password_hash),
-    access_token: secretOf(row.access_token_hash),
-  }
+  return auditFields(USER, row)
 }
 
 /** The fields of a token that can be changed, by their names in the API. */
@@ -98,17 +84,6 @@ export function entryFields({ section, name, value }: StoredEntry, secrets: Secr
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
-}
-
-function termFields(row: TermColumns): Fields {
-  return {
-    budget: row.budget,
-    budget_period: row.budget_period,
-    rate_limit_requests: row.rate_limit_requests,
-    rate_limit_tokens: row.rate_limit_tokens,
-    rate_limit_parallel: row.rate_limit_parallel,
-    rate_limit_window: Math.round(row.rate_limit_window / 1000),
-  }
 }
 
 function auditFields({ columns }: { readonly columns: readonly Column[] }, row: object): Fields {

@@ -1,32 +1,23 @@
 import type { Origin } from '../../domain/audit.ts'
 import { GatewayError } from '../../errors.ts'
-import type { TermChanges } from '../../domain/call-terms.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
-import type { ManagedUser } from '../../domain/profile.ts'
-import { type Role, USER_STATUS, type User } from '../../domain/user.ts'
+import {
+  type ManagedUser,
+  USER,
+  USER_STATUS,
+  type User,
+  type UserChanges,
+  type UserRow,
+} from '../../domain/records/user.ts'
 import { comparableName } from '../../domain/username.ts'
 import { termColumns } from '../term-columns.ts'
 import { managedUserFromRow, userFromRow } from '../user-rows.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
-import type { UserRow } from '../schema.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './profile.ts'
 import { refuseName } from './refuse-name.ts'
 import { refuseLastRoot, refuseRole } from './refuse-user.ts'
 import { endSessionsOf } from './sessions.ts'
-
-/** Fields of a user that can be changed; absent ones stay unchanged. */
-export interface UserFields {
-  readonly username?: string | undefined
-  readonly display_name?: string | undefined
-  readonly email?: string | undefined
-  readonly role?: Role | undefined
-  readonly status?: User['status'] | undefined
-  readonly group?: string | undefined
-  readonly remark?: string | undefined
-  readonly passwordHash?: string | undefined
-  readonly terms?: TermChanges | undefined
-}
 
 /** Change of a user's quota, in quota units. */
 export interface QuotaChange {
@@ -42,7 +33,7 @@ export interface UserChange {
   /** For the audit log. */
   readonly origin?: Origin
   readonly userId: number
-  readonly fields?: UserFields
+  readonly fields?: UserChanges
   readonly quota?: QuotaChange | undefined
   /** Refuses with `changed_meanwhile` unless this is the user's version; undefined = any. */
   readonly version?: string | undefined
@@ -129,16 +120,12 @@ async function renamedColumns(
   }
 }
 
-function columnsOf(fields: UserFields): Partial<UserRow> {
-  const columns = {
-    display_name: fields.display_name,
-    email: fields.email,
-    group_name: fields.group,
-    remark: fields.remark,
-    password_hash: fields.passwordHash,
-    ...termColumns(fields.terms ?? {}),
+function columnsOf({ username: _, passwordHash, terms = {}, ...fields }: UserChanges): Partial<UserRow> {
+  return {
+    ...USER.toRow(fields as Partial<ManagedUser>),
+    ...(passwordHash !== undefined && { password_hash: passwordHash }),
+    ...termColumns(terms),
   }
-  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined))
 }
 
 function changedQuota(before: number, { mode, value, maxQuota }: QuotaChange): number {

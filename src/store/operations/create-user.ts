@@ -1,8 +1,6 @@
 import { type Insertable, sql } from 'kysely'
 import { GatewayError } from '../../errors.ts'
-import type { TermChanges } from '../../domain/call-terms.ts'
-import type { ManagedUser } from '../../domain/profile.ts'
-import type { Role, User } from '../../domain/user.ts'
+import { type ManagedUser, type NewUser, USER } from '../../domain/records/user.ts'
 import { comparableName } from '../../domain/username.ts'
 import type { Database } from '../schema.ts'
 import { hashAccessToken, type Secrets } from '../secrets.ts'
@@ -10,28 +8,6 @@ import { newTermColumns } from '../term-columns.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 import { refuseName, takenName } from './refuse-name.ts'
-
-/** User to be created. */
-export interface NewUser {
-  /** Undefined = the next free one. */
-  readonly id?: number | undefined
-  readonly username: string
-  /** Undefined = the username. */
-  readonly display_name?: string | undefined
-  readonly role: Role
-  readonly status: User['status']
-  readonly group: string
-  /** Quota units. */
-  readonly quota: number
-  /** Plain access token, of which only the HMAC is stored; null = none. */
-  readonly accessToken: string | null
-  /** Undefined = no login with a password. */
-  readonly passwordHash?: string | undefined
-  readonly remark?: string | undefined
-  readonly terms?: TermChanges | undefined
-  /** Unix seconds. */
-  readonly created_time: number
-}
 
 /**
  * Creates a user. Refuses a name that imitates, or equals another user's as names are compared; refuses an id
@@ -44,52 +20,28 @@ export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promi
   const row = await db
     .insertInto('users')
     .values({
+      ...columnsOfNewUser(user, accessTokenHash),
       // The next id follows the largest, because PostgreSQL's sequence ignores explicit ids. Rows of users
       // are never removed, so no id is used twice.
       id: user.id ?? sql<number>`(select coalesce(max(id), 0) + 1 from users)`,
-      ...columnsOfNewUser(user, accessTokenHash),
     })
     .returningAll()
     .executeTakeFirstOrThrow()
   return managedUserFromRow(row)
 }
 
-/** Columns of a new user, without its id. */
+/** Columns of a new user. */
 export function columnsOfNewUser(
   user: NewUser,
   accessTokenHash: string | null,
-): Omit<Insertable<Database['users']>, 'id'> {
+): Insertable<Database['users']> {
   return {
-    username: user.username,
+    ...USER.newRow({ ...user, display_name: user.display_name ?? user.username }),
     comparable_name: comparableName(user.username),
-    display_name: user.display_name ?? user.username,
-    role: user.role,
-    status: user.status,
-    email: '',
-    code_host_id: '',
-    chat_a_id: '',
-    oidc_id: '',
-    chat_b_id: '',
-    chat_c_id: '',
-    forum_id: '',
-    group_name: user.group,
-    quota: user.quota,
-    used_quota: 0,
-    request_count: 0,
-    aff_code: '',
-    aff_count: 0,
-    aff_quota: 0,
-    aff_history_quota: 0,
-    inviter_id: 0,
-    setting: '',
-    payment_customer: '',
-    sidebar_modules: '',
+    first_username: null,
     password_hash: user.passwordHash ?? null,
     access_token_hash: accessTokenHash,
-    remark: user.remark ?? '',
     ...newTermColumns(user.terms ?? {}),
-    created_time: user.created_time,
-    deleted_time: null,
   }
 }
 

@@ -1,4 +1,5 @@
-import { columnsOfNewUser, type NewUser, takenBy } from './create-user.ts'
+import type { NewUser } from '../../domain/records/user.ts'
+import { columnsOfNewUser, takenBy } from './create-user.ts'
 import { inChunks } from './in-chunks.ts'
 import type { Db } from './operation.ts'
 import { refuseNames } from './refuse-name.ts'
@@ -23,7 +24,7 @@ export async function createUsers(db: Db, users: readonly NewUser[], secrets: Se
   }))
   await refuseTaken(db, hashed)
   const ids = await newIds(db, users)
-  const rows = hashed.map(({ user, hash }, index) => ({ id: ids[index], ...columnsOfNewUser(user, hash) }))
+  const rows = hashed.map(({ user, hash }, index) => ({ ...columnsOfNewUser(user, hash), id: ids[index] }))
   for (let start = 0; start < rows.length; start += MAX_ROWS)
     await db
       .insertInto('users')

@@ -1,4 +1,4 @@
-import type { ManagedUser } from '../../domain/profile.ts'
+import type { ManagedUser } from '../../domain/records/user.ts'
 import { managedUserFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 

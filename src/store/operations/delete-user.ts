@@ -1,4 +1,4 @@
-import type { UserRow } from '../schema.ts'
+import type { UserRow } from '../../domain/records/user.ts'
 import type { Db } from './operation.ts'
 import { removeIdentitiesOf } from './identities.ts'
 import { liveUser } from './profile.ts'

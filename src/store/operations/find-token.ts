@@ -1,5 +1,5 @@
 import type { Token, TokenRow } from '../../domain/records/token.ts'
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import type { StoredAccount } from '../ledger-writes.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'

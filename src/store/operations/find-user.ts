@@ -1,4 +1,4 @@
-import type { User } from '../../domain/user.ts'
+import type { User } from '../../domain/records/user.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 

@@ -1,8 +1,7 @@
-import type { ManagedUser } from '../../domain/profile.ts'
+import type { ManagedUser, NewUser, UserRow } from '../../domain/records/user.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
-import type { UserRow } from '../schema.ts'
 import { managedUserFromRow } from '../user-rows.ts'
-import { createUser, type NewUser } from './create-user.ts'
+import { createUser } from './create-user.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './profile.ts'
 

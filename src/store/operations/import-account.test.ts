@@ -7,7 +7,7 @@ const NOW = 1_760_000_000
 const NOTHING_ELSE = { usedElsewhere: undefined, nowSeconds: NOW }
 
 function userOf(id: number, of: Partial<ImportedUser> = {}): ImportedUser {
-  return { ...newUser(), id, used_quota: 70, request_count: 9, columns: { email: 'ada@example.com' }, ...of }
+  return { ...newUser(), id, used_quota: 70, request_count: 9, email: 'ada@example.com', ...of }
 }
 
 function tokenOf(id: number, userId: number, of: Partial<ImportedToken> = {}): ImportedToken {

@@ -1,10 +1,10 @@
 import type { NewToken } from '../../domain/records/token.ts'
 import { sql } from 'kysely'
 import { generateKey } from '../generate-key.ts'
-import type { UserRow } from '../schema.ts'
+import type { ManagedUser, NewUser } from '../../domain/records/user.ts'
 import type { Secrets } from '../secrets.ts'
 import { createToken } from './create-token.ts'
-import { createUser, type NewUser } from './create-user.ts'
+import { createUser } from './create-user.ts'
 import { COUNT_COLUMNS } from '../usage-counts.ts'
 import { POINT_COLUMNS } from '../usage-points.ts'
 import type { Db } from './operation.ts'
@@ -13,32 +13,7 @@ import type { Db } from './operation.ts'
 const IMPORTED = '(imported)'
 
 /** User of another gateway, with its usage there. */
-export interface ImportedUser extends NewUser {
-  readonly id: number
-  readonly used_quota: number
-  readonly request_count: number
-  /** Columns that are stored unchanged. */
-  readonly columns: Partial<
-    Pick<
-      UserRow,
-      | 'email'
-      | 'code_host_id'
-      | 'chat_a_id'
-      | 'oidc_id'
-      | 'chat_b_id'
-      | 'chat_c_id'
-      | 'forum_id'
-      | 'aff_code'
-      | 'aff_count'
-      | 'aff_quota'
-      | 'aff_history_quota'
-      | 'inviter_id'
-      | 'setting'
-      | 'payment_customer'
-      | 'sidebar_modules'
-    >
-  >
-}
+export type ImportedUser = NewUser & Pick<ManagedUser, 'id' | 'used_quota' | 'request_count'>
 
 /** Token of another gateway, with its usage there. */
 export type ImportedToken = NewToken & { readonly id: number; readonly used_quota: number }
@@ -63,21 +38,12 @@ export async function importAccount(
   secrets: Secrets,
 ): Promise<void> {
   const day = Math.floor(nowSeconds / 86_400)
-  if (user) await makeUser(db, user, secrets)
+  if (user) await createUser(db, user, secrets)
   for (const token of tokens) await makeToken(db, token, day, secrets)
   if (!user || !usedElsewhere) return
   const { tokenId, quota } = usedElsewhere
   await makeToken(db, { ...deletedToken(user, nowSeconds), id: tokenId, used_quota: quota }, day, secrets)
   await db.updateTable('tokens').set({ deleted_time: nowSeconds }).where('id', '=', tokenId).execute()
-}
-
-async function makeUser(db: Db, user: ImportedUser, secrets: Secrets): Promise<void> {
-  await createUser(db, user, secrets)
-  await db
-    .updateTable('users')
-    .set({ ...user.columns, used_quota: user.used_quota, request_count: user.request_count })
-    .where('id', '=', user.id)
-    .execute()
 }
 
 async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {

@@ -1,4 +1,4 @@
-import { USER_STATUS } from '../../domain/user.ts'
+import { USER_STATUS } from '../../domain/records/user.ts'
 import type { Identity } from './identities.ts'
 import type { Db } from './operation.ts'
 import { liveSession } from './sessions.ts'

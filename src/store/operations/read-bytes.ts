@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { textColumns } from '../../domain/records/record.ts'
 import { TOKEN } from '../../domain/records/token.ts'
+import { USER } from '../../domain/records/user.ts'
 import type { SizedRead } from '../sized-reads.ts'
 import { entriesBefore, entryPage } from './audit-log.ts'
 import { ownTokens, pageOfTokens } from './keyed-tokens.ts'
@@ -8,7 +9,7 @@ import type { Db } from './operation.ts'
 
 /** Lengths of a row's texts, by table. Neither database reads a text for its length. */
 const TOKEN_BYTES = bytesOf(...textColumns(TOKEN))
-const USER_BYTES = bytesOf('username', 'display_name', 'email', 'setting', 'remark', 'sidebar_modules')
+const USER_BYTES = bytesOf(...textColumns(USER))
 const CHANNEL_BYTES = bytesOf('name', 'declared', 'keys_cipher', 'family')
 const SETTING_BYTES = bytesOf('section', 'name', 'value')
 const ENTRY_BYTES = bytesOf('actor', 'address', 'action', 'object_name', 'changes')
@@ -36,7 +37,6 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
       .execute()
     return limit * (await sumOf(Promise.resolve(largest)))
   },
-  profile: userBytes,
   storedConfiguration: async (db) =>
     (await sumOf(db.selectFrom('channels').select(CHANNEL_BYTES).execute())) +
     (await sumOf(db.selectFrom('stored_settings').select(SETTING_BYTES).execute())),

@@ -19,7 +19,7 @@ import { identitiesOf, userByIdentity } from './identities.ts'
 import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
 import { pendingSeeds } from './pending-seeds.ts'
-import { managedUser, profile } from './profile.ts'
+import { managedUser } from './profile.ts'
 import { orphanedContents } from './response-parts.ts'
 import { readBytes } from './read-bytes.ts'
 import { refusedCalls } from './refusals.ts'
@@ -70,7 +70,6 @@ export const reads = {
   ownTokenKeys,
   ownTokenNames,
   pendingSeeds,
-  profile,
   readBytes,
   reasoningOrigins,
   refusedCalls,

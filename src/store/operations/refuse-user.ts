@@ -1,6 +1,6 @@
-import { Role, USER_STATUS } from '../../domain/user.ts'
+import { USER_STATUS, type UserRow } from '../../domain/records/user.ts'
+import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import type { UserRow } from '../schema.ts'
 import type { Db } from './operation.ts'
 
 /** Throws `role_too_low` if the role is not below `roleBelow`. Runs in the transaction that writes. */

@@ -1,6 +1,5 @@
-import { USER_STATUS, type User } from '../../domain/user.ts'
+import { USER_STATUS, type User, type UserRow } from '../../domain/records/user.ts'
 import { hashAccessToken, hashSession, seal, type Secrets, unseal } from '../secrets.ts'
-import type { UserRow } from '../schema.ts'
 import { userFromRow } from '../user-rows.ts'
 import { userOfIdentity } from './identities.ts'
 import type { Db } from './operation.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountName, Bank, BankStatement, Loan, LoanRequest, AccountState } from '../bank.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
-import type { UserRow } from '../schema.ts'
+import type { UserRow } from '../../domain/records/user.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { BankConnection } from './bank-connection.ts'

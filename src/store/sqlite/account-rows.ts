@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type BudgetName, ownerOf } from '../../domain/budget.ts'
 import type { AccountName, BudgetRequest, LoanRequest } from '../bank.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
-import type { UserRow } from '../schema.ts'
+import type { UserRow } from '../../domain/records/user.ts'
 
 /** Rows of a token and its user. */
 export interface AccountPair {

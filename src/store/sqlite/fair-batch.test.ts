@@ -79,7 +79,7 @@ describe('writes', () => {
 
 describe('reads', () => {
   const usage = (userId?: number): Waiting => ({ operation: ['listUsage', { filter: { user_id: userId } }] })
-  const profile: Waiting = { operation: ['profile', { userId: 1 }] }
+  const profile: Waiting = { operation: ['managedUser', { userId: 1 }] }
 
   test('of the usage log go one of each user at a time, those of everybody’s as one user’s; others wait for none', () => {
     const queue = [usage(1), usage(1), usage(), usage(2), profile, usage(), profile]

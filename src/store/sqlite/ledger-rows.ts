@@ -10,7 +10,7 @@ import {
   type SettledCall,
 } from '../../domain/records/usage.ts'
 import type { LedgerWrites, PruneResult, StoredAccount } from '../ledger-writes.ts'
-import type { UserRow } from '../schema.ts'
+import type { UserRow } from '../../domain/records/user.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'

@@ -1,16 +1,8 @@
 import { TOKEN } from '../../../domain/records/token.ts'
+import { USER } from '../../../domain/records/user.ts'
 import { HOLD } from '../../../domain/records/usage.ts'
 import { recordColumns } from './record-columns.ts'
 import type { Table } from './table.ts'
-
-const TERMS = {
-  budget: 'integer default 0',
-  budget_period: "text default ''",
-  rate_limit_requests: 'integer default 0',
-  rate_limit_tokens: 'integer default 0',
-  rate_limit_parallel: 'integer default 0',
-  rate_limit_window: 'integer default 0',
-}
 
 /** Users and tokens, with their sign-ins, holds and budgets. */
 export const ACCOUNT_TABLES: readonly Table[] = [
@@ -19,41 +11,8 @@ export const ACCOUNT_TABLES: readonly Table[] = [
     columns: { id: 'integer primary key', key_check: 'text' },
   },
   {
-    name: 'users',
-    columns: {
-      id: 'id',
-      username: 'text unique',
-      display_name: 'text',
-      role: 'integer',
-      status: 'integer',
-      email: 'text',
-      code_host_id: 'text',
-      chat_a_id: 'text',
-      oidc_id: 'text',
-      chat_b_id: 'text',
-      chat_c_id: 'text',
-      forum_id: 'text',
-      group_name: 'text',
-      quota: 'integer',
-      used_quota: 'integer',
-      request_count: 'integer',
-      aff_code: 'text',
-      aff_count: 'integer',
-      aff_quota: 'integer',
-      aff_history_quota: 'integer',
-      inviter_id: 'integer',
-      setting: 'text',
-      payment_customer: 'text',
-      sidebar_modules: 'text',
-      password_hash: 'text?',
-      access_token_hash: 'text unique?',
-      created_time: 'integer',
-      deleted_time: 'integer?',
-      remark: "text default ''",
-      first_username: 'text?',
-      ...TERMS,
-      comparable_name: 'text?',
-    },
+    name: USER.table,
+    columns: recordColumns(USER),
     // Not unique: transactions, which are serializable, keep names of users apart.
     indexes: { users_by_comparable_name: '(comparable_name)' },
   },

@@ -1,0 +1,121 @@
+import type { CallTerms, TermChanges } from '../call-terms.ts'
+import { Role, ROLES } from '../role.ts'
+import { name, nullable, plainText, TEXT_BYTES, text, whole, wholeOf } from './field-types.ts'
+import { type Edits, type Fields, type NewValues, record, type Row, type Values } from './record.ts'
+import { TERMS } from './terms.ts'
+
+/** Status of a user; disabled users are refused on account and relay endpoints alike. */
+export const USER_STATUS = { enabled: 1, disabled: 2 } as const
+
+/** Fields of an account holder that calls and charges need. Quota is in whole units. */
+const CALLER = {
+  id: { type: whole(), key: 'primary' },
+  username: { type: name(64), edit: 'admin', isRequired: true, audit: true, key: 'unique' },
+  role: {
+    type: wholeOf(ROLES, '1 (common user), 10 (admin) or 100 (root)'),
+    default: Role.user,
+    edit: 'admin',
+    audit: true,
+    admission: 'heed',
+  },
+  status: { type: wholeOf(Object.values(USER_STATUS), '1 or 2'), audit: true, admission: 'recall' },
+  group: {
+    type: plainText('the name of a group', { bytes: TEXT_BYTES.plain, length: 200 }),
+    column: 'group_name',
+    default: 'default',
+    edit: 'admin',
+    audit: true,
+    admission: 'heed',
+  },
+  /** Remaining quota; may be negative after a call that cost more than its hold. */
+  quota: {
+    type: whole('a whole number of quota units'),
+    default: 0,
+    edit: 'admin',
+    moves: true,
+    audit: true,
+  },
+  used_quota: { type: whole(), default: 0 },
+  request_count: { type: whole(), default: 0 },
+} as const satisfies Fields
+
+const KEPT_TEXT = { type: plainText(), default: '' } as const
+const KEPT_NUMBER = { type: whole(), default: 0 } as const
+const HASH = { type: nullable(plainText()), secret: true } as const
+
+/** Account holders: `docs/api.md: User profile`, and columns that are never shown. */
+export const USER = record(
+  'users',
+  {
+    ...CALLER,
+    display_name: { type: name(64), edit: 'holder', audit: true },
+    email: { ...KEPT_TEXT, edit: 'admin', audit: true },
+    code_host_id: KEPT_TEXT,
+    chat_a_id: KEPT_TEXT,
+    oidc_id: { ...KEPT_TEXT, audit: true },
+    chat_b_id: KEPT_TEXT,
+    chat_c_id: KEPT_TEXT,
+    forum_id: KEPT_TEXT,
+    aff_code: KEPT_TEXT,
+    aff_count: KEPT_NUMBER,
+    aff_quota: KEPT_NUMBER,
+    aff_history_quota: KEPT_NUMBER,
+    /** 0 = no user. */
+    inviter_id: KEPT_NUMBER,
+    /** JSON; empty = never set. */
+    setting: KEPT_TEXT,
+    payment_customer: KEPT_TEXT,
+    sidebar_modules: KEPT_TEXT,
+    /** Note that is not shown to the user. */
+    remark: { type: text(255), default: '', edit: 'admin', audit: true, shown: 'admin' },
+    /** Unix seconds. */
+    created_time: { type: whole(), shown: 'admin' },
+    deleted_time: {
+      type: nullable(whole()),
+      default: null,
+      shown: false,
+      admission: 'recall',
+    },
+    password_hash: { ...HASH, audit: 'password' },
+    access_token_hash: { ...HASH, key: 'unique', audit: 'access_token' },
+    /** Original name of a renamed user, by which gateway.yaml may still declare it. */
+    first_username: HASH,
+    /** Form in which names are compared; null for deleted users. */
+    comparable_name: HASH,
+  },
+  TERMS,
+)
+
+/** The part of the record that calls and charges need. */
+export const CALLING_USER = record('users', CALLER, TERMS)
+
+type UserFields = typeof USER.fields
+
+/** Account holder, as needed for calls and charges. */
+export type User = Values<typeof CALLER> & CallTerms
+
+/** Account holder with all that people manage. `docs/api.md: Users`. */
+export type ManagedUser = Values<UserFields> & CallTerms & { readonly has_password: boolean }
+
+/** User to be created. An absent display name is the username. */
+export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
+  Pick<User, 'role' | 'group' | 'quota'> & {
+    readonly display_name?: string | undefined
+    /** Plain access token, of which only the HMAC is stored; null = none. */
+    readonly accessToken: string | null
+    /** Undefined = no login with a password. */
+    readonly passwordHash?: string | undefined
+    readonly terms?: TermChanges | undefined
+  }
+
+/** Changes of a user; absent fields stay unchanged. */
+export type UserChanges = {
+  readonly [Name in Exclude<keyof Edits<UserFields>, 'quota'>]?: Edits<UserFields>[Name] | undefined
+} & {
+  readonly status?: User['status'] | undefined
+  readonly passwordHash?: string | undefined
+  readonly terms?: TermChanges | undefined
+}
+
+/** Row of a user. */
+export type UserRow = Row<UserFields> & Row<typeof TERMS>
