@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import { Role } from '../../src/domain/role.ts'
+import type { NewTokenFields } from '../../src/management/tokens/token-fields.ts'
 import type { TokenObject } from '../../src/management/tokens/token-object.ts'
 import type { TokenPage } from '../../src/management/tokens/token-page.ts'
 import { characterCount } from '../parts/character-count.ts'
@@ -13,17 +14,9 @@ export function isLimitedFor(role: number, { limits_by }: ApiKey): boolean {
   return limits_by === 'operator' && role < Role.root
 }
 
-/** The fields of a key that a person sets. */
-export interface KeyFields {
-  readonly name: string
-  readonly remain_quota: number
-  readonly unlimited_quota: boolean
-  /** Unix seconds; -1: never. */
-  readonly expired_time: number
-  readonly model_limits_enabled: boolean
-  readonly model_limits: string
-  readonly allow_ips: string
-  readonly group: string
+/** The models that a key may call; undefined where it may call all. */
+export function allowedModels({ model_limits_enabled, model_limits }: ApiKey): string[] | undefined {
+  return model_limits_enabled ? model_limits.split(',').filter(Boolean) : undefined
 }
 
 /** A key that was just made, whole. */
@@ -58,7 +51,7 @@ export function keyQuery(userId: number, id: number) {
 }
 
 /** Creates a key and returns it whole. */
-export function createKey(fields: KeyFields): Promise<NewKey> {
+export function createKey(fields: NewTokenFields): Promise<NewKey> {
   return request<NewKey>('POST', '/api/token/?reveal=1', fields)
 }
 
@@ -71,7 +64,7 @@ export async function revealKey(id: number): Promise<string> {
 /** Changes fields of a key. */
 export function changeKey(
   id: number,
-  fields: Partial<KeyFields> & { readonly version?: string | undefined },
+  fields: Partial<NewTokenFields> & { readonly version?: string | undefined },
 ): Promise<ApiKey> {
   return request<ApiKey>('PUT', '/api/token/', { id, ...fields })
 }

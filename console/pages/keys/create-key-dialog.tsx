@@ -1,7 +1,6 @@
 import { Button, Group, Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiError } from '../../api/api-error.ts'
 import { createKey, type NewKey } from '../../api/keys.ts'
 import { parseMoney } from '../../parts/money.ts'
 import { Refusal } from '../../parts/refusal.tsx'
@@ -11,7 +10,7 @@ import { useTexts } from '../../texts/use-texts.tsx'
 import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../parts/keep-focus.ts'
-import { keyFieldsOf, type TypedKey, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, placeAtField, type TypedKey, useKeyForm } from './key-form.ts'
 
 /** Creates a key, then shows it. */
 export function CreateKeyDialog({
@@ -88,21 +87,4 @@ function CreateKeyForm({
       </Group>
     </form>
   )
-}
-
-const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
-  name: 'name',
-  remain_quota: 'limit',
-  expired_time: 'expiry',
-  model_limits: 'models',
-  group: 'group',
-  allow_ips: 'addresses',
-}
-
-/** Shows a refusal at the field that it names; false where it names none. */
-export function placeAtField(error: unknown, form: ReturnType<typeof useKeyForm>): boolean {
-  const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
-  if (field === undefined) return false
-  form.setFieldError(field, (error as ApiError).message)
-  return true
 }

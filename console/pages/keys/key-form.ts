@@ -1,5 +1,7 @@
 import { useForm } from '@mantine/form'
-import type { ApiKey, KeyFields } from '../../api/keys.ts'
+import type { NewTokenFields } from '../../../src/management/tokens/token-fields.ts'
+import { ApiError } from '../../api/api-error.ts'
+import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import { badAddress } from '../../parts/address-list.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from '../../parts/money.ts'
 import { useSignedIn } from '../../parts/session.tsx'
@@ -63,7 +65,7 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
     isUnlimited: key.unlimited_quota,
     limit: key.unlimited_quota ? '' : exactAmount(Math.max(0, key.remain_quota), display),
     expiry: key.expired_time === NEVER ? 'never' : 'kept',
-    models: key.model_limits_enabled ? key.model_limits.split(',').filter(Boolean) : [],
+    models: allowedModels(key) ?? [],
     group: key.group,
     addresses: key.allow_ips ?? '',
   }
@@ -74,7 +76,7 @@ export function keyFieldsOf(
   typed: TypedKey,
   limitQuota: number,
   kept: Pick<ApiKey, 'expired_time'> | undefined,
-): KeyFields {
+): NewTokenFields {
   return {
     name: typed.name.trim(),
     unlimited_quota: typed.isUnlimited,
@@ -96,3 +98,20 @@ export function expiryTime(expiry: keyof typeof EXPIRY_DAYS, nowSeconds: number)
 
 /** The form that `useKeyForm` returns. */
 export type KeyForm = ReturnType<typeof useKeyForm>
+
+const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
+  name: 'name',
+  remain_quota: 'limit',
+  expired_time: 'expiry',
+  model_limits: 'models',
+  group: 'group',
+  allow_ips: 'addresses',
+}
+
+/** Shows a refusal at the field that it names; false where it names none. */
+export function placeAtField(error: unknown, form: KeyForm): boolean {
+  const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
+  if (field === undefined) return false
+  form.setFieldError(field, (error as ApiError).message)
+  return true
+}

@@ -2,7 +2,7 @@ import { Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type ApiKey, keyQuery } from '../../api/keys.ts'
+import { allowedModels, type ApiKey, keyQuery } from '../../api/keys.ts'
 import { AnswerOf } from '../../parts/answer-of.tsx'
 import { sayFailure } from '../../parts/notify.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
@@ -59,7 +59,7 @@ function KeySnippets({ apiKey }: { readonly apiKey: ApiKey }) {
   const texts = useTexts()
   const [revealed, { reveal }] = useRevealedKey()
   const [hasFailed, setHasFailed] = useState(false)
-  const limited = apiKey.model_limits_enabled ? apiKey.model_limits.split(',').filter(Boolean) : []
+  const limited = allowedModels(apiKey) ?? []
   return (
     <>
       <SnippetTabs

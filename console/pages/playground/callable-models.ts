@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../api/keys.ts'
+import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import type { PricedModel } from '../../api/models.ts'
 
 const WORKS = 1
@@ -16,7 +16,6 @@ export function callableModels(
   const conversing = models.filter(
     ({ protocols, perCall, output }) => protocols.length > 0 && perCall === undefined && output > 0,
   )
-  if (key?.model_limits_enabled !== true) return conversing
-  const allowed = new Set(key.model_limits.split(','))
-  return conversing.filter(({ name }) => allowed.has(name))
+  const allowed = key && allowedModels(key)
+  return allowed ? conversing.filter(({ name }) => allowed.includes(name)) : conversing
 }

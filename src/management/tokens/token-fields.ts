@@ -11,6 +11,9 @@ export const newTokenFields = z.object(
   { error: 'expected an object with the fields of a token' },
 )
 
+/** The fields of a new token as clients send them. */
+export type NewTokenFields = z.input<typeof newTokenFields>
+
 /** A change: null is absence, except in `allow_ips`, where it is a value. */
 export const changedTokenFields = z.object(
   { id: tokenIdField, ...changeShape(TOKEN.fields), ...termFields, version: versionField.nullish() },

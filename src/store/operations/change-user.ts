@@ -120,7 +120,7 @@ async function renamedColumns(
   }
 }
 
-function columnsOf({ username: _, passwordHash, terms = {}, ...fields }: UserChanges): Partial<UserRow> {
+function columnsOf({ passwordHash, terms = {}, ...fields }: UserChanges): Partial<UserRow> {
   return {
     ...USER.toRow(fields as Partial<ManagedUser>),
     ...(passwordHash !== undefined && { password_hash: passwordHash }),
