@@ -39,7 +39,7 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
   messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT, ...UNKNOWN_FACTS }),
   alternate: ({ id, endpoints }) => ({
     name: `models/${id}`,
-    display_name: id,
+    displayName: id,
     supportedGenerationMethods: endpoints.includes('gemini') ? GENERATION_METHODS : [],
   }),
 }
