@@ -9,7 +9,7 @@ import { queryText, request } from './client.ts'
 /** An API key, masked. */
 export type ApiKey = TokenObject
 
-/** Whether an operator limits the key for its holder; root is an operator of its own keys. */
+/** Whether limits of an operator apply to the key that this role may not change; root may change its own. */
 export function isLimitedFor(role: number, { limits_by }: ApiKey): boolean {
   return limits_by === 'operator' && role < Role.root
 }

@@ -12,9 +12,9 @@ Example:
   sluice channel list`
 
 const TEST_HELP = `
-Makes the least request of the endpoint that a model of the channel has, one token or one document for example, with its
-first key, whether or not the channel is enabled. A channel of images or speech alone makes one, which the provider bills;
-the gateway charges no account. Exits with 1 if the test fails.
+Sends a minimal request (one token, or one document) to the endpoint of a model, with the channel's first key, even if
+the channel is disabled. The test of a channel that has only images or speech makes one, which the provider bills; no
+key is charged. Exits with 1 if the test fails.
 Examples:
   sluice channel test openai
   sluice channel test openai --model gpt-4o-mini`

@@ -46,9 +46,9 @@ export interface Outcome<Answer> {
 }
 
 /**
- * Asks a channel's upstream with the channel's first key, and charges nobody. Only root sees the upstream's
- * message: others may set any address, and could read responses of internal services, or find out which
- * exist.
+ * Sends a request to a channel's upstream with the channel's first key, without a charge. Only root sees
+ * the upstream's message: others may set any address, and could read responses of internal services, or find
+ * out which exist.
  */
 export async function askUpstream<Answer>(
   { upstreams, nowMs }: Pick<AdministrationParts, 'upstreams' | 'nowMs'>,

@@ -36,7 +36,7 @@ export async function listAllChannels({
   ]
 }
 
-/** Makes the least request of a channel's upstream, and charges nobody; the message is the upstream's own. */
+/** Sends a minimal request to a channel's upstream, without a charge; `message` is the upstream's own. */
 export async function testNamedChannel(
   parts: ChannelParts,
   given: z.input<typeof testedChannel>,

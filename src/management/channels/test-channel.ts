@@ -39,12 +39,12 @@ export const draftTest = z.object(
 type TestParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
 /** The result of a test. */
 export type TestResult = z.output<typeof testResult>
-/** Choice of the model of a test, and of the endpoint that is asked. */
+/** Chooses the model of a test and its endpoint. */
 type Choose = typeof testedModel
 
 /**
- * Makes the least request of the endpoint that a channel's model has, with the channel's first key, enabled
- * or not, and charges nobody. Time and duration are stored with a stored channel.
+ * Sends a minimal request to the endpoint of a channel's model, with the channel's first key, without a
+ * charge. The channel may be disabled. Time and duration are stored with a stored channel.
  */
 export async function testChannel(
   parts: TestParts,

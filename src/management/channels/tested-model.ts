@@ -44,7 +44,7 @@ export function testedModel(channel: Channel, wanted: string, models: ModelCatal
   )
 }
 
-/** The same for tests that nobody began: where a model's test costs, the upstream is asked for its models. */
+/** The same for automatic tests, which read the upstream's list of models where a test would be costly. */
 export function cheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const { model, endpoint } = testedModel(channel, wanted, models)
   return { model, endpoint: isCostly(endpoint) ? 'models' : endpoint }

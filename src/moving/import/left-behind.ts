@@ -72,7 +72,7 @@ const TABLES: ReadonlyMap<string, Left> = new Map<string, Left>([
 
 const UNKNOWN: Left = ['rows of a table that is unknown here', `look at what it has, and ${KEEP}`]
 
-/** Logins of users by identities that are kept here, but sign nobody in. */
+/** Logins by identities that are kept with the users, but with which they cannot sign in here. */
 const LOGINS: readonly (readonly [column: string, service: string])[] = [
   ['github_id', 'GitHub'],
   ['discord_id', 'Discord'],
@@ -91,7 +91,7 @@ export function leftBehind({ users, leftTables }: FamilyDatabase): ReportLine[] 
     const wayOut =
       column === 'oidc_id'
         ? `declare the provider in gateway.yaml (login.oidc), and let each user link the identity; ${NEW_PASSWORD}`
-        : `the ids are kept, and sign nobody in; ${NEW_PASSWORD}, or ${BY_PROVIDER}`
+        : `the ids are kept, but users cannot sign in with them; ${NEW_PASSWORD}, or ${BY_PROVIDER}`
     return [left('login', service, `${count} users`, { count, wayOut })]
   })
   return [...logins, ...leftTables.map(tableLine)]
