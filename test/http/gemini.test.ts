@@ -265,7 +265,7 @@ describe('models are listed', () => {
   }
   const entry = {
     name: 'models/small',
-    display_name: 'small',
+    displayName: 'small',
     supportedGenerationMethods: ['generateContent', 'countTokens'],
   }
 

@@ -115,7 +115,7 @@ const MESSAGES = (id: string) => ({
 })
 const ALTERNATE = (id: string) => ({
   name: `models/${id}`,
-  display_name: id,
+  displayName: id,
   supportedGenerationMethods: ['generateContent', 'countTokens'],
 })
 
