@@ -1,8 +1,6 @@
 import type { Logger } from 'pino'
-import { type AlertType, ALERT_TYPES } from '../domain/alert.ts'
-import { atScale } from '../domain/decimal.ts'
+import { alertThresholds, type AlertType } from '../domain/alert.ts'
 import type { Settings } from '../domain/settings.ts'
-import { byType } from '../domain/alert-threshold.ts'
 import type { AlertSubscriptions } from '../store/operations/alert-subscriptions.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
@@ -163,38 +161,6 @@ export class Alerts {
 }
 
 function subscriptionsOf(targets: readonly TaggedTarget[], { options }: Settings): AlertSubscriptions {
-  const types = ALERT_TYPES.filter((type) => targets.some((target) => target.types.includes(type)))
-  return {
-    tags: targets.map(({ tag }) => tag).sort(),
-    thresholds: types
-      .flatMap((type) => {
-        const threshold = thresholdOf(type, options)
-        return threshold === undefined ? [] : [{ type, threshold }]
-      })
-      .sort(byType),
-  }
-}
-
-/** Threshold of an event that the database itself finds; undefined for the others. */
-function thresholdOf(type: AlertType, options: Settings['options']): number | undefined {
-  switch (type) {
-    case 'quota.low':
-      return lowQuota(options)
-    case 'budget.80':
-      return 80
-    case 'budget.100':
-      return 100
-    case 'channel.resting':
-    case 'channel.back':
-    case 'gateway.overloaded':
-    case 'price.incomplete':
-    case 'storage.failed':
-    case 'storage.back':
-      return undefined
-  }
-}
-
-/** Quota units that are worth `options.quota_low`, rounded down. */
-function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Settings['options']): number {
-  return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
+  const types = new Set(targets.flatMap((target) => target.types))
+  return { tags: targets.map(({ tag }) => tag).sort(), thresholds: alertThresholds(types, options) }
 }

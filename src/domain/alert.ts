@@ -1,18 +1,56 @@
-/** Types of alerts, as gateway.yaml lists them. `docs/operations.md: Alerts`. */
-export const ALERT_TYPES = [
-  'budget.80',
-  'budget.100',
-  'quota.low',
-  'channel.resting',
-  'channel.back',
-  'gateway.overloaded',
-  'price.incomplete',
-  'storage.failed',
-  'storage.back',
-] as const
+import { atScale } from './decimal.ts'
+import { type FieldType, nullable, plainText, textOf, whole } from './records/field-types.ts'
+import type { Settings } from './settings.ts'
+
+/** Row of `ALERTS`. */
+interface Alert {
+  /** Fields of its data. Amounts are quota units, times Unix seconds. */
+  readonly data: Readonly<Record<string, FieldType>>
+  /** Threshold of an event that the database itself finds: quota units, or the percentage of a budget. */
+  threshold?(options: Settings['options']): number
+}
+
+const BUDGET = {
+  subject: textOf(['user', 'token', 'group'], 'what the budget is of'),
+  /** Null for a group. */
+  id: nullable(whole()),
+  name: plainText(),
+  budget: whole(),
+  budget_period: textOf(['day', 'week', 'month'], 'a period'),
+  budget_used: whole(),
+  budget_resets_at: whole(),
+} as const
+
+/** Alerts by type, in the order of messages. `docs/operations.md: Alerts`. */
+export const ALERTS = {
+  'budget.80': { data: BUDGET, threshold: () => 80 },
+  'budget.100': { data: BUDGET, threshold: () => 100 },
+  'quota.low': {
+    data: { user_id: whole(), username: plainText(), quota: whole(), threshold: whole() },
+    threshold: lowQuota,
+  },
+  'channel.resting': { data: { channel: plainText() } },
+  'channel.back': { data: { channel: plainText() } },
+  /** The reason is the sentence that refused clients are told. */
+  'gateway.overloaded': { data: { reason: plainText() } },
+  /** The tool is the type of one without a price. */
+  'price.incomplete': { data: { model: plainText(), channel: plainText(), tool: plainText() } },
+  'storage.failed': { data: { node: plainText(), reason: plainText() } },
+  'storage.back': { data: { node: plainText() } },
+} as const satisfies Readonly<Record<string, Alert>>
 
 /** Type of an alert. */
-export type AlertType = (typeof ALERT_TYPES)[number]
+export type AlertType = keyof typeof ALERTS
+
+/** Types of alerts, as gateway.yaml lists them. */
+export const ALERT_TYPES = Object.keys(ALERTS) as AlertType[]
+
+/** Event that receivers are told: facts for the operator, never content of calls, never keys. */
+export type AlertEvent = {
+  readonly [Type in AlertType]: { readonly type: Type; readonly data: DataOf<(typeof ALERTS)[Type]['data']> }
+}[AlertType]
+
+type DataOf<D> = { readonly [Name in keyof D]: D[Name] extends FieldType<infer V, infer _> ? V : never }
 
 /** Receiver of alerts, as gateway.yaml declares it. */
 export interface AlertTarget {
@@ -23,65 +61,29 @@ export interface AlertTarget {
   readonly types: readonly AlertType[]
 }
 
-/** Data of a budget that has reached a share of its amount. Amounts are quota units, times Unix seconds. */
-interface BudgetAlert {
-  readonly subject: 'user' | 'token' | 'group'
-  /** Id of the user or token; null for a group. */
-  readonly id: number | null
-  readonly name: string
-  readonly budget: number
-  readonly budget_period: 'day' | 'week' | 'month'
-  readonly budget_used: number
-  readonly budget_resets_at: number
-}
-
-/** Data of a user whose quota fell below the threshold. Amounts are quota units. */
-interface QuotaAlert {
-  readonly user_id: number
-  readonly username: string
-  readonly quota: number
+/** An event that the database itself finds, and its threshold. */
+export interface AlertThreshold {
+  readonly type: AlertType
   readonly threshold: number
 }
 
-/** Data of a channel in cooldown, or back from it. */
-interface ChannelAlert {
-  readonly channel: string
+/** Thresholds of the events of these types that the database itself finds, by type. */
+export function alertThresholds(
+  types: ReadonlySet<AlertType>,
+  options: Settings['options'],
+): AlertThreshold[] {
+  return Object.entries<Alert>(ALERTS)
+    .map(([type, { threshold }]) => ({ type: type as AlertType, threshold: threshold?.(options) }))
+    .filter((one): one is AlertThreshold => types.has(one.type) && one.threshold !== undefined)
+    .sort(byType)
 }
 
-/** Data of load shedding. */
-interface OverloadAlert {
-  /** Sentence that refused clients are told. */
-  readonly reason: string
+/** Orders thresholds by type. */
+export function byType(a: AlertThreshold, b: AlertThreshold): number {
+  return a.type < b.type ? -1 : 1
 }
 
-/** Data of a request that offered a tool without a price. */
-interface PriceAlert {
-  readonly model: string
-  readonly channel: string
-  /** Type of the tool. */
-  readonly tool: string
+/** Quota units that are worth `options.quota_low`, rounded down. */
+function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Settings['options']): number {
+  return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
 }
-
-/** Data of a storage that cannot be written. */
-interface StorageFailure {
-  /** Name of the node. */
-  readonly node: string
-  readonly reason: string
-}
-
-interface AlertData {
-  readonly 'budget.80': BudgetAlert
-  readonly 'budget.100': BudgetAlert
-  readonly 'quota.low': QuotaAlert
-  readonly 'channel.resting': ChannelAlert
-  readonly 'channel.back': ChannelAlert
-  readonly 'gateway.overloaded': OverloadAlert
-  readonly 'price.incomplete': PriceAlert
-  readonly 'storage.failed': StorageFailure
-  readonly 'storage.back': Pick<StorageFailure, 'node'>
-}
-
-/** Event that receivers are told: facts for the operator, never content of calls, never keys. */
-export type AlertEvent = {
-  readonly [Type in AlertType]: { readonly type: Type; readonly data: AlertData[Type] }
-}[AlertType]

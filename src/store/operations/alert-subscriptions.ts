@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { AlertType } from '../../domain/alert.ts'
-import { type AlertThreshold, byType } from '../../domain/alert-threshold.ts'
+import { type AlertThreshold, type AlertType, byType } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
 /** Events that receivers want to be told of. */
