@@ -262,7 +262,7 @@ export class App {
     const path = given === route ? given : shownPath(given)
     const { method } = request
     const ms = Math.round(performance.now() - begunMs)
-    metrics.requests.add(1, route ?? 'other', String(status))
+    metrics.add('requests', 1, route ?? 'other', String(status))
     log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
     if (!tracing || endpoint?.isPolled) return
     const { traceparent } = request.headers

@@ -1,6 +1,8 @@
-/** Metrics of which the largest, and of which the smallest value counts; of all others, the sum. */
-const LARGEST = /^sluice_(?:event_loop_delay_\w+_seconds|degraded|missing_models|resting_channels)$/
-const SMALLEST = /^sluice_(?:keeping|storage)_ok$/
+import { type MetricRow, METRICS } from './metric-table.ts'
+
+const MERGES = { largest: Math.max, smallest: Math.min } as const
+
+const ROWS: ReadonlyMap<string, MetricRow> = new Map(Object.values(METRICS).map((row) => [row.name, row]))
 
 /**
  * Merges texts of `metricsText` of several processes, in the order of the first that has a series: counters
@@ -38,8 +40,8 @@ export function mergedText(
 }
 
 function mergeOf(name: string): (one: number, other: number) => number {
-  if (LARGEST.test(name)) return Math.max
-  return SMALLEST.test(name) ? Math.min : (one, other) => one + other
+  const { merge } = ROWS.get(name) ?? {}
+  return merge ? MERGES[merge] : (one, other) => one + other
 }
 
 function addSample(

@@ -76,43 +76,6 @@ export class Counter extends Series<{ sum: number }> implements Metric {
   }
 }
 
-/** Value that is read when metrics are requested; a `counter` if it only grows. */
-export class Gauge implements Metric {
-  readonly type: 'gauge' | 'counter'
-  readonly name: string
-  readonly help: string
-  readonly #read: () => number
-
-  constructor(name: string, help: string, read: () => number, type: 'gauge' | 'counter' = 'gauge') {
-    this.name = name
-    this.help = help
-    this.#read = read
-    this.type = type
-  }
-
-  samples(): Sample[] {
-    return [{ name: this.name, labels: {}, value: this.#read() }]
-  }
-}
-
-/** Set of current states, each a label set with the value 1. */
-export class LabelSetGauge implements Metric {
-  readonly type = 'gauge'
-  readonly name: string
-  readonly help: string
-  readonly #read: () => Iterable<Readonly<Record<string, string>>>
-
-  constructor(name: string, help: string, read: () => Iterable<Readonly<Record<string, string>>>) {
-    this.name = name
-    this.help = help
-    this.#read = read
-  }
-
-  *samples(): Iterable<Sample> {
-    for (const labels of this.#read()) yield { name: this.name, labels, value: 1 }
-  }
-}
-
 interface Distribution {
   readonly buckets: number[]
   sum: number

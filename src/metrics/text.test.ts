@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Counter, Gauge, Histogram } from './series.ts'
+import { Counter, Histogram, type Metric } from './series.ts'
 import { metricsText } from './text.ts'
 
 test('counters, gauges and histograms in the text format', () => {
@@ -9,7 +9,9 @@ test('counters, gauges and histograms in the text format', () => {
   calls.add(3, 'm', 'a')
   const seconds = new Histogram('seconds', 'How long.', ['model'], [0.1, 1])
   for (const value of [0.05, 0.1, 0.5, 7]) seconds.record(value, 'm')
-  expect(metricsText([calls, new Gauge('open', 'Open.', () => 4), seconds])).toBe(
+  const samples = () => [{ name: 'open', labels: {}, value: 4 }]
+  const open: Metric = { name: 'open', help: 'Open.', type: 'gauge', samples }
+  expect(metricsText([calls, open, seconds])).toBe(
     `# HELP calls_total Calls.
 # TYPE calls_total counter
 calls_total{model="m",channel="a"} 5

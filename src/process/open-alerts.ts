@@ -42,7 +42,7 @@ export function openAlerts(
     resting: () => health.resting(),
     shed: () => overload.shed,
     unpriced,
-    count: (result, count) => metrics.alerts.add(count, result),
+    count: (result, count) => metrics.add('alerts', count, result),
     log,
   })
 }

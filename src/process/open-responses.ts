@@ -40,7 +40,7 @@ export async function openResponses(
     rows: store,
     tag,
     bound,
-    onLost: () => parts.metrics.lostResponses.add(1),
+    onLost: () => parts.metrics.add('lostResponses', 1),
   })
   const signatures = new SignatureStore({ rows: store, tag, isShared, bound, metrics: parts.metrics })
   const background = new BackgroundCalls({ ...parts, responses, isShared })

@@ -18,7 +18,7 @@ export function openUpstreams(
     channels: () => settings().channels,
     providers: new Providers(tokenEndpoint(() => settings().options.media.allow_private_networks)),
     onUnsolicited(channel, isNews) {
-      metrics.unsolicitedBytes.add(1, channel)
+      metrics.add('unsolicitedBytes', 1, channel)
       if (isNews) log.warn({ channel }, UNASKED)
     },
   })

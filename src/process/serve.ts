@@ -104,7 +104,7 @@ export async function serve({
       namespace: namespaceOf(secrets, accounts.databaseId),
       node,
       log,
-      onIsolated: () => metrics.limitsAlone.add(1),
+      onIsolated: () => metrics.add('limitsAlone', 1),
     }),
     (joined) => joined.close(),
   )
@@ -228,7 +228,7 @@ export async function serve({
         addressOf = addresses()
         apiKeys.forgetAll()
       },
-      onReload: (result) => metrics.reloads.add(1, result),
+      onReload: (result) => metrics.add('reloads', 1, result),
       log,
     }),
   )

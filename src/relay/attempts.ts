@@ -251,7 +251,7 @@ export class Attempts {
     record.failure = end.cause
     call.attempts.failed(end)
     if (isOfUpstream(end) && !call.hold.hasWriteFailed)
-      this.#parts.metrics.upstreamErrors.add(1, channel.name, end.cause)
+      this.#parts.metrics.add('upstreamErrors', 1, channel.name, end.cause)
     return end
   }
 

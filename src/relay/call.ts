@@ -203,7 +203,7 @@ export class Call implements MediaRequester {
   noteCut(channel: string, cause: string, upstreamMessage?: string): void {
     this.#cut = { cause, upstreamMessage }
     this.record.failure = cause
-    this.services.metrics.upstreamErrors.add(1, channel, cause)
+    this.services.metrics.add('upstreamErrors', 1, channel, cause)
   }
 
   /**

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mergedText } from '../../metrics/merged-text.ts'
+import { METRICS } from '../../metrics/metric-table.ts'
+import { metricsText } from '../../metrics/text.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** Longest wait for a worker's metrics. */
@@ -43,6 +45,7 @@ export class CollectedMetrics {
 }
 
 function ownText(): string {
-  const name = 'sluice_resident_memory_bytes'
-  return `# HELP ${name} Resident memory.\n# TYPE ${name} gauge\n${name} ${process.memoryUsage.rss()}\n`
+  const { name, help, type } = METRICS.residentMemory
+  const samples = [{ name, labels: {}, value: process.memoryUsage.rss() }]
+  return metricsText([{ name, help, type, samples: () => samples }])
 }

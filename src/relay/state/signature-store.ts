@@ -47,7 +47,7 @@ export interface SignatureStoreParts {
   /** Whether other nodes write the same rows, in commits of their own. */
   readonly isShared: boolean
   readonly bound: KeptBound
-  readonly metrics: Pick<Metrics, 'signatures'>
+  readonly metrics: Pick<Metrics, 'add'>
 }
 
 /** Entry of memory; without an entry, the database has none either. */
@@ -101,10 +101,10 @@ export class SignatureStore {
       return { hash: this.#hash(userId, anchor), content: JSON.stringify({ ...account, run: text }) }
     })
     if (!this.#parts.bound.admits('signatures', 0)) {
-      this.#parts.metrics.signatures.add(signatures.length, 'unwritten')
+      this.#parts.metrics.add('signatures', signatures.length, 'unwritten')
       return Promise.resolve()
     }
-    this.#parts.metrics.signatures.add(signatures.length, 'kept')
+    this.#parts.metrics.add('signatures', signatures.length, 'kept')
     return this.#writes.write({ userId, signatures, keptMs, expiresMs })
   }
 
@@ -133,7 +133,7 @@ export class SignatureStore {
       found.set(anchor, entry)
     }
     if (found.size === 0) return NOTHING
-    this.#parts.metrics.signatures.add(found.size, 'found')
+    this.#parts.metrics.add('signatures', found.size, 'found')
     return found
   }
 

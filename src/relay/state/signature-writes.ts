@@ -33,7 +33,7 @@ export class SignatureWrites {
     if (!this.#parts.isShared) return this.#write([reply])
     const size = sizeOf(reply)
     if (this.#waiting + size > MAX_WAITING) {
-      this.#parts.metrics.signatures.add(reply.signatures.length, 'unwritten')
+      this.#parts.metrics.add('signatures', reply.signatures.length, 'unwritten')
       return Promise.resolve()
     }
     this.#waiting += size
@@ -67,7 +67,7 @@ export class SignatureWrites {
       this.#parts.bound.note(await this.#parts.rows.write('keepSignatures', { replies }))
     } catch {
       const count = replies.reduce((sum, { signatures }) => sum + signatures.length, 0)
-      this.#parts.metrics.signatures.add(count, 'unwritten')
+      this.#parts.metrics.add('signatures', count, 'unwritten')
     }
   }
 }

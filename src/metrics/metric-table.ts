@@ -1,0 +1,168 @@
+import type { Metric, Sample } from './series.ts'
+
+/** Sources of values that are read when metrics are requested. */
+export interface Sources {
+  readonly connections: { readonly open: number; readonly refused: number; readonly displaced: number }
+  readonly openStreams: () => number
+  readonly openCalls: () => number
+  readonly openHolds: () => number
+  readonly coolingChannels: () => number
+  readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
+  readonly pendingWrites: () => number
+  readonly isStorageOk: () => boolean
+  /** Tells whether there is room for what is kept for users. */
+  readonly isKeeping: () => boolean
+  readonly isDegraded: () => boolean
+  readonly droppedLines: () => number
+  readonly droppedMessages: () => number
+  /** Undefined if no Redis server is configured. */
+  readonly isRedisReachable: (() => boolean) | undefined
+  /** Percentile of the delay of the event loop in seconds. */
+  readonly loopDelay: (percentile: number) => number
+}
+
+/** Row of `METRICS`. */
+export interface MetricRow extends Omit<Metric, 'samples'> {
+  readonly labels?: readonly string[]
+  /** Reads its value, or the label sets that have the value 1; absent = the program counts it. */
+  read?(sources: Sources): number | Sample['labels'][]
+  /** Whether this gateway has the metric. */
+  isPresent?(sources: Sources): boolean
+  /** The value of several workers that counts for all; absent = their sum. */
+  readonly merge?: 'largest' | 'smallest'
+}
+
+/** Metrics by their names in the program, in the order of the page. `docs/operations.md: Metrics`. */
+export const METRICS = {
+  requests: counter('sluice_requests_total', 'Requests answered.', 'path', 'status'),
+  callSeconds: histogram('sluice_call_duration_seconds', 'From the request to its charge.'),
+  firstByteSeconds: histogram(
+    'sluice_first_byte_seconds',
+    'From the request to the first byte of the upstream.',
+  ),
+  tokens: counter('sluice_tokens_total', 'Tokens charged, by kind.', 'model', 'channel', 'kind'),
+  quota: counter('sluice_quota_total', 'Quota units charged.', 'model', 'channel'),
+  holdExceeded: counter(
+    'sluice_hold_exceeded_total',
+    'Calls that were charged more than they held.',
+    'model',
+    'channel',
+  ),
+  settlements: counter('sluice_settlements_total', 'Settlements, by reason.', 'reason'),
+  upstreamErrors: counter(
+    'sluice_upstream_errors_total',
+    'Attempts that failed, before or during a response.',
+    'channel',
+    'cause',
+  ),
+  unsolicitedBytes: counter(
+    'sluice_upstream_unasked_total',
+    'Connections on which an upstream sent unrequested bytes.',
+    'channel',
+  ),
+  lostResponses: counter('sluice_kept_responses_lost_total', 'Kept responses that could not be stored.'),
+  signatures: counter(
+    'sluice_signatures_total',
+    'Signatures of turns: kept, found again, and not written.',
+    'result',
+  ),
+  alerts: counter('sluice_alerts_total', 'Attempts to deliver alerts, by result.', 'result'),
+  reloads: counter('sluice_config_reloads_total', 'Readings of the configuration.', 'result'),
+  limitsAlone: counter(
+    'sluice_limits_alone_total',
+    'Requests whose limits were counted without the other nodes.',
+  ),
+  openConnections: gauge('sluice_open_connections', 'Connections of clients.', {
+    read: ({ connections }) => connections.open,
+  }),
+  refusedConnections: gauge(
+    'sluice_connections_refused_total',
+    'Connections, and requests of a client behind proxies, that were refused above the limits.',
+    { read: ({ connections }) => connections.refused, type: 'counter' },
+  ),
+  displacedConnections: gauge(
+    'sluice_connections_displaced_total',
+    'Idle connections that were closed to make room.',
+    { read: ({ connections }) => connections.displaced, type: 'counter' },
+  ),
+  openStreams: gauge('sluice_open_streams', 'Streams under way.', {
+    read: ({ openStreams }) => openStreams(),
+  }),
+  openCalls: gauge('sluice_open_calls', 'Requests whose response is not complete.', {
+    read: ({ openCalls }) => openCalls(),
+  }),
+  openHolds: gauge('sluice_open_holds', 'Holds that are not settled.', {
+    read: ({ openHolds }) => openHolds(),
+  }),
+  restingChannels: gauge('sluice_resting_channels', 'Channels whose circuit breaker is open or half-open.', {
+    read: ({ coolingChannels }) => coolingChannels(),
+    merge: 'largest',
+  }),
+  missingModels: gauge(
+    'sluice_missing_models',
+    'Models that a channel responded 404 for, and is left out for.',
+    {
+      read: ({ missingModels }) => [...missingModels()].map(({ channel, model }) => ({ channel, model })),
+      labels: ['channel', 'model'],
+      merge: 'largest',
+    },
+  ),
+  ledgerLag: gauge('sluice_ledger_lag', 'Writes that are not durable yet.', {
+    read: ({ pendingWrites }) => pendingWrites(),
+  }),
+  droppedLines: gauge('sluice_log_lines_dropped_total', 'Lines of the log that were not read in time.', {
+    read: ({ droppedLines }) => droppedLines(),
+    type: 'counter',
+  }),
+  degraded: gauge('sluice_degraded', 'Whether a worker or a helper thread is missing.', {
+    read: ({ isDegraded }) => Number(isDegraded()),
+    merge: 'largest',
+  }),
+  storageOk: gauge('sluice_storage_ok', 'Whether calls can be charged.', {
+    read: ({ isStorageOk }) => Number(isStorageOk()),
+    merge: 'smallest',
+  }),
+  keepingOk: gauge(
+    'sluice_keeping_ok',
+    'Whether the file system of DATA_DIR has room for what is kept for users.',
+    { read: ({ isKeeping }) => Number(isKeeping()), merge: 'smallest' },
+  ),
+  droppedMessages: gauge(
+    'sluice_node_messages_dropped_total',
+    'Messages in the name of other nodes that were too long or not signed.',
+    { read: ({ droppedMessages }) => droppedMessages(), type: 'counter' },
+  ),
+  loopDelayP50: loopDelay('sluice_event_loop_delay_p50_seconds', 50),
+  loopDelayP99: loopDelay('sluice_event_loop_delay_p99_seconds', 99),
+  loopDelayMax: loopDelay('sluice_event_loop_delay_max_seconds', 100),
+  redisConnected: gauge('sluice_redis_connected', 'Whether the Redis server responds.', {
+    read: ({ isRedisReachable }) => Number(isRedisReachable?.()),
+    isPresent: ({ isRedisReachable }) => isRedisReachable !== undefined,
+  }),
+  residentMemory: gauge('sluice_resident_memory_bytes', 'Resident memory.', {
+    read: () => process.memoryUsage.rss(),
+  }),
+}
+
+function counter<const Labels extends readonly string[]>(name: string, help: string, ...labels: Labels) {
+  return { name, type: 'counter', help, labels } as const
+}
+
+function histogram(name: string, help: string) {
+  return { name, type: 'histogram', help, labels: ['model', 'channel', 'stream'] } as const
+}
+
+function gauge(
+  name: string,
+  help: string,
+  row: Omit<MetricRow, 'name' | 'help' | 'type'> & { readonly type?: 'counter' },
+) {
+  return { type: 'gauge' as const, ...row, name, help }
+}
+
+function loopDelay(name: string, percentile: number) {
+  return gauge(name, 'Delay of the event loop since the last scrape.', {
+    read: (sources) => sources.loopDelay(percentile),
+    merge: 'largest',
+  })
+}

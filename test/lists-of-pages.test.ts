@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ALERTS } from '../src/domain/alert.ts'
+import { type MetricRow, METRICS } from '../src/metrics/metric-table.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** Cells of the rows of the first table after a text of a page. */
+function rowsAfter(path: string, text: string): string[][] {
+  const after = readFileSync(join(ROOT, path), 'utf8').split(text)[1] ?? ''
+  const table = /^\|.*\n\|[-| ]+\n((?:\|.*\n)+)/m.exec(after)?.[1] ?? ''
+  return table
+    .trim()
+    .split('\n')
+    .map((row) =>
+      row
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim()),
+    )
+}
+
+/** Names in a cell, each in code marks. */
+function namesIn(cell = ''): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+}
+
+test('the page of metrics lists each with its labels', () => {
+  const listed = rowsAfter('docs/operations.md', '\n## Metrics\n').flatMap(([names, labels]) => {
+    const [first = '', ...others] = namesIn(names)
+    const stem = first.replace(/_p50_seconds$/, '')
+    return [first, ...others.map((name) => name.replace('…', stem))].map((name) => [name, namesIn(labels)])
+  })
+  const rows = Object.values<MetricRow>(METRICS)
+  expect(rows.length).toBeGreaterThan(30)
+  expect(listed.toSorted()).toEqual(rows.map(({ name, labels = [] }) => [name, [...labels]]).toSorted())
+})
+
+test('the page of alerts lists each with the fields of its data', () => {
+  const listed = rowsAfter('docs/operations.md', '\n## Alerts\n').flatMap(([types, , data = '']) =>
+    namesIn(types).map((type) => [type, namesIn(data.replace(/\(.*?\)/, ''))]),
+  )
+  const rows = Object.entries(ALERTS).map(([type, { data }]) => [type, Object.keys(data)])
+  expect(listed.toSorted()).toEqual(rows.toSorted())
+})
+
+test('the page of the configuration lists all events of alerts', () => {
+  const events = rowsAfter('docs/configuration.md', '\n## Alerts\n').find(([name]) => name === '`events`')
+  expect(namesIn(events?.[2])).toEqual(Object.keys(ALERTS))
+})
