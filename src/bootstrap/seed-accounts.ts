@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { UserSeed } from '../domain/seed.ts'
+import type { UserSeed } from '../domain/records/user.ts'
 import { Role } from '../domain/role.ts'
 import { generateKey } from '../store/generate-key.ts'
 import type { Store } from '../store/store.ts'
@@ -79,7 +79,7 @@ async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined
         status: undefined,
         group: 'default',
         quota: FIRST_QUOTA,
-        accessToken,
+        access_token: accessToken,
         tokens: [
           {
             name: 'first',

@@ -14,7 +14,7 @@ import {
   wholeNumber,
 } from './options.ts'
 import { TOKEN } from '../domain/records/token.ts'
-import { givenFields, recordOptions } from './record-options.ts'
+import { addRecordOptions, givenFields } from './record-options.ts'
 import { plainText } from './plain-text.ts'
 import { quotaText } from './quota-text.ts'
 import type { Shell } from './shell.ts'
@@ -106,7 +106,7 @@ export function addTokenCommands(program: Command, shell: Shell): void {
       return create(shell, options, budgetOf(options, command))
     })
 
-  for (const option of recordOptions(TOKEN.fields)) creating.addOption(option)
+  addRecordOptions(creating, TOKEN.fields)
 
   token
     .command('list')

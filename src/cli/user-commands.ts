@@ -1,18 +1,11 @@
-import { type Command, Option } from 'commander'
-import { Role } from '../domain/role.ts'
+import type { Command } from 'commander'
+import { USER } from '../domain/records/user.ts'
 import { budgetText } from './budget-text.ts'
-import {
-  BUDGET,
-  type BudgetOptions,
-  budgetOf,
-  changedBudgetOf,
-  CONFIG,
-  JSON_OUTPUT,
-  wholeNumber,
-} from './options.ts'
+import { BUDGET, type BudgetOptions, budgetOf, changedBudgetOf, CONFIG, JSON_OUTPUT } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { quotaText } from './quota-text.ts'
 import { readPassword } from './read-password.ts'
+import { addRecordOptions, givenFields } from './record-options.ts'
 import type { Shell } from './shell.ts'
 import { table } from './table.ts'
 import { userColumns } from './user-columns.ts'
@@ -61,32 +54,17 @@ Examples:
   sluice user password ann
   openssl rand -base64 18 | tee ann.txt | sluice user password ann`
 
-interface CreateOptions extends AccountOptions, BudgetOptions {
-  readonly role: number
-  readonly group: string
-  readonly quota: number
-}
-
 /** `sluice user …`. */
 export function addUserCommands(program: Command, shell: Shell): void {
   const user = program.command('user').description('manage users and their quota')
 
-  user
-    .command('create <name>')
-    .description('make a user')
-    .addOption(
-      new Option('--role <role>', '1 common user, 10 admin, 100 root')
-        .default(Role.user)
-        .argParser(wholeNumber),
-    )
-    .option('--group <name>', 'a group that the configuration declares', 'default')
-    .option('--quota <units>', 'the quota of the user, in quota units', wholeNumber, 0)
+  addRecordOptions(user.command('create <name>').description('make a user'), USER.fields)
     .addOption(BUDGET[0])
     .addOption(BUDGET[1])
     .addOption(JSON_OUTPUT)
     .addOption(CONFIG)
     .addHelpText('after', CREATE_HELP)
-    .action((name: string, options: CreateOptions, command: Command) =>
+    .action((name: string, options: AccountOptions & BudgetOptions, command: Command) =>
       create(shell, name, options, budgetOf(options, command)),
     )
 
@@ -161,14 +139,18 @@ export function addUserCommands(program: Command, shell: Shell): void {
 async function create(
   shell: Shell,
   username: string,
-  { role, group, quota, ...options }: CreateOptions,
+  options: AccountOptions,
   budget: ReturnType<typeof budgetOf>,
 ): Promise<void> {
   const work = withAccounts(
     shell,
     options,
     async (accounts) => {
-      const made = await accounts.run('createUser', { username, role: role as Role, group, quota, ...budget })
+      const made = await accounts.run('createUser', {
+        username,
+        ...givenFields(USER.fields, options),
+        ...budget,
+      })
       if (options.json) printJson(shell, made)
       else
         say(shell, `Created the user ${named(made)} with ${quotaText(made.quota, await accounts.display())}.`)

@@ -1,4 +1,4 @@
-import type { UserSeed } from '../domain/seed.ts'
+import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Environment } from './environment.ts'
 import { type FileReading, readFile } from './file-reading.ts'

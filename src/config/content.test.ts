@@ -295,7 +295,7 @@ describe('users', () => {
         status: undefined,
         group: 'default',
         quota: 0,
-        accessToken: undefined,
+        access_token: undefined,
         tokens: [
           {
             name: 't',
@@ -356,7 +356,7 @@ users:
       status: 2,
       group: 'vip',
       quota: 10,
-      accessToken: 'at',
+      access_token: 'at',
       tokens: [
         {
           name: 't',

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import type { UserSeed } from '../domain/seed.ts'
+import type { UserSeed } from '../domain/records/user.ts'
 import { type Config, configOf } from './config.ts'
 import type { FileContent } from './content.ts'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'

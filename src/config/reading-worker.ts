@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import type { UserSeed } from '../domain/seed.ts'
+import type { UserSeed } from '../domain/records/user.ts'
 import { ConfigError } from './diagnostics.ts'
 import { type FileReading, readFile } from './file-reading.ts'
 import { packNode } from './packed-node.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { type FieldType, mismatch } from '../domain/records/field-types.ts'
 import type { Field, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
-import { flag, Refusal, scalar } from './fields.ts'
+import { flag, oneOf, Refusal, scalar } from './fields.ts'
 
 /** Fields of a record that gateway.yaml may declare; those with a default may be left out. */
 export type DeclaredShape<F extends Fields> = {
@@ -13,13 +13,15 @@ export function declaredShape<const F extends Fields>(fields: F): DeclaredShape<
   const declared = Object.entries(fields).filter(([, field]) => field.declared)
   return Object.fromEntries(
     declared.map(([name, { type, declared: expected, default: value }]) => {
-      const field = type.json === 'boolean' ? flag : declaredValue(type, expected)
+      const field = declaredField(type, expected)
       return [name, value === undefined ? field : field.default(value)]
     }),
   ) as DeclaredShape<F>
 }
 
-function declaredValue(type: FieldType, expected: Field['declared']): z.ZodType {
+function declaredField(type: FieldType, expected: Field['declared']): z.ZodType {
+  if (type.json === 'boolean') return flag
+  if (type.choices) return oneOf(type.choices as readonly (string | number)[])
   const message = typeof expected === 'string' ? expected : type.expected
   return scalar<unknown>(message, ({ value }) => {
     const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)

@@ -1,30 +1,18 @@
 import { TOKEN, type TokenSeed } from '../domain/records/token.ts'
 import { z } from 'zod'
 import type { CallRateLimit, TermChanges } from '../domain/call-terms.ts'
-import type { UserSeed } from '../domain/seed.ts'
+import { USER, USER_STATUS, type UserSeed } from '../domain/records/user.ts'
 import type { Group } from '../domain/settings.ts'
-import { Role, ROLES } from '../domain/role.ts'
 import { isAddressRange } from '../domain/ip-allow-list.ts'
 import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
-import {
-  credential,
-  type Field,
-  integer,
-  list,
-  name,
-  oneOf,
-  Refusal,
-  secret,
-  section,
-  text,
-} from './fields.ts'
+import { credential, type Field, integer, list, oneOf, Refusal, secret, section, text } from './fields.ts'
 import { declaredShape } from './record-fields.ts'
 import { callRateLimit } from './rate-limits.ts'
 import { DEFAULT_GROUP, groupName, suggestion } from './groups.ts'
 import { vendorRoutes } from './vendors/vendor-routes.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-const STATUS = [1, 2] as const
+const STATUS = Object.values(USER_STATUS)
 
 /** The largest quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000
@@ -57,9 +45,9 @@ function tokenGroup(
 
 function token(groups: ReadonlyMap<string, Group>, own: () => string, maxQuota: number): Field<TokenSeed> {
   const group = tokenGroup(groups, own)
-  const { name: _, ...derived } = declaredShape(TOKEN.fields)
+  const { name, ...derived } = declaredShape(TOKEN.fields)
   return section({
-    name: name('a name for the token', 50),
+    name,
     key: key.optional(),
     status: oneOf(STATUS).optional(),
     ...derived,
@@ -100,8 +88,7 @@ export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): 
   let own = DEFAULT_GROUP
   const seed = section({
     id: integer(1).optional(),
-    username: name('a name for the user', 64),
-    role: oneOf(ROLES).default(Role.user),
+    ...declaredShape(USER.fields),
     status: oneOf(STATUS).optional(),
     group: groupName(new Set(groups.keys())).default(DEFAULT_GROUP),
     quota: integer(0, maxQuota).default(0),
@@ -115,16 +102,9 @@ export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): 
   })
     .superRefine(requireWholeBudget)
     .transform(
-      (given): UserSeed => ({
-        id: given.id,
-        username: given.username,
-        role: given.role,
-        status: given.status,
-        group: given.group,
-        quota: given.quota,
-        accessToken: given.access_token,
-        tokens: given.tokens,
-        terms: declaredTerms(given),
+      ({ budget, budget_period, rate_limit, ...given }): UserSeed => ({
+        ...given,
+        terms: declaredTerms({ budget, budget_period, rate_limit }),
       }),
     )
   return z.preprocess((given) => {

@@ -1,5 +1,5 @@
 import type { Channel, ProtocolName } from '../domain/channel.ts'
-import type { UserSeed } from '../domain/seed.ts'
+import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { Issue } from './issues.ts'
@@ -181,7 +181,7 @@ function userWarnings(user: UserSeed, index: number): Issue[] {
   const issues: Issue[] = []
   const path = ['users', index]
   const short = `fewer than ${MIN_SECRET_LENGTH} characters can be guessed`
-  if (user.accessToken !== undefined && user.accessToken.length < MIN_SECRET_LENGTH) {
+  if (user.access_token !== undefined && user.access_token.length < MIN_SECRET_LENGTH) {
     issues.push({ path: [...path, 'access_token'], message: short })
   }
   for (const [position, token] of user.tokens.entries()) {

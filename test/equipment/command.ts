@@ -35,14 +35,15 @@ export async function sluice(
   return outcome(shell.exitCode, out.text, err.text)
 }
 
-/** Runs a command as operators do, as a process of its own. */
+/** Runs a command as operators do, as a process of its own; `root`: folder of another program. */
 export async function sluiceProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   input?: string,
+  root?: string,
 ): Promise<Outcome> {
   const child = spawn(process.execPath, ['bin/sluice.mjs', ...args], {
-    cwd: await programFolder(),
+    cwd: root ?? (await programFolder()),
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...BASE_ENVIRONMENT, ...env },
   })

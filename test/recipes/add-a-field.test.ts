@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
 import { call } from '../equipment/client.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
+import { SECRET, sluiceProcess } from '../equipment/command.ts'
 import { startFixture } from '../equipment/fixture.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
 import { createToken } from '../equipment/tokens.ts'
@@ -16,6 +17,59 @@ const FIELD = [
   { file: FILE, text: '  TEXT_BYTES,\n', by: '  TEXT_BYTES,\n  text,\n' },
   { file: FILE, text: BEFORE, by: `${addedCode('add-a-field', 'ts')}\n${BEFORE}` },
 ]
+
+const USER_FILE = 'src/domain/records/user.ts'
+const BEFORE_IN_USER = '  used_quota: { type: whole(), default: 0 },\n'
+const FIELD_OF_USER = {
+  file: USER_FILE,
+  text: BEFORE_IN_USER,
+  by: `  team: {
+    type: text(20),
+    default: '',
+    edit: 'admin',
+    audit: true,
+    declared: true,
+    option: ['name', 'the team'],
+  },
+${BEFORE_IN_USER}`,
+}
+
+test('a field of the user record is in the API, the audit log, gateway.yaml and the command line', async () => {
+  const copy = await patchedProgram([FIELD_OF_USER])
+  onTestFinished(() => copy.discard())
+  const fixture = await startFixture(() => ({ users: [ROOT, user(2, 'ann', [], { team: 'blue' })] }), {
+    root: copy.root,
+    env: { GATEWAY_SECRET: SECRET },
+  })
+  onTestFinished(() => fixture.close())
+  const { url, dataDir } = fixture.gateway
+  const asRoot = <Data>(request: `${'GET' | 'POST' | 'PUT'} /${string}`, body?: object) =>
+    manage<Data>(url, ROOT_ACCOUNT, request, body)
+
+  const created = await sluiceProcess(
+    ['user', 'create', 'bob', '--team', 'red', '--json'],
+    { DATA_DIR: dataDir, GATEWAY_SECRET: SECRET },
+    undefined,
+    copy.root,
+  )
+  expect(created.json()).toMatchObject({ username: 'bob', team: 'red' })
+  await asRoot('POST /api/user/', { username: 'cat', password: 'eight characters', team: 'green' })
+  expect((await asRoot('PUT /api/user/', { id: 2, team: 'brown' })).status).toBe(200)
+  expect(await asRoot('PUT /api/user/', { id: 2, team: 't'.repeat(21) })).toMatchObject({
+    status: 400,
+    message: 'team: expected a text of at most 20 characters',
+  })
+
+  const { items } = (await asRoot<{ items: { username: string; team: string }[] }>('GET /api/user/')).data
+  expect(Object.fromEntries(items.map(({ username, team }) => [username, team]))).toEqual({
+    cat: 'green',
+    bob: 'red',
+    ann: 'brown',
+    root: '',
+  })
+  const { data } = await asRoot<{ items: { changes: object[] }[] }>('GET /api/audit?kind=user&object=2')
+  expect(data.items[0]?.changes).toEqual([{ field: 'team', before: 'blue', after: 'brown' }])
+})
 
 test.each(ENGINES)(
   'a field of the token record is in the API, its description, the audit log and gateway.yaml, on $name',

@@ -61,7 +61,13 @@ export const TOKEN = record(
   {
     id: { type: whole(), key: 'primary' },
     user_id: { type: whole(), key: 'references users.id', audit: true },
-    name: { type: name(50), edit: 'holder', isRequired: true, audit: true, declared: true },
+    name: {
+      type: name(50),
+      edit: 'holder',
+      isRequired: true,
+      audit: true,
+      declared: 'a name for the token (1 to 50 characters, in quotes if it looks like a number)',
+    },
     status: {
       type: wholeOf(Object.values(TOKEN_STATUS), '1, 2, 3 or 4'),
       audit: true,

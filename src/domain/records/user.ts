@@ -1,8 +1,17 @@
 import type { CallTerms, TermChanges } from '../call-terms.ts'
 import { Role, ROLES } from '../role.ts'
 import { name, nullable, plainText, TEXT_BYTES, text, whole, wholeOf } from './field-types.ts'
-import { type Edits, type Fields, type NewValues, record, type Row, type Values } from './record.ts'
+import {
+  type Edits,
+  type Fields,
+  type NamesWith,
+  type NewValues,
+  record,
+  type Row,
+  type Values,
+} from './record.ts'
 import { TERMS } from './terms.ts'
+import type { TokenSeed } from './token.ts'
 
 /** Status of a user; disabled users are refused on account and relay endpoints alike. */
 export const USER_STATUS = { enabled: 1, disabled: 2 } as const
@@ -10,13 +19,22 @@ export const USER_STATUS = { enabled: 1, disabled: 2 } as const
 /** Fields of an account holder that calls and charges need. Quota is in whole units. */
 const CALLER = {
   id: { type: whole(), key: 'primary' },
-  username: { type: name(64), edit: 'admin', isRequired: true, audit: true, key: 'unique' },
+  username: {
+    type: name(64),
+    edit: 'admin',
+    isRequired: true,
+    audit: true,
+    key: 'unique',
+    declared: 'a name for the user (1 to 64 characters, in quotes if it looks like a number)',
+  },
   role: {
     type: wholeOf(ROLES, '1 (common user), 10 (admin) or 100 (root)'),
     default: Role.user,
     edit: 'admin',
     audit: true,
     admission: 'heed',
+    declared: true,
+    option: ['role', '1 common user, 10 admin, 100 root'],
   },
   status: { type: wholeOf(Object.values(USER_STATUS), '1 or 2'), audit: true, admission: 'recall' },
   group: {
@@ -26,6 +44,8 @@ const CALLER = {
     edit: 'admin',
     audit: true,
     admission: 'heed',
+    declared: true,
+    option: ['name', 'a group that the configuration declares'],
   },
   /** Remaining quota; may be negative after a call that cost more than its hold. */
   quota: {
@@ -34,6 +54,8 @@ const CALLER = {
     edit: 'admin',
     moves: true,
     audit: true,
+    declared: true,
+    option: ['units', 'the quota of the user, in quota units'],
   },
   used_quota: { type: whole(), default: 0 },
   request_count: { type: whole(), default: 0 },
@@ -107,6 +129,18 @@ export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
     readonly passwordHash?: string | undefined
     readonly terms?: TermChanges | undefined
   }
+
+/** Declared user, created if none has that name. `docs/configuration.md: Users`. */
+export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'>> & {
+  /** Undefined = the next free id. */
+  readonly id?: number | undefined
+  /** Applied at every load of the configuration; undefined = not declared. */
+  readonly status?: User['status'] | undefined
+  readonly access_token?: string | undefined
+  /** Applied at every load, like a declared status. */
+  readonly terms?: TermChanges | undefined
+  readonly tokens: readonly TokenSeed[]
+}
 
 /** Changes of a user; absent fields stay unchanged. */
 export type UserChanges = {

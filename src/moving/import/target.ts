@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Environment } from '../../config/environment.ts'
 import type { Origin } from '../../domain/audit.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
-import type { UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/records/user.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
 import { isCurrent } from '../../store/migrations/steps.ts'
@@ -196,7 +196,7 @@ function hashesOf(secrets: Secrets | undefined): Hashes {
 function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undefined): TakenIdentifiers {
   const hashes = hashesOf(secrets)
   let last = 0
-  const users = seeds.map(({ id, username, group, role, accessToken }) => {
+  const users = seeds.map(({ id, username, group, role, access_token: accessToken }) => {
     last = id ?? last + 1
     const accessTokenHash = accessToken === undefined ? null : hashes.accessToken(accessToken)
     return { id: last, username, group, role, isDeleted: false, accessTokenHash }

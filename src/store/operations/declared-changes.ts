@@ -1,5 +1,5 @@
 import type { TokenSeed } from '../../domain/records/token.ts'
-import type { UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/records/user.ts'
 import { USER_STATUS } from '../../domain/records/user.ts'
 import { declaredTermColumns } from '../term-columns.ts'
 import type { PresentAccounts, PresentToken, PresentUser } from './present-accounts.ts'

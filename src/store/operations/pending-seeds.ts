@@ -1,4 +1,4 @@
-import type { UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/records/user.ts'
 import type { Secrets } from '../secrets.ts'
 import { declaredChanges } from './declared-changes.ts'
 import type { Db } from './operation.ts'

@@ -1,4 +1,4 @@
-import type { UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/records/user.ts'
 import type { TermColumns } from '../../domain/records/terms.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
 import { inChunks } from './in-chunks.ts'

@@ -2,7 +2,7 @@ import type { TokenSeed } from '../../domain/records/token.ts'
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 import { newUser, SECRETS } from '../../../test/store-rows.ts'
-import type { UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/records/user.ts'
 import { hashKey } from '../secrets.ts'
 
 const NOW = 1_760_000_000
@@ -32,7 +32,7 @@ function userSeed(of: Partial<UserSeed> = {}): UserSeed {
     status: undefined,
     group: 'default',
     quota: 500_000_000,
-    accessToken: 'the access token',
+    access_token: 'the access token',
     tokens: [tokenSeed()],
     ...of,
   }
@@ -48,7 +48,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     const { store } = await openedRows(engine)
     const seeds = [
       userSeed(),
-      userSeed({ id: 2, username: 'ann', role: 1, accessToken: undefined, status: 2 }),
+      userSeed({ id: 2, username: 'ann', role: 1, access_token: undefined, status: 2 }),
     ]
     const seed = (): Promise<unknown> => store.write('seedUsers', { seeds: withKeys(seeds), nowSeconds: NOW })
     await seed()
@@ -110,7 +110,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       userSeed({ terms, tokens: [tokenSeed({ terms }), tokenSeed({ name: 'two', key: 'K2' })] }),
       userSeed({
         id: undefined,
-        accessToken: undefined,
+        access_token: undefined,
         username: 'ada',
         tokens: [tokenSeed({ key: 'K3' })],
       }),
@@ -130,7 +130,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     const { store } = await openedRows(engine)
     const [root, ann] = withKeys([
       userSeed(),
-      userSeed({ id: 2, username: 'ann', role: 1, accessToken: undefined }),
+      userSeed({ id: 2, username: 'ann', role: 1, access_token: undefined }),
     ])
     if (!root || !ann) throw new Error('there are two')
     await store.write('seedUsers', { seeds: [root, ann], nowSeconds: NOW })
@@ -158,7 +158,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     const { store } = await openedRows(engine)
     const seeds = [
       userSeed(),
-      userSeed({ id: undefined, username: 'ada', accessToken: undefined, tokens: [] }),
+      userSeed({ id: undefined, username: 'ada', access_token: undefined, tokens: [] }),
     ]
     const made = await store.write('seedUsers', { seeds, nowSeconds: NOW })
     expect(made.users).toEqual([
@@ -191,7 +191,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     const again = userSeed({
       quota: 1,
       group: 'vip',
-      accessToken: 'another',
+      access_token: 'another',
       tokens: [
         tokenSeed({ key: 'Other', remain_quota: 5, unlimited_quota: false }),
         tokenSeed({ name: 'new', key: 'New' }),
@@ -257,7 +257,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
   test('seeds that clash with what is there are refused whole, and say with what', async () => {
     const { store } = await openedRows(engine)
     await store.write('createUser', newUser({ id: 1 }))
-    const seeds = [userSeed({ id: 2, username: 'bob', accessToken: undefined, tokens: [] }), userSeed()]
+    const seeds = [userSeed({ id: 2, username: 'bob', access_token: undefined, tokens: [] }), userSeed()]
     await expect(store.write('seedUsers', { seeds, nowSeconds: NOW })).rejects.toThrow(
       'the id 1 belongs to the user "ada" already',
     )
@@ -271,7 +271,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       userSeed({
         id: undefined,
         username,
-        accessToken: undefined,
+        access_token: undefined,
         tokens: [tokenSeed({ key: `Key${username}`, ...token })],
         ...of,
       })
@@ -308,15 +308,15 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
       userSeed({
         id: index === 600 ? 5_000 : undefined,
         username: `user${index}`,
-        accessToken: `token${index}`,
+        access_token: `token${index}`,
         tokens: [0, 1, 2].map((token) => tokenSeed({ name: `t${token}`, key: `Key${index}x${token}` })),
       }),
     )
     const last = seeds.at(-1) as UserSeed
     const refused: [UserSeed, string][] = [
-      [userSeed({ id: 5_000, username: 'late', accessToken: undefined }), 'the id 5000 belongs to the user'],
-      [userSeed({ id: undefined, username: 'USER7', accessToken: undefined }), 'differs from it in case'],
-      [userSeed({ id: undefined, username: 'inv\u200Bisible', accessToken: undefined }), 'invisible'],
+      [userSeed({ id: 5_000, username: 'late', access_token: undefined }), 'the id 5000 belongs to the user'],
+      [userSeed({ id: undefined, username: 'USER7', access_token: undefined }), 'differs from it in case'],
+      [userSeed({ id: undefined, username: 'inv\u200Bisible', access_token: undefined }), 'invisible'],
     ]
     for (const [seed, message] of refused) {
       const write = store.write('seedUsers', { seeds: [...seeds, seed], nowSeconds: NOW })
@@ -338,7 +338,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     await expect(store.write('seedUsers', { seeds: taken, nowSeconds: NOW })).rejects.toThrow(
       'the access token of the user "thief" belongs to another user already',
     )
-    const sameKey = [seedWithoutKeys('heir'), { ...last, username: 'second', accessToken: undefined }]
+    const sameKey = [seedWithoutKeys('heir'), { ...last, username: 'second', access_token: undefined }]
     await expect(store.write('seedUsers', { seeds: sameKey, nowSeconds: NOW })).rejects.toThrow(
       'the key of the token "t0" belongs to the token',
     )
@@ -347,5 +347,5 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
 })
 
 function seedWithoutKeys(username: string): UserSeed {
-  return userSeed({ id: undefined, username, accessToken: undefined, tokens: [] })
+  return userSeed({ id: undefined, username, access_token: undefined, tokens: [] })
 }

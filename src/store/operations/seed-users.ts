@@ -1,5 +1,5 @@
 import { type NewToken, TOKEN } from '../../domain/records/token.ts'
-import type { UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/records/user.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
 import { refuseTakenKey } from './create-token.ts'
@@ -79,8 +79,8 @@ async function refuseTakenKeys(
       await refuseTakenKey(db, seed.name, hashKey(secrets, seed.key))
 }
 
-function newUser({ accessToken, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
-  return { ...seed, status: status ?? 1, accessToken: accessToken ?? null, created_time: nowSeconds }
+function newUser({ access_token, status, ...seed }: UserSeed, nowSeconds: number): NewUser {
+  return { ...seed, status: status ?? 1, accessToken: access_token ?? null, created_time: nowSeconds }
 }
 
 function newToken(

@@ -165,7 +165,7 @@ describe.each(ENGINES)('on $name', (engine) => {
       status: undefined,
       group: 'default',
       quota: 0,
-      accessToken: undefined,
+      access_token: undefined,
       tokens: [],
     } as const
     const seeds = [

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DeclaredSetting } from '../../domain/audit.ts'
-import type { UserSeed } from '../../domain/seed.ts'
+import type { UserSeed } from '../../domain/records/user.ts'
 import type { TermChanges } from '../../domain/call-terms.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import type { Token, TokenRow, TokenSeed } from '../../domain/records/token.ts'

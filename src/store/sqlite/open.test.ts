@@ -128,7 +128,7 @@ describe('the queue', () => {
             status: undefined,
             group: 'default',
             quota: 5,
-            accessToken: undefined,
+            access_token: undefined,
             tokens: [newToken(0, { key: 'k1' }) as never],
           },
         ],
