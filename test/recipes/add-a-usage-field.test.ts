@@ -5,6 +5,7 @@ import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, startFixture } from '../equipment/fixture.ts'
 import { startOwnPostgres } from '../equipment/own-postgres.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
+import { addedCode } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 
@@ -12,7 +13,7 @@ const LAST_FIELD = '    /** JSON: `Particulars`; null where there are none. */\n
 const FIELD = {
   file: 'src/domain/records/usage.ts',
   text: LAST_FIELD,
-  by: `    shard: { type: text, default: '', about: 'The part of the site' },\n${LAST_FIELD}`,
+  by: `${addedCode('add-a-usage-field', 'ts')}${LAST_FIELD}`,
 }
 /** The place where the value comes from. */
 const SOURCE = {
