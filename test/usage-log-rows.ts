@@ -1,4 +1,5 @@
 import type { TestDatabase } from './store-engines.ts'
+import { addSums } from './usage-sums-rows.ts'
 
 /** An id in the format of calls. */
 export const idAt = (ms: number, last = '0'): string => {
@@ -80,8 +81,7 @@ export function dayInsertion(
   day: number,
   { userId = 1, model = 'm', ...of }: { userId?: number; model?: string; requests: number; quota: number },
 ): string {
-  const key = { day, user_id: userId, token_id: userId, model, channel: 'c', group_name: 'default' }
-  return insertion('usage_days', { ...key, ...ROW_COUNTS, ...of })
+  return addSums('day', day, { user_id: userId, token_id: userId, model }, { ...ROW_COUNTS, ...of })
 }
 
 /** Writes these rows into the log, beside the store. */

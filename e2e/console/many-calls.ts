@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES, SLOTS_PER_DAY } from '../../src/store/usage-points.ts'
+import { DIMENSION_COLUMNS, NO_DIMENSION, SLOT_MS, SUM_KEY, SUM_KINDS } from '../../src/store/sum-kinds.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { GATEWAY_SECRET } from '../../test/equipment/program.ts'
@@ -23,8 +23,6 @@ const KEY = {
   group: '',
   vendor_routes: '',
 } as const
-/** The sums that the log and the series share. */
-const SUMS = ['requests', 'quota', 'input_tokens', 'output_tokens']
 
 /**
  * Adds keys of root's and the calls of the last 90 days to the database of a gateway that is stopped: a row
@@ -59,24 +57,13 @@ export async function addManyCalls(
     select printf('%08x-%04x-7000-8000-%012x', began / 65536, began % 65536, i), began + 1500, 1, ${firstKey} + i * 79 % ${keys},
       'model-' || (i % ${MODELS}), 'model-' || (i % ${MODELS}), 'model-' || (i % ${MODELS}), 'channel-' || (i / 7 % ${CHANNELS}), 'default',
       900, 100, 0, 0, 100, 0, 0, 1000 + i % 777, 'v1', 1500, 400, 1, 'complete', 'chat' from calls`)
-  const of = 'user_id, token_id, model, channel, group_name'
-  const [slots, ...others] = POINT_TABLES
-  file.exec(`
-    insert into ${slots?.name} (slot, ${of}, requests, quota, input_tokens, cache_read_tokens, output_tokens, total_5, first_3)
-    select ended_ms / 1800000, ${of}, count(*), sum(quota), sum(input_tokens), sum(cache_read_tokens), sum(output_tokens), count(*), count(*)
-    from usage_log group by ended_ms / 1800000, ${of}`)
-  file.exec(`
-    insert into usage_days (day, ${of}, ${SUMS.join(', ')}, cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, reasoning_tokens, web_searches)
-    select slot / ${SLOTS_PER_DAY}, ${of}, ${SUMS.map((name) => `sum(${name})`).join(', ')}, sum(cache_read_tokens), 0, 0, 0, 0
-    from usage_slots group by slot / ${SLOTS_PER_DAY}, ${of}`)
-  const columns = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
-  for (const { name, key } of others) {
-    const [time = '', ...rest] = key
-    const from = time === 'slot' ? 'slot' : `slot / ${SLOTS_PER_DAY}`
+  for (const { kind, unit, by } of SUM_KINDS) {
+    const start = unit === 'slot' ? `ended_ms / ${SLOT_MS}` : `ended_ms / ${DAY_MS}`
+    const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? name : `'${NO_DIMENSION[name]}'`))
     file.exec(`
-      insert into ${name} (${[...key, ...columns].join(', ')})
-      select ${[from, ...rest, ...columns.map((column) => `sum(${column})`)].join(', ')} from usage_slots
-      group by ${[from, ...rest].join(', ')}`)
+      insert into usage_sums (${SUM_KEY.join(', ')}, requests, quota, input_tokens, cache_read_tokens, output_tokens, total_5, first_3)
+      select ${[kind, start, ...dimensions].join(', ')}, count(*), sum(quota), sum(input_tokens), sum(cache_read_tokens), sum(output_tokens), count(*), count(*)
+      from usage_log where true group by ${[start, ...dimensions].join(', ')}`)
   }
   file.exec('commit')
   file.close()

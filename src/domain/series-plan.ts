@@ -44,13 +44,11 @@ export interface Coverage {
 
 /**
  * Plans the sums of a period. A day is counted with the step that most of it lies in, if half hours can
- * correct it; days without half hours count with the step at their noon. `hasDays`: whether sums by days are
- * of use at all, as they have no latency for some filters.
+ * correct it; days without half hours count with the step at their noon.
  */
 export function planSeries(
   { fromS, toS, starts, step }: PlannedPeriod,
   { firstSlotDay, firstDay }: Coverage,
-  hasDays = true,
 ): SeriesPlan {
   const firstSlot = Math.floor(fromS / SLOT_S)
   const endSlot = Math.ceil(toS / SLOT_S)
@@ -71,18 +69,18 @@ export function planSeries(
     const start = day * SLOTS_PER_DAY
     const [first, last] = [stepOf(start), stepOf(start + SLOTS_PER_DAY - 1)]
     const hasSlots = day >= firstSlotDay
-    if (hasDays && first === last && first !== -1) {
+    if (first === last && first !== -1) {
       count(day, first)
       continue
     }
     if (!hasSlots) {
       isExact = false
       const noon = stepOf(start + SLOTS_PER_DAY / 2)
-      if (hasDays && noon !== -1) count(day, noon)
+      if (noon !== -1) count(day, noon)
       continue
     }
     const steps = Array.from({ length: SLOTS_PER_DAY }, (_, index) => stepOf(start + index))
-    const counted = hasDays && step !== 'hour' ? mostFrequent(steps) : -1
+    const counted = step !== 'hour' ? mostFrequent(steps) : -1
     if (counted !== -1) count(day, counted)
     for (const [index, to] of steps.entries())
       if (to !== counted) moved.push({ slot: start + index, from: counted, to })

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { settledCall, storeWithAccount, temporaryFolder } from '../../test/store-rows.ts'
 import { pruneUsage } from './prune-usage.ts'
 import type { Store } from './store.ts'
+import { kindIs } from '../../test/usage-sums-rows.ts'
 
 const DAY_MS = 86_400_000
 const NOW_MS = Date.UTC(2026, 2, 31, 12)
@@ -33,7 +34,7 @@ function rowsIn(path: string): { readonly log: number; readonly oldestMs: number
   const file = new DatabaseSync(path, { readOnly: true })
   const row = file
     .prepare(
-      'SELECT count(*) AS log, min(ended_ms) AS oldestMs, (SELECT sum(quota) FROM usage_days) AS quota FROM usage_log',
+      `SELECT count(*) AS log, min(ended_ms) AS oldestMs, (SELECT sum(quota) FROM usage_sums WHERE ${kindIs('days')}) AS quota FROM usage_log`,
     )
     .get() as { log: number; oldestMs: number; quota: number }
   file.close()
@@ -43,6 +44,7 @@ function rowsIn(path: string): { readonly log: number; readonly oldestMs: number
 test('rows older than so many days go, the others and all sums stay', async () => {
   const { store, path, tokenId } = await storeWithCalls([200, 91, 90.001, 90, 89.999, 1, 0])
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
+  await store.read('usageCoverage')
   expect(rowsIn(path)).toEqual({ log: 4, oldestMs: NOW_MS - 90 * DAY_MS, quota: 7 })
   expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)

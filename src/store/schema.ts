@@ -8,7 +8,6 @@ import type { AlertTables } from './alert-tables.ts'
 import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
 import type { BudgetCrossingsTable, BudgetPeriodsTable } from './budget-tables.ts'
 import type { ReasoningOriginsTable, ResponsePartsTable } from './response-tables.ts'
-import type { SeriesTables } from './series-schema.ts'
 import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
 import type { KeptSignaturesTable, KeptSumsTable } from './kept-tables.ts'
 
@@ -16,14 +15,15 @@ import type { KeptSignaturesTable, KeptSumsTable } from './kept-tables.ts'
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
  * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
  */
-export interface Database extends AlertTables, SeriesTables {
+export interface Database extends AlertTables {
   readonly users: TableOf<typeof USER>
   readonly audit_log: AuditLogTable
   readonly declared_settings: DeclaredRow
   readonly tokens: TableOf<typeof TOKEN>
   readonly holds: HoldRow
   readonly usage_log: UsageLogRow
-  readonly usage_days: UsageDaysTable
+  readonly usage_sums: UsageSumsTable
+  readonly usage_refusals: UsageRefusalsTable
   readonly price_sets: PriceSetsTable
   readonly sessions: SessionsTable
   readonly identities: IdentitiesTable
@@ -48,10 +48,15 @@ interface PriceSetsTable {
   content: string
 }
 
-/** Daily sums of the usage log, kept after its rows are removed. */
-interface UsageDaysTable extends UsageColumns {
-  /** Day on which the calls ended: days since 1970-01-01, UTC. */
-  day: number
+/**
+ * Sums of the usage log, kept after its rows are removed: by half hours for `options.slot_days`, and by days
+ * for ever (`SUM_KINDS`). The columns of the two histograms of latencies are not listed here:
+ * `LATENCY_COLUMNS`. SQLite alone has `unsummed_calls` beside it, which `UsageSums` describes.
+ */
+interface UsageSumsTable extends UsageColumns {
+  kind: number
+  /** Half hour or day in which the calls ended, since 1970-01-01, UTC. */
+  start: number
   user_id: number
   token_id: number
   model: string
@@ -59,9 +64,20 @@ interface UsageDaysTable extends UsageColumns {
   group_name: string
   /** Number of calls that were answered, as in `request_count` of a user. */
   requests: number
-  quota: number
   /** Number of calls that failed, whether or not a part was answered: `FAILED_REASONS`. */
   failed: number
+  quota: number
+}
+
+/** Counters of refused calls, kept as long as sums by half hours. */
+interface UsageRefusalsTable {
+  slot: number
+  /** Code of the error that the client got. */
+  code: string
+  /** 0 = the call had no valid key, or counts together with those of other keys. */
+  user_id: number
+  token_id: number
+  calls: number
 }
 
 /** Channels created over HTTP, without those that gateway.yaml declares. */

@@ -46,7 +46,9 @@ async function both(
     const select = `SELECT ${columns.join(', ')} FROM ${name}`
     here[name] = embeddedRows(folder, `${select} ORDER BY ${key.join(', ')}`)
     const collated = key.map((column) =>
-      /^(?:id|day|slot|part|percent|(?:user|token)_id)$/.test(column) ? column : `${column} collate "C"`,
+      /^(?:id|kind|start|slot|part|percent|(?:user|token)_id)$/.test(column)
+        ? column
+        : `${column} collate "C"`,
     )
     there[name] = await sql(`${select} ORDER BY ${collated.join(', ')}`)
   }
@@ -98,7 +100,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
     await database.sql('DELETE FROM usage_log WHERE quota = 250')
-    await database.sql('DELETE FROM usage_days')
+    await database.sql('DELETE FROM usage_sums')
     const again = await migrate(folder, database.place, '--json')
     expect(again.code).toBe(0)
     const told = again.json() as MigrationReport
@@ -232,12 +234,12 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       charges: Array.from({ length: 3500 }, (_, index) => index % 97),
       openHolds: 3,
     }
-    // The progress of the copy when it is killed: the last table is the daily sums, in pages of 100.
+    // The progress of the copy when it is killed: the last table is the sums, in pages of 100.
     const MOMENTS = [
       { table: 'users', rows: 1 },
       { table: 'sessions', rows: 1 },
       { table: 'usage_log', rows: 2000 },
-      { table: 'usage_days', rows: 100 },
+      { table: 'usage_sums', rows: 100 },
     ] as const
 
     test('a second run has the same result, wherever the first was killed', async () => {

@@ -1,4 +1,4 @@
-import { POINT_TABLES } from '../../src/store/usage-points.ts'
+import { SUM_KINDS } from '../../src/store/sum-kinds.ts'
 import { auditBooks, type Books, type GrantedQuotas } from './auditor.ts'
 import { auditBudgets, type BudgetRow, type BudgetUsage } from './budget-audit.ts'
 import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from './database.ts'
@@ -16,10 +16,8 @@ export interface LeaseRow {
 /** PostgreSQL's balances and leases, and the nodes' own records beside them. */
 export interface BankBooks extends Books {
   readonly leases: readonly LeaseRow[]
-  /** Sum of the daily sums. */
-  readonly ofDays: number
-  /** Sums of the tables for series. */
-  readonly ofSeries: readonly { readonly name: string; readonly quota: number; readonly failed: number }[]
+  /** Totals of each kind of sums. */
+  readonly sums: readonly { readonly name: string; readonly quota: number; readonly failed: number }[]
   /** Sum of the amounts that accounts record as leased. */
   readonly leased: number
 }
@@ -35,12 +33,11 @@ export async function booksOfBank({ postgres, fleet }: Cluster): Promise<BankBoo
     users: await postgres.sql<UserBalance>('select * from users order by id'),
     usage: await postgres.sql<UsageRow>('select * from usage_log order by ended_ms'),
     leases: await postgres.sql<LeaseRow>('select * from leases order by account, node'),
-    ofDays: await sum('select sum(quota) from usage_days'),
-    ofSeries: await Promise.all(
-      POINT_TABLES.map(async ({ name }) => ({
+    sums: await Promise.all(
+      SUM_KINDS.map(async ({ kind, name }) => ({
         name,
-        quota: await sum(`select sum(quota) from ${name}`),
-        failed: await sum(`select sum(failed) from ${name}`),
+        quota: await sum(`select sum(quota) from usage_sums where kind = ${kind}`),
+        failed: await sum(`select sum(failed) from usage_sums where kind = ${kind}`),
       })),
     ),
     leased: await sum('select (select sum(leased) from users) + (select sum(leased) from tokens) as sum'),
@@ -77,9 +74,8 @@ export async function auditBank(
       .map(({ username, quota }) => `user ${username} is overdrawn by ${-quota}`),
   ]
   if (books.leased !== 0) broken.push(`accounts believe that ${books.leased} is lent`)
-  if (books.ofDays !== logged) broken.push(`the days come to ${books.ofDays}, the log to ${logged}`)
   const failed = books.usage.filter(({ reason }) => isFailed(reason)).length
-  for (const sums of books.ofSeries) {
+  for (const sums of books.sums) {
     if (sums.quota !== logged) broken.push(`${sums.name} comes to ${sums.quota}, the log to ${logged}`)
     if (sums.failed !== failed) broken.push(`${sums.name} has ${sums.failed} failed calls, the log ${failed}`)
   }

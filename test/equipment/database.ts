@@ -2,6 +2,7 @@ import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BudgetRow } from './budget-audit.ts'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { SUM_KINDS } from '../../src/store/sum-kinds.ts'
 
 /** The balance columns of a token's row. */
 export interface TokenBalance {
@@ -65,7 +66,7 @@ export interface GatewayDatabase {
   sessions(): SessionRow[]
   budgets(): BudgetRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
-  /** Sums of the charges in the tables for series, with those of calls that are noted to be added. */
+  /** Sums of the charges in each kind of sums, with those of calls that are noted to be added. */
   seriesQuota(): { readonly table: string; readonly quota: number }[]
   token(name: string): TokenBalance
   user(username: string): UserRow
@@ -101,12 +102,10 @@ export function databaseOf(dataDir: string): GatewayDatabase {
     sessions: () => rows('select * from sessions'),
     seriesQuota: () =>
       rows(
-        ['usage_slots', 'usage_slot_routes', 'usage_day_routes', 'usage_day_keys']
-          .map(
-            (name) =>
-              `select '${name}' as "table", coalesce(sum(quota), 0) + ${UNSUMMED} as quota from ${name}`,
-          )
-          .join(' union all '),
+        SUM_KINDS.map(
+          ({ kind, name }) =>
+            `select '${name}' as "table", coalesce(sum(quota), 0) + ${UNSUMMED} as quota from usage_sums where kind = ${kind}`,
+        ).join(' union all '),
       ),
     openHolds: () => rows('select id, amount, token_id from holds'),
     token: (name) =>

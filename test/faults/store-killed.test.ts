@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, newUser, openedStore, SECRETS, temporaryFolder } from '../store-rows.ts'
-import { POINT_TABLES } from '../../src/store/usage-points.ts'
+import { SUM_KINDS } from '../../src/store/sum-kinds.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 
 const WRITER = `
@@ -78,9 +78,11 @@ test('nothing that was acknowledged is lost when the process is killed, and the 
   const store = await openedStore(path, 'own')
   await store.read('usageCoverage')
   const summed = new DatabaseSync(path, { readOnly: true })
-  for (const { name } of POINT_TABLES)
+  for (const { kind } of SUM_KINDS)
     expect(
-      summed.prepare(`SELECT sum(quota) AS quota, sum(requests) AS requests FROM ${name}`).get(),
+      summed
+        .prepare(`SELECT sum(quota) AS quota, sum(requests) AS requests FROM usage_sums WHERE kind = ${kind}`)
+        .get(),
     ).toEqual({
       quota: 3 * kept.size,
       requests: kept.size,

@@ -7,6 +7,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { databaseOf } from '../equipment/database.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { insertion } from '../usage-log-rows.ts'
+import { addSums } from '../usage-sums-rows.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
@@ -96,19 +97,14 @@ function withOldRows(): void {
     }
   })
   database.write(insertion('usage_log', ...rows))
-  const sums = (day: number, of: number) => ({
-    day,
-    user_id: 5,
-    token_id: cyd.id,
-    model: 'm',
-    channel: 'm',
-    group_name: 'default',
-    requests: of,
-    input_tokens: of,
-    output_tokens: of,
-    quota: 5 * of,
-  })
-  database.write(insertion('usage_days', sums(MIDNIGHT / DAY, MANY), sums(MIDNIGHT / DAY - 90, 7)))
+  const by = { user_id: 5, token_id: cyd.id, channel: 'm' }
+  for (const [day, of] of [
+    [MIDNIGHT / DAY, MANY],
+    [MIDNIGHT / DAY - 90, 7],
+  ] as const)
+    database.write(
+      addSums('day', day, by, { requests: of, input_tokens: of, output_tokens: of, quota: 5 * of }),
+    )
 }
 
 function idAt(ms: number): string {

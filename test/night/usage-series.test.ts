@@ -2,8 +2,15 @@ import { expect, test, describe } from 'vitest'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import { periodOf } from '../../src/management/usage/series-query.ts'
 import { usageSeries } from '../../src/management/usage/usage-series.ts'
-import type { SeriesDimension } from '../../src/store/operations/series-tables.ts'
-import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES, SLOTS_PER_DAY } from '../../src/store/usage-points.ts'
+import type { SeriesDimension } from '../../src/store/operations/usage-series.ts'
+import {
+  DIMENSION_COLUMNS,
+  kindFor,
+  NO_DIMENSION,
+  SLOTS_PER_DAY,
+  SUM_KEY,
+  SUM_KINDS,
+} from '../../src/store/sum-kinds.ts'
 import { ENGINES, openedRows, type TestDatabase } from '../store-engines.ts'
 import { newToken, newUser } from '../store-rows.ts'
 
@@ -24,36 +31,34 @@ const ROUTE = `'model-' || ((token_id + n.i % 2) % 20), 'channel-' || (((token_i
  * with a row for each call, and all days.
  */
 async function fillYear({ sql }: TestDatabase): Promise<void> {
-  const counts = 'requests, quota, input_tokens, output_tokens, total_5, first_3'
+  const counts = ['requests', 'quota', 'input_tokens', 'output_tokens', 'total_5', 'first_3']
   const perSlot = Math.floor(CALLS_PER_DAY / SLOTS_PER_DAY)
+  const kindOf = (unit: 'slot' | 'day') => kindFor(unit, DIMENSION_COLUMNS).kind
   await sql(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < ${perSlot * SLOTS_PER_DAY * SLOT_DAYS - 1}),
       calls as (select i, ${(TODAY - SLOT_DAYS) * SLOTS_PER_DAY} + i / ${perSlot} as slot, i % ${KEYS} * 79 % ${KEYS} + 1 as token_id from n)
-    insert into usage_slots (slot, user_id, token_id, model, channel, group_name, ${counts})
-    select slot, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE.replaceAll('n.i', 'i')}, 1, 1000 + i % 777, 900, 100, 1, 1 from calls`)
-  const days =
-    'requests, input_tokens, cache_read_tokens, cache_write_5m_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, web_searches, quota'
+    insert into usage_sums (${SUM_KEY.join(', ')}, ${counts.join(', ')})
+    select ${kindOf('slot')}, slot, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE.replaceAll('n.i', 'i')}, 1, 1000 + i % 777, 900, 100, 1, 1 from calls`)
   await sql(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 5), t(token_id) as (select 1 union all select token_id + 1 from t where token_id < ${KEYS}),
       d(day) as (select ${TODAY - YEAR} union all select day + 1 from d where day < ${TODAY - SLOT_DAYS - 1})
-    insert into usage_days (day, user_id, token_id, model, channel, group_name, ${days})
-    select day, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE}, 5, 4500, 0, 0, 0, 500, 0, 0, 7000 from d, t, n`)
-  await sql(`
-    insert into usage_days (day, user_id, token_id, model, channel, group_name, ${days})
-    select slot / ${SLOTS_PER_DAY}, user_id, token_id, model, channel, group_name, sum(requests), sum(input_tokens), 0, 0, 0, sum(output_tokens), 0, 0, sum(quota)
-    from usage_slots group by 1, 2, 3, 4, 5, 6`)
-  const all = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
-  for (const { name, key } of POINT_TABLES.slice(1)) {
-    const [time = ''] = key
-    const shared = ['requests', 'quota', 'input_tokens', 'output_tokens']
-    const from = time === 'slot' ? 'usage_slots' : 'usage_days'
-    const columns = time === 'slot' ? all : shared
-    await sql(
-      `insert into ${name} (${[...key, ...columns].join(', ')})
-       select ${[...key, ...columns.map((column) => `sum(${column})`)].join(', ')} from ${from} group by ${key.join(', ')}`,
-    )
+    insert into usage_sums (${SUM_KEY.join(', ')}, ${counts.join(', ')})
+    select ${kindOf('day')}, day, (token_id - 1) % ${USERS} + 1, token_id, ${ROUTE}, 5, 7000, 4500, 500, 5, 5 from d, t, n`)
+  const derived = SUM_KINDS.toSorted((one, other) => other.by.size - one.by.size)
+  for (const { kind, unit, by } of derived) {
+    if (kind === kindOf('slot')) continue
+    const isDays = kind === kindOf('day')
+    const start = isDays ? `start / ${SLOTS_PER_DAY}` : 'start'
+    const dimensions = DIMENSION_COLUMNS.map((name) => (by.has(name) ? name : literal(NO_DIMENSION[name])))
+    const groups = [start, ...DIMENSION_COLUMNS.filter((name) => by.has(name))]
+    await sql(`
+      insert into usage_sums (${SUM_KEY.join(', ')}, ${counts.join(', ')})
+      select ${[kind, start, ...dimensions, ...counts.map((name) => `sum(${name})`)].join(', ')}
+      from usage_sums where kind = ${isDays ? kindOf('slot') : kindOf(unit)} group by ${groups.join(', ')}`)
   }
 }
+
+const literal = (value: string | number): string => (typeof value === 'string' ? `'${value}'` : `${value}`)
 
 interface Case {
   readonly from: number
@@ -90,7 +95,7 @@ describe.each(ENGINES)('a year of 10 million calls on $name', (engine) => {
     }
     const pass = await timed(() =>
       database.sql(
-        'select day, model, sum(quota), sum(requests), sum(input_tokens), sum(output_tokens) from usage_days group by day, model',
+        `select start, model, sum(quota), sum(requests), sum(input_tokens), sum(output_tokens) from usage_sums where kind = ${kindFor('day', DIMENSION_COLUMNS).kind} group by start, model`,
       ),
     )
     console.log(`${engine.name}: one pass over the daily sums: ${Math.round(pass)} ms`)

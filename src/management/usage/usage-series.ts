@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { LATENCY_BUCKETS, percentile } from '../../domain/latency.ts'
 import { planSeries } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { hasDailyLatency, type SeriesDimension } from '../../store/operations/series-tables.ts'
-import type { SeriesLine } from '../../store/operations/usage-series.ts'
+import type { SeriesDimension, SeriesLine } from '../../store/operations/usage-series.ts'
 import type { ManagementParts } from '../parts.ts'
 import { csvLine } from './csv.ts'
 import type { SeriesPeriod } from './series-query.ts'
@@ -79,7 +78,6 @@ export async function usageSeries(
     top: period.top,
     steps: starts.length,
     plan,
-    latencyPlan: planSeries(period, coverage, hasDailyLatency(filter)),
     previousPlan: planSeries(before, coverage),
   })
   const other = by === 'none' ? undefined : lines.find(({ key }) => key === null)

@@ -1,5 +1,6 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Database } from '../../store/schema.ts'
+import { kindFor } from '../../store/sum-kinds.ts'
 
 type Db = Kysely<Database>
 
@@ -31,7 +32,7 @@ export const TOTALS = [
   { name: 'remaining on tokens', table: 'tokens', column: 'remain_quota' },
   { name: 'used by tokens', table: 'tokens', column: 'used_quota' },
   { name: 'charged in the usage log', table: 'usage_log', column: 'quota' },
-  { name: 'charged in daily sums', table: 'usage_days', column: 'quota' },
+  { name: 'charged in daily sums', table: 'usage_sums', column: 'quota' },
 ] as const
 
 /** Sums up the quota columns of a database, in total and for each user and token. */
@@ -77,9 +78,15 @@ function describe(sums: AccountSums | undefined): string {
   return `${remain} left and ${used} used (${logged} in the log, ${days} in daily sums)`
 }
 
+/** The table, or one kind of sums, of which each has all calls. */
+function sourceOf(table: string): RawBuilder<unknown> {
+  if (table !== 'usage_sums') return sql.table(table)
+  return sql`usage_sums where kind = ${sql.lit(kindFor('day', ['token_id']).kind)}`
+}
+
 async function sumColumn(db: Db, table: string, column: string): Promise<string> {
   const { rows } = await sql<{ sum: string }>`
-    select cast(coalesce(sum(${sql.ref(column)}), 0) as text) as sum from ${sql.table(table)}`.execute(db)
+    select cast(coalesce(sum(${sql.ref(column)}), 0) as text) as sum from ${sourceOf(table)}`.execute(db)
   return rows[0]?.sum ?? '0'
 }
 
@@ -91,11 +98,11 @@ async function sumAccounts(
 ): Promise<AccountSums[]> {
   const charged = async (from: string): Promise<ReadonlyMap<number, number>> => {
     const { rows } = await sql<{ id: number; sum: number }>`
-      select ${sql.ref(owner)} as id, cast(sum(quota) as bigint) as sum from ${sql.table(from)}
+      select ${sql.ref(owner)} as id, cast(sum(quota) as bigint) as sum from ${sourceOf(from)}
       group by ${sql.ref(owner)}`.execute(db)
     return new Map(rows.map(({ id, sum }) => [id, sum]))
   }
-  const [logged, days] = [await charged('usage_log'), await charged('usage_days')]
+  const [logged, days] = [await charged('usage_log'), await charged('usage_sums')]
   const { rows } = await sql<{ id: number; remain: number; used: number }>`
     select id, ${sql.ref(remain)} as remain, used_quota as used from ${sql.table(table)} order by id`.execute(
     db,

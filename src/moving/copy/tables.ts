@@ -1,4 +1,4 @@
-import { POINT_TABLES } from '../../store/usage-points.ts'
+import { SUM_KEY } from '../../store/sum-kinds.ts'
 
 /** Table that `sluice migrate` copies. */
 export interface CopiedTable {
@@ -32,12 +32,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
   { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
   // Smaller batches, because a key of many columns makes long conditions.
-  {
-    name: 'usage_days',
-    key: ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name'],
-    batchSize: 100,
-  },
-  ...POINT_TABLES.map((table) => ({ ...table, batchSize: 100 })),
+  { name: 'usage_sums', key: SUM_KEY, batchSize: 100 },
   { name: 'usage_refusals', key: ['slot', 'code', 'user_id', 'token_id'], batchSize: 100 },
 ])
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
 import { insertion } from '../../../test/usage-log-rows.ts'
+import { addSums } from '../../../test/usage-sums-rows.ts'
 
 /** Usage row of day 0 and token 1, and a daily sum with the same key. */
 const logged = (id: string, quota: number) =>
@@ -25,18 +26,7 @@ const logged = (id: string, quota: number) =>
     kind: 'chat',
   })
 const summed = (tokens: number, quota: number) =>
-  insertion('usage_days', {
-    day: 0,
-    user_id: 1,
-    token_id: 1,
-    model: 'm',
-    channel: 'c',
-    group_name: 'g',
-    requests: 1,
-    input_tokens: tokens,
-    output_tokens: tokens,
-    quota,
-  })
+  addSums('day', 0, { group_name: 'g' }, { requests: 1, input_tokens: tokens, output_tokens: tokens, quota })
 
 async function charge({ sql }: TestDatabase, quota: number): Promise<void> {
   await sql(`UPDATE tokens SET used_quota = ${quota}`)
@@ -70,9 +60,9 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
     await database.sql(summed(1, 4))
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
-    await database.sql('UPDATE usage_days SET quota = 5')
+    await database.sql('UPDATE usage_sums SET quota = 5')
     expect(await store.read('conservation')).toMatchObject({ days: [] })
-    await database.sql('UPDATE usage_days SET input_tokens = 0')
+    await database.sql('UPDATE usage_sums SET input_tokens = 0')
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
   })
 

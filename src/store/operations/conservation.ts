@@ -1,7 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import { TOKEN_KINDS } from '../../domain/token-kinds.ts'
+import { DIMENSION_COLUMNS, kindFor } from '../sum-kinds.ts'
 import type { Db } from './operation.ts'
+
+const DAYS = sql.lit(kindFor('day', DIMENSION_COLUMNS).kind)
+const DAY_KEYS = sql.lit(kindFor('day', ['token_id']).kind)
 
 /** Accounts that do not add up. Empty lists mean that every charge is accounted for. */
 export interface Conservation {
@@ -43,7 +47,7 @@ async function accountsOutOfBalance(
   const { rows } = await sql<{ id: number }>`
     select accounts.id
     from ${sql.table(table)} as accounts
-    left join (select ${sql.ref(owner)} as id, sum(quota) as quota from usage_days group by ${sql.ref(owner)}) as used
+    left join (select ${sql.ref(owner)} as id, sum(quota) as quota from usage_sums where kind = ${DAY_KEYS} group by ${sql.ref(owner)}) as used
       on used.id = accounts.id
     where accounts.used_quota <> coalesce(used.quota, 0)
     order by accounts.id`.execute(db)
@@ -69,10 +73,10 @@ async function daysOutOfBalance(db: Db): Promise<number[]> {
       from usage_log
       group by ended_ms / 86400000, user_id, token_id, model, channel, group_name
     ) as log
-    left join usage_days as days
-      on days.day = log.day and days.user_id = log.user_id and days.token_id = log.token_id
+    left join (select * from usage_sums where kind = ${DAYS}) as days
+      on days.start = log.day and days.user_id = log.user_id and days.token_id = log.token_id
       and days.model = log.model and days.channel = log.channel and days.group_name = log.group_name
-    where days.day is null
+    where days.start is null
       or days.quota < log.quota
       or ${tokensOf('days')} < log.tokens
     order by log.day`.execute(db)

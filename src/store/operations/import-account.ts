@@ -5,8 +5,7 @@ import type { ManagedUser, NewUser } from '../../domain/records/user.ts'
 import type { Secrets } from '../secrets.ts'
 import { createToken } from './create-token.ts'
 import { createUser } from './create-user.ts'
-import { COUNT_COLUMNS } from '../usage-counts.ts'
-import { POINT_COLUMNS } from '../usage-points.ts'
+import { dimensionsIn, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
 import type { Db } from './operation.ts'
 
 /** Model and channel of imported usage in the daily sums; the original ones are unknown. */
@@ -48,59 +47,16 @@ export async function importAccount(
 
 async function makeToken(db: Db, token: ImportedToken, day: number, secrets: Secrets): Promise<void> {
   await createToken(db, token, secrets)
-  const { user_id: userId, id: tokenId, group = '', used_quota } = token
-  if (used_quota > 0) await recordUsage(db, { userId, tokenId, group, quota: used_quota, day })
-}
-
-const NO_COUNTS = Object.fromEntries(COUNT_COLUMNS.map((name) => [name, 0])) as Record<
-  (typeof COUNT_COLUMNS)[number],
-  number
->
-
-const NO_POINT = Object.fromEntries(POINT_COLUMNS.map((name) => [name, 0])) as Record<
-  (typeof POINT_COLUMNS)[number],
-  number
->
-
-async function recordUsage(
-  db: Db,
-  use: {
-    readonly userId: number
-    readonly tokenId: number
-    readonly group: string
-    readonly quota: number
-    readonly day: number
-  },
-): Promise<void> {
-  await db
-    .insertInto('usage_days')
-    .values({
-      day: use.day,
-      user_id: use.userId,
-      token_id: use.tokenId,
-      model: IMPORTED,
-      channel: IMPORTED,
-      group_name: use.group,
-      requests: 0,
-      failed: 0,
-      ...NO_COUNTS,
-      quota: use.quota,
-    })
-    .execute()
-  const sums = { ...NO_POINT, quota: use.quota }
-  await db
-    .insertInto('usage_day_keys')
-    .values({ day: use.day, user_id: use.userId, token_id: use.tokenId, ...sums })
-    .execute()
-  await db
-    .insertInto('usage_day_routes')
-    .values({ day: use.day, model: IMPORTED, channel: IMPORTED, group_name: use.group, ...sums })
-    .onConflict((on) =>
-      on
-        .columns(['day', 'model', 'channel', 'group_name'])
-        .doUpdateSet({ quota: sql`usage_day_routes.quota + excluded.quota` }),
-    )
-    .execute()
+  const { user_id, id: token_id, group = '', used_quota } = token
+  if (used_quota <= 0) return
+  const values = { user_id, token_id, model: IMPORTED, channel: IMPORTED, group_name: group }
+  const key = sql.join(SUM_KEY.map((name) => sql.ref(name)))
+  for (const kind of SUM_KINDS.filter(({ unit }) => unit === 'day')) {
+    const row = [kind.kind, day, ...dimensionsIn(kind, values), used_quota]
+    await sql`
+      insert into usage_sums (${key}, quota) values (${sql.join(row)})
+      on conflict (${key}) do update set quota = usage_sums.quota + excluded.quota`.execute(db)
+  }
 }
 
 function deletedToken(

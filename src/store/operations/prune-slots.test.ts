@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { kindIs } from '../../../test/usage-sums-rows.ts'
 import { settleAll } from '../../../test/settled-calls.ts'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { settledCall } from '../../../test/store-rows.ts'
@@ -10,8 +11,10 @@ const T0 = Date.UTC(2026, 2, 1)
 const DAY = T0 / DAY_MS
 const WHO = { userId: 1, tokenId: 1 }
 
-const sumOf = async (sql: (statement: string) => Promise<Record<string, unknown>[]>, table: string) =>
-  (await sql(`SELECT cast(coalesce(sum(quota), 0) as bigint) AS quota FROM ${table}`))[0]?.['quota']
+const sumOf = async (sql: (statement: string) => Promise<Record<string, unknown>[]>, name: string) =>
+  (
+    await sql(`SELECT cast(coalesce(sum(quota), 0) as bigint) AS quota FROM usage_sums WHERE ${kindIs(name)}`)
+  )[0]?.['quota']
 
 describe.each(ENGINES)('sums for series on $name', (engine) => {
   test('of half hours go with their days, those of days stay, and what they can tell is known', async () => {
@@ -23,15 +26,16 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
     await store.write('addRefusals', {
       counts: [{ slot: DAY * 48, code: 'rate_limited', user_id: 0, token_id: 0, calls: 3 }],
     })
-    // Two rows in each table of half hours, and a counter, are of the first day, which has ended by then.
+    // Two rows of each kind of half hours, and a counter, are of the first day, which has ended by then.
     expect(await pruneExpired(store, 'pruneSlots', T0 + 1.9 * DAY_MS)).toBe(5)
-    for (const [table, quota] of [
-      ['usage_slots', 20],
-      ['usage_slot_routes', 20],
-      ['usage_day_routes', 40],
-      ['usage_day_keys', 40],
-    ])
-      expect(await sumOf(database.sql, String(table)), String(table)).toBe(quota)
+    for (const [name, quota] of [
+      ['slots', 20],
+      ['slot_routes', 20],
+      ['days', 40],
+      ['day_routes', 40],
+      ['day_keys', 40],
+    ] as const)
+      expect(await sumOf(database.sql, name), name).toBe(quota)
     // The first day that is left may have lost half hours.
     const coverage = await store.read('usageCoverage')
     expect(coverage).toEqual({ firstSlotDay: DAY + 2, firstDay: DAY })

@@ -1,23 +1,37 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { LATENCY_COLUMNS, POINT_COLUMNS, SLOT_MS, SLOTS_PER_DAY } from '../usage-points.ts'
+import { type DimensionColumn, kindFor, LATENCY_COLUMNS, SLOT_MS, SLOTS_PER_DAY } from '../sum-kinds.ts'
 import type { Db } from './operation.ts'
 import { namesOf } from './names-of.ts'
-import {
-  and,
-  COLUMNS,
-  type Column,
-  conditions,
-  filteredColumns,
-  hasDailyLatency,
-  inDays,
-  inSlots,
-  type SeriesDimension,
-  summed,
-  tablesFor,
-} from './series-tables.ts'
+import { readSums, type SumsQuery } from './read-sums.ts'
 import { withUser } from './usage-scan.ts'
+
+/** The dimensions that a series can be split by. */
+export const SERIES_DIMENSIONS = ['model', 'token', 'user', 'channel', 'group', 'none'] as const
+
+/** A dimension of a series. */
+export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
+
+const COLUMNS: Readonly<Record<Exclude<SeriesDimension, 'none'>, DimensionColumn>> = {
+  model: 'model',
+  token: 'token_id',
+  user: 'user_id',
+  channel: 'channel',
+  group: 'group_name',
+}
+
+/** Columns of a point of a series. */
+const POINT_COLUMNS = [
+  'requests',
+  'failed',
+  'quota',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+]
 
 /** Values of `POINT_COLUMNS`, or of `LATENCY_COLUMNS`. */
 type Sums = readonly number[]
@@ -50,17 +64,16 @@ export interface SeriesQuery {
   readonly top: number
   readonly steps: number
   readonly plan: SeriesPlan
-  readonly latencyPlan: SeriesPlan
   /** One step. */
   readonly previousPlan: SeriesPlan
 }
 
 /** Reads for which days there are sums. */
 export async function usageCoverage(db: Db): Promise<Coverage> {
+  const firstOf = (unit: 'slot' | 'day') =>
+    sql`(select min(start) from usage_sums where kind = ${sql.lit(kindFor(unit, ['model']).kind)})`
   const { rows } = await sql<{ slot: number | null; day: number | null }>`
-    select (select min(slot) from usage_slot_routes) as slot, (select min(day) from usage_days) as day`.execute(
-    db,
-  )
+    select ${firstOf('slot')} as slot, ${firstOf('day')} as day`.execute(db)
   const { slot = null, day = null } = rows[0] ?? {}
   if (slot === null || day === null)
     return { firstSlotDay: Number.POSITIVE_INFINITY, firstDay: day ?? Number.POSITIVE_INFINITY }
@@ -71,28 +84,24 @@ export async function usageCoverage(db: Db): Promise<Coverage> {
 
 /** Sums a period by step and dimension. */
 export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSums> {
-  const { steps, plan, latencyPlan, previousPlan } = query
+  const { steps, plan, previousPlan } = query
   const filter = await withUser(db, query.filter)
   if (!filter)
     return { lines: [], latency: zeros(steps, LATENCY_COLUMNS), previous: zeros(1, POINT_COLUMNS)[0] ?? [] }
-  const all = { db, filter, column: undefined, keys: [] }
-  const hasBoth = hasDailyLatency(filter)
-  const columns = hasBoth ? [...POINT_COLUMNS, ...LATENCY_COLUMNS] : POINT_COLUMNS
-  const totals = await sumPlan({ ...all, columns, plan, steps }).then(only)
-  const points = totals?.map((sums) => sums.slice(0, POINT_COLUMNS.length)) ?? zeros(steps, POINT_COLUMNS)
-  const latency = hasBoth
-    ? totals?.map((sums) => sums.slice(POINT_COLUMNS.length))
-    : await sumPlan({ ...all, columns: LATENCY_COLUMNS, plan: latencyPlan, steps }).then(only)
-  const previous = await sumPlan({ ...all, columns: POINT_COLUMNS, plan: previousPlan, steps: 1 }).then(only)
+  const columns = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
+  const totals = (await sumPlan(db, { filter, columns }, plan, steps)).get(null) ?? zeros(steps, columns)
+  const previous = await sumPlan(db, { filter, columns: POINT_COLUMNS }, previousPlan, 1)
   return {
-    lines: await seriesLines(db, query, filter, points),
-    latency: latency ?? zeros(steps, LATENCY_COLUMNS),
-    previous: previous?.[0] ?? zeros(1, POINT_COLUMNS)[0] ?? [],
+    lines: await seriesLines(
+      db,
+      query,
+      filter,
+      totals.map((sums) => sums.slice(0, POINT_COLUMNS.length)),
+    ),
+    latency: totals.map((sums) => sums.slice(POINT_COLUMNS.length)),
+    previous: previous.get(null)?.[0] ?? zeros(1, POINT_COLUMNS)[0] ?? [],
   }
 }
-
-const only = (lines: ReadonlyMap<string | number | null, number[][]>): number[][] | undefined =>
-  lines.get(null)
 
 /** Lines of the values with the highest charges; those of all others are what is left of the totals. */
 async function seriesLines(
@@ -103,12 +112,12 @@ async function seriesLines(
 ): Promise<SeriesLine[]> {
   if (by === 'none') return [{ key: null, label: '', points: totals }]
   const column = COLUMNS[by]
-  const ranked = await rankedKeys({ db, filter, column, plan })
+  const ranked = await rankedKeys(db, filter, column, plan)
   const keys = ranked.slice(0, top)
   const sums =
     keys.length === 0
       ? new Map<never, never>()
-      : await sumPlan({ db, filter, column, keys, columns: POINT_COLUMNS, plan, steps })
+      : await sumPlan(db, { filter, by: column, keys, columns: POINT_COLUMNS }, plan, steps)
   const names = await namesOf(db, by, keys)
   const left = totals.map((point) => [...point])
   const lines = keys.map((key): SeriesLine => {
@@ -120,110 +129,60 @@ async function seriesLines(
   return keys.length < ranked.length ? [...lines, { key: null, label: '', points: left }] : lines
 }
 
-interface Summing {
-  readonly db: Db
-  readonly filter: UsageFilter
-  readonly plan: SeriesPlan
-}
-
 /** Lists the values of the dimension, the highest charge first. */
-async function rankedKeys({
-  db,
-  filter,
-  column,
-  plan,
-}: Summing & { readonly column: Column }): Promise<(string | number)[]> {
-  const { days, slots } = tablesFor(filteredColumns(filter).add(column))
-  const totals = new Map<string | number, { quota: number; requests: number }>()
-  const add = (rows: readonly Ranked[], sign: number): void => {
-    for (const { key, quota, requests } of rows) {
-      const total = totals.get(key) ?? { quota: 0, requests: 0 }
-      totals.set(key, { quota: total.quota + sign * quota, requests: total.requests + sign * requests })
+async function rankedKeys(
+  db: Db,
+  filter: UsageFilter,
+  by: DimensionColumn,
+  { firstDay, days, moved }: SeriesPlan,
+): Promise<(string | number)[]> {
+  const totals = new Map<string | number, readonly [quota: number, requests: number]>()
+  const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
+    for (const { key, sums } of await readSums(db, { filter, by, columns: ['quota', 'requests'], ...of })) {
+      const [quota, requests] = totals.get(key ?? '') ?? [0, 0]
+      totals.set(key ?? '', [quota + sign * (sums[0] ?? 0), requests + sign * (sums[1] ?? 0)])
     }
   }
-  const read = async (table: string, within: RawBuilder<unknown>): Promise<readonly Ranked[]> => {
-    const { rows } = await sql<Ranked>`
-      select ${sql.ref(column)} as key, ${summed(table, 'quota')}, ${summed(table, 'requests')}
-      from ${sql.table(table)} where ${and([within, ...conditions(filter)])} group by ${sql.ref(column)}`.execute(
-      db,
-    )
-    return rows
-  }
-  if (plan.days.length > 0) add(await read(days, inDays(plan)), 1)
+  if (days.length > 0)
+    await add({ unit: 'day', starts: { first: firstDay, last: firstDay + days.length - 1 } }, 1)
   for (const sign of [1, -1]) {
-    const edges = plan.moved.filter(({ from, to }) => (sign === 1 ? from < 0 : to < 0))
-    if (edges.length > 0) add(await read(slots, inSlots(edges.map(({ slot }) => slot))), sign)
+    const edges = moved.filter(({ from, to }) => (sign === 1 ? from < 0 : to < 0))
+    if (edges.length > 0) await add({ unit: 'slot', starts: edges.map(({ slot }) => slot) }, sign)
   }
   return [...totals]
     .toSorted(
       ([oneKey, one], [otherKey, other]) =>
-        other.quota - one.quota || other.requests - one.requests || (oneKey < otherKey ? -1 : 1),
+        other[0] - one[0] || other[1] - one[1] || (oneKey < otherKey ? -1 : 1),
     )
     .map(([key]) => key)
 }
 
-interface Ranked {
-  readonly key: string | number
-  readonly quota: number
-  readonly requests: number
-}
-
-interface SumRow {
-  readonly at: number
-  readonly key: string | number | null
-  readonly [column: string]: unknown
-}
-
-/** Sums up a plan by step, for these values of a dimension or, without one, for all (key null). */
-async function sumPlan({
-  db,
-  filter,
-  column,
-  keys,
-  columns,
-  plan,
-  steps,
-}: Summing & {
-  readonly column: Column | undefined
-  readonly keys: readonly (string | number)[]
-  readonly columns: readonly string[]
-  readonly steps: number
-}): Promise<ReadonlyMap<string | number | null, number[][]>> {
-  const needed = filteredColumns(filter)
-  if (column !== undefined) needed.add(column)
-  const tables = tablesFor(needed)
+/** Sums up a plan by step, for the values of a dimension or, without one, for all (key null). */
+async function sumPlan(
+  db: Db,
+  query: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
+  { firstDay, days, moved }: SeriesPlan,
+  steps: number,
+): Promise<ReadonlyMap<string | number | null, number[][]>> {
   const lines = new Map<string | number | null, number[][]>()
-  const add = (row: SumRow, step: number | undefined, sign: number): void => {
+  const add = (key: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
     if (step === undefined || step < 0) return
-    let points = lines.get(row.key)
-    if (!points) lines.set(row.key, (points = zeros(steps, columns)))
+    let points = lines.get(key)
+    if (!points) lines.set(key, (points = zeros(steps, query.columns)))
     const point = points[step]
-    if (!point) return
-    for (const [index, name] of columns.entries()) point[index]! += sign * (row[name] as number)
+    if (point) for (const [index, value] of sums.entries()) point[index]! += sign * value
   }
-  const read = async (
-    table: string,
-    time: 'day' | 'slot',
-    within: RawBuilder<unknown>,
-  ): Promise<SumRow[]> => {
-    const wanted = [within, ...conditions(filter)]
-    if (column !== undefined) wanted.push(sql`${sql.ref(column)} in (${sql.join(keys)})`)
-    const { rows } = await sql<SumRow>`
-      select ${sql.ref(time)} as at, ${column === undefined ? sql`null` : sql.ref(column)} as key,
-        ${sql.join(columns.map((name) => summed(table, name)))}
-      from ${sql.table(table)} where ${and(wanted)} group by ${sql.raw(column === undefined ? '1' : '1, 2')}`.execute(
-      db,
-    )
-    return rows
+  if (days.length > 0) {
+    const starts = { first: firstDay, last: firstDay + days.length - 1 }
+    for (const { at, key, sums } of await readSums(db, { ...query, unit: 'day', starts, perStart: true }))
+      add(key, sums, days[(at ?? 0) - firstDay], 1)
   }
-  if (plan.days.length > 0)
-    for (const row of await read(tables.days, 'day', inDays(plan)))
-      add(row, plan.days[row.at - plan.firstDay], 1)
-  if (plan.moved.length > 0) {
-    const moves = new Map(plan.moved.map((one) => [one.slot, one]))
-    for (const row of await read(tables.slots, 'slot', inSlots([...moves.keys()]))) {
-      add(row, moves.get(row.at)?.to, 1)
-      add(row, moves.get(row.at)?.from, -1)
+  if (moved.length > 0) {
+    const moves = new Map(moved.map((one) => [one.slot, one]))
+    const starts = [...moves.keys()]
+    for (const { at, key, sums } of await readSums(db, { ...query, unit: 'slot', starts, perStart: true })) {
+      add(key, sums, moves.get(at ?? 0)?.to, 1)
+      add(key, sums, moves.get(at ?? 0)?.from, -1)
     }
   }
   return lines
@@ -239,11 +198,17 @@ const zeros = (steps: number, columns: readonly string[]): number[][] =>
  */
 export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: number }): Promise<number> {
   const end = Math.floor(beforeMs / (SLOTS_PER_DAY * SLOT_MS)) * SLOTS_PER_DAY
-  for (const table of ['usage_slot_routes', 'usage_slots', 'usage_refusals'] as const) {
-    const { numAffectedRows } = await sql`
-      delete from ${sql.table(table)}
-      where slot = (select min(slot) from ${sql.table(table)}) and slot < ${end}`.execute(db)
-    if (Number(numAffectedRows ?? 0) > 0) return Number(numAffectedRows)
+  for (const by of [['model'], ['model', 'user_id']] as const) {
+    const kind = sql.lit(kindFor('slot', by).kind)
+    const removed = await sql`
+      delete from usage_sums
+      where kind = ${kind} and start = (select min(start) from usage_sums where kind = ${kind}) and start < ${end}`.execute(
+      db,
+    )
+    if (Number(removed.numAffectedRows ?? 0) > 0) return Number(removed.numAffectedRows)
   }
-  return 0
+  const { numAffectedRows } = await sql`
+    delete from usage_refusals
+    where slot = (select min(slot) from usage_refusals) and slot < ${end}`.execute(db)
+  return Number(numAffectedRows ?? 0)
 }

@@ -1,11 +1,13 @@
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { UsageDimension } from '../../domain/usage-dimension.ts'
 import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
-import type { Database } from '../schema.ts'
+import type { DimensionColumn } from '../sum-kinds.ts'
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
-import type { Db } from './operation.ts'
-import { matchingRows, boundScan, type UsageCursor, type UsageScan, withUser } from './usage-scan.ts'
 import { COUNT_COLUMNS, usageFromRow } from '../usage-counts.ts'
+import { namesOf } from './names-of.ts'
+import type { Db } from './operation.ts'
+import { readSums, type SumsRow } from './read-sums.ts'
+import { matchingRows, boundScan, type UsageCursor, type UsageScan, withUser } from './usage-scan.ts'
 
 /** Range of days since 1970-01-01, UTC, both ends included; undefined = unbounded. */
 export interface UsageDays {
@@ -25,17 +27,25 @@ export async function sumUsageScan(
   given: UsageScan,
 ): Promise<{ readonly totals: UsageTotals; readonly next: UsageCursor | null }> {
   const scan = await boundScan(db, given)
-  if (!scan) return { totals: totalsOf(NO_USAGE_ROWS), next: null }
+  if (!scan) return { totals: totalsOf(undefined), next: null }
   const row = await matchingRows(db, scan)
     .select([
       sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
         'requests',
       ),
-      ...SUMS,
+      // Casts the sums, because PostgreSQL returns a wider type.
+      ...(['quota', ...COUNT_COLUMNS] as const).map((name) =>
+        sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name),
+      ),
     ])
     .executeTakeFirstOrThrow()
-  return { totals: totalsOf(row), next: scan.end }
+  return {
+    totals: { requests: row.requests, quota: row.quota, usage: usageFromRow(row) },
+    next: scan.end,
+  }
 }
+
+const COLUMNS = ['requests', 'quota', ...COUNT_COLUMNS]
 
 /** Sums whole days. Ignores the times and the id of the filter, which daily sums do not have. */
 export async function sumUsageDays(
@@ -43,12 +53,8 @@ export async function sumUsageDays(
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
 ): Promise<UsageTotals> {
   const resolved = await withUser(db, filter)
-  if (!resolved) return totalsOf(NO_USAGE_ROWS)
-  const row = await db
-    .selectFrom('usage_days')
-    .where((eb) => matchesDays(eb, resolved, days))
-    .select([REQUESTS, ...SUMS])
-    .executeTakeFirstOrThrow()
+  if (!resolved) return totalsOf(undefined)
+  const [row] = await readSums(db, { filter: resolved, unit: 'day', starts: days, columns: COLUMNS })
   return totalsOf(row)
 }
 
@@ -59,15 +65,11 @@ export async function usageByDay(
 ): Promise<UsageOfDay[]> {
   const resolved = await withUser(db, filter)
   if (!resolved) return []
-  const rows = await db
-    .selectFrom('usage_days')
-    .where((eb) => matchesDays(eb, resolved, days))
-    .select(['day', 'model', REQUESTS, ...SUMS])
-    .groupBy(['day', 'model'])
-    .orderBy('day')
-    .orderBy('model')
-    .execute()
-  return rows.map((row) => ({ day: row.day, model: row.model, ...totalsOf(row) }))
+  const query = { filter: resolved, unit: 'day', starts: days, columns: COLUMNS } as const
+  const rows = await readSums(db, { ...query, perStart: true, by: 'model' })
+  return rows
+    .map((row) => ({ day: row.at ?? 0, model: String(row.key), ...totalsOf(row) }))
+    .toSorted((one, other) => one.day - other.day || (one.model < other.model ? -1 : 1))
 }
 
 /** Usage of one value of a dimension. */
@@ -83,81 +85,41 @@ export async function usageGroups(
   db: Db,
   { by, days }: { readonly by: UsageDimension; readonly days: UsageDays },
 ): Promise<UsageGroup[]> {
-  const column = DIMENSION_COLUMNS[by]
-  const rows = await db
-    .selectFrom('usage_days')
-    .where((eb) => matchesDays(eb, {}, days))
-    .select([sql<string | number>`${sql.ref(column)}`.as('value'), REQUESTS, ...SUMS])
-    .groupBy(column)
-    .execute()
-  const names = await namesOf(db, by)
-  const groups = rows.map(({ value, ...sums }) => ({ ...namedGroup(by, value, names), ...totalsOf(sums) }))
-  return by === 'day'
-    ? groups.toSorted((one, other) => (one.name < other.name ? -1 : 1))
-    : groups.toSorted((one, other) => other.quota - one.quota || (one.name < other.name ? -1 : 1))
+  const query = { filter: {}, unit: 'day', starts: days, columns: COLUMNS } as const
+  if (by === 'day') {
+    const rows = await readSums(db, { ...query, perStart: true })
+    return rows
+      .toSorted((one, other) => (one.at ?? 0) - (other.at ?? 0))
+      .map((row) => ({ name: dateOf(row.at ?? 0), id: undefined, ...totalsOf(row) }))
+  }
+  const rows = await readSums(db, { ...query, by: GROUP_COLUMNS[by] })
+  const hasIds = by === 'user' || by === 'key'
+  const names = await namesOf(
+    db,
+    by === 'key' ? 'token' : by,
+    rows.map(({ key }) => key ?? 0),
+  )
+  return rows
+    .map(({ key, ...row }) => ({
+      name: hasIds ? (names.get(key ?? 0) ?? '') : String(key),
+      id: hasIds ? Number(key) : undefined,
+      ...totalsOf(row),
+    }))
+    .toSorted((one, other) => other.quota - one.quota || (one.name < other.name ? -1 : 1))
 }
 
-const DIMENSION_COLUMNS = {
+const GROUP_COLUMNS: Readonly<Record<Exclude<UsageDimension, 'day'>, DimensionColumn>> = {
   model: 'model',
   user: 'user_id',
   key: 'token_id',
   channel: 'channel',
-  day: 'day',
-} as const
-
-// Rows of deleted users and keys keep their names.
-async function namesOf(db: Db, by: UsageDimension): Promise<ReadonlyMap<number, string>> {
-  if (by !== 'user' && by !== 'key') return new Map()
-  const rows =
-    by === 'user'
-      ? await db.selectFrom('users').select(['id', 'username as name']).execute()
-      : await db.selectFrom('tokens').select(['id', 'name']).execute()
-  return new Map(rows.map(({ id, name }) => [id, name]))
-}
-
-function namedGroup(
-  by: UsageDimension,
-  value: string | number,
-  names: ReadonlyMap<number, string>,
-): Pick<UsageGroup, 'name' | 'id'> {
-  if (by === 'day')
-    return { name: new Date(Number(value) * DAY_MS).toISOString().slice(0, 10), id: undefined }
-  if (by !== 'user' && by !== 'key') return { name: String(value), id: undefined }
-  return { name: names.get(Number(value)) ?? '', id: Number(value) }
 }
 
 const DAY_MS = 86_400_000
-const SUMMED = ['quota', ...COUNT_COLUMNS] as const
+const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
 
-type Summed = UsageColumns & { readonly requests: number; readonly quota: number }
-
-// Casts the sums, because PostgreSQL returns a wider type.
-const SUMS = SUMMED.map((name) => sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name))
-const REQUESTS = sql<number>`cast(coalesce(sum(requests), 0) as bigint)`.as('requests')
-
-const NO_USAGE_ROWS = Object.fromEntries(
-  ['requests', ...SUMMED].map((name) => [name, 0]),
-) as unknown as Summed
-
-function matchesDays(
-  eb: ExpressionBuilder<Database, 'usage_days'>,
-  { user_id, token_name, model, channel, group }: UsageFilter,
-  { first, last }: UsageDays,
-): Expression<SqlBool> {
-  const wanted: Expression<SqlBool>[] = []
-  if (user_id !== undefined) wanted.push(eb('user_id', '=', user_id))
-  if (first !== undefined) wanted.push(eb('day', '>=', first))
-  if (last !== undefined) wanted.push(eb('day', '<=', last))
-  if (token_name !== undefined)
-    wanted.push(
-      eb('token_id', 'in', eb.selectFrom('tokens').select('tokens.id').where('tokens.name', '=', token_name)),
-    )
-  if (model !== undefined) wanted.push(eb('model', '=', model))
-  if (channel !== undefined) wanted.push(eb('channel', '=', channel))
-  if (group !== undefined) wanted.push(eb('group_name', '=', group))
-  return eb.and(wanted)
-}
-
-function totalsOf(row: Summed): UsageTotals {
-  return { requests: row.requests, quota: row.quota, usage: usageFromRow(row) }
+function totalsOf(row: Pick<SumsRow, 'sums'> | undefined): UsageTotals {
+  const [requests = 0, quota = 0, ...counts] = row?.sums ?? []
+  const columns = Object.fromEntries(COUNT_COLUMNS.map((name, index) => [name, counts[index] ?? 0]))
+  return { requests, quota, usage: usageFromRow(columns as unknown as UsageColumns) }
 }

@@ -9,9 +9,8 @@ import {
   TOKEN_COLUMNS,
   USER_COLUMNS,
 } from '../account-columns.ts'
-import { COUNT_COLUMNS } from '../usage-counts.ts'
 import { ROW_COLUMNS } from '../usage-row.ts'
-import { pointSums } from './point-sums.ts'
+import { SUM_PARTS } from './sum-parts.ts'
 
 /** Folder of the bank's SQL; the build copies it to the same place beside its modules. */
 const FOLDER = new URL('bank/', import.meta.url)
@@ -31,18 +30,15 @@ function statedValue({ name, type }: Column): string {
 }
 
 /** Parts of the SQL that are made from lists of columns, which stand there as `{{name}}`. */
-const PARTS: Readonly<Record<string, () => string>> = {
-  point_sums: () => pointSums('fresh'),
-  call_columns: () => CALL_COLUMNS.map(({ name, type }) => `${name} ${sqlType(type)}`).join(', '),
-  call_values: () => CALL_COLUMNS.map(statedValue).join(', '),
-  row_columns: () => ROW_COLUMNS.join(', '),
-  count_columns: () => COUNT_COLUMNS.join(', '),
-  count_sums: () => COUNT_COLUMNS.map((name) => `sum(${name})`).join(', '),
-  count_additions: () => COUNT_COLUMNS.map((name) => `${name} = d.${name} + excluded.${name}`).join(', '),
-  user_changed: () => differs(USER_COLUMNS),
-  user_recalled: () => differs(RECALLING_USER_COLUMNS),
-  token_changed: () => differs(TOKEN_COLUMNS),
-  token_recalled: () => differs(RECALLING_TOKEN_COLUMNS),
+const PARTS: Readonly<Record<string, string>> = {
+  ...SUM_PARTS,
+  call_columns: CALL_COLUMNS.map(({ name, type }) => `${name} ${sqlType(type)}`).join(', '),
+  call_values: CALL_COLUMNS.map(statedValue).join(', '),
+  row_columns: ROW_COLUMNS.join(', '),
+  user_changed: differs(USER_COLUMNS),
+  user_recalled: differs(RECALLING_USER_COLUMNS),
+  token_changed: differs(TOKEN_COLUMNS),
+  token_recalled: differs(RECALLING_TOKEN_COLUMNS),
 }
 
 /**
@@ -70,7 +66,7 @@ export async function installBank(db: Kysely<unknown>): Promise<void> {
 }
 
 function part(name: string): string {
-  const make = PARTS[name]
-  if (!make) throw new Error(`the SQL of the bank names "${name}", which is not defined`)
-  return make()
+  const text = PARTS[name]
+  if (text === undefined) throw new Error(`the SQL of the bank names "${name}", which is not defined`)
+  return text
 }

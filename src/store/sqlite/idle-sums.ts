@@ -12,7 +12,7 @@ const SHORT_PAUSE_MS = 4
 /** Wait for further ones while there are few. */
 const GATHER_MS = 1000
 
-/** Batches of a writer, which sums up calls for series while there is no batch. */
+/** Batches of a writer, which sums up calls while there is no batch. */
 export class IdleSums {
   readonly #batches: WriteBatches
   #running = 0

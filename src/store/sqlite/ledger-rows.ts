@@ -19,23 +19,21 @@ import { holdValues, orphanValues, probeHolds } from './hold-statements.ts'
 import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
 import { rowValues } from '../usage-row.ts'
 import { ProvenanceRows } from './provenance-rows.ts'
-import { SeriesSums, type SumProgress } from './series-sums.ts'
-import { UsageSums } from './usage-sums.ts'
+import { type SumProgress, UsageSums } from './usage-sums.ts'
 
 /** Holds that recovery loads at a time, to bound memory. */
 const RECOVERY_BATCH = 2000
 
 /**
  * Rows of the ledger within the open transaction. A write that fails changes nothing: its first statement is
- * the only one that can fail. Changes of balances and daily sums are accumulated and written once per row by
+ * the only one that can fail. Changes of balances are accumulated and written once per row by
  * `writeSums`; the transaction must call `finish` before its end, and `discard` after a rollback.
  */
 export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
   readonly #tokens = new Map<number, { quota: number; accessedSeconds: number }>()
   readonly #users = new Map<number, { quota: number; requests: number }>()
-  readonly #days: UsageSums
-  readonly #series: SeriesSums
+  readonly #sums: UsageSums
   readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not opened so far. */
@@ -47,8 +45,7 @@ export class LedgerRows implements LedgerWrites {
 
   constructor(db: DatabaseSync) {
     this.#statements = prepareLedger(db)
-    this.#days = new UsageSums(db)
-    this.#series = new SeriesSums(db)
+    this.#sums = new UsageSums(db)
     this.#budgets = new BudgetRows(db)
     this.#provenance = new ProvenanceRows(db)
   }
@@ -98,8 +95,7 @@ export class LedgerRows implements LedgerWrites {
     if (isNew) {
       this.#charged?.push(call)
       this.#charge(call)
-      this.#days.add(call)
-      this.#series.add(call)
+      this.#sums.add(call)
       if (call.budgets !== '') this.#budgets.charge(budgetsIn(call.budgets), call.quota)
       if (call.provenance) this.#provenance.insert(call, call.provenance)
     }
@@ -185,7 +181,6 @@ export class LedgerRows implements LedgerWrites {
     for (const [id, { quota, requests }] of this.#users) {
       this.#statements.chargeUser.run(quota, requests, id)
     }
-    this.#days.write()
     this.#budgets.write()
     this.#discardSums()
   }
@@ -193,29 +188,28 @@ export class LedgerRows implements LedgerWrites {
   /** Writes all that this transaction has to write. Call before its end. */
   finish(): void {
     this.writeSums()
-    this.#series.writeNotes()
+    this.#sums.writeNotes()
   }
 
-  /** Number of noted rows that the sums for series lack; 0 only if there are none. */
+  /** Number of noted rows that the sums lack; 0 only if there are none. */
   get unsummed(): number {
-    return this.#series.waiting
+    return this.#sums.waiting
   }
 
-  /** Adds a part of the calls that the sums for series lack. */
+  /** Adds a part of the calls that the sums lack. */
   sumUp(through: number | undefined): SumProgress {
-    return this.#series.sumUp(through)
+    return this.#sums.sumUp(through)
   }
 
   /** Discards what is accumulated, after a rollback. */
   discard(): void {
     this.#discardSums()
-    this.#series.discard()
+    this.#sums.discard()
   }
 
   #discardSums(): void {
     this.#tokens.clear()
     this.#users.clear()
-    this.#days.discard()
     this.#budgets.discard()
   }
 

@@ -15,16 +15,23 @@ export type ThreadOptions =
   | { readonly role: 'node'; readonly path: string }
 
 /**
- * Operation of the writer that adds a part of the noted calls to the sums for series. Input: the last note
+ * Operation of the writer that adds a part of the noted calls to the sums of usage. Input: the last note
  * that is wanted, or undefined for all there are; outcome: `SumProgress`.
  */
 export const SUM_UP = 'sumUp'
 
-const SERIES_READS: ReadonlySet<string> = new Set(['usageCoverage', 'usageSeries'])
+const SUM_READS: ReadonlySet<string> = new Set([
+  'conservation',
+  'sumUsageDays',
+  'usageByDay',
+  'usageCoverage',
+  'usageGroups',
+  'usageSeries',
+])
 
-/** Tells whether the read of this name reads sums for series. */
-export function isSeriesRead(name: string): boolean {
-  return SERIES_READS.has(name)
+/** Tells whether the read of this name reads sums of usage. */
+export function isSumRead(name: string): boolean {
+  return SUM_READS.has(name)
 }
 
 /** Reads that the writer answers, in the order of its queue. */

@@ -2,10 +2,10 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
-import { isLocalRead, isSeriesRead, SUM_UP } from './messages.ts'
+import { isLocalRead, isSumRead, SUM_UP } from './messages.ts'
 import { type DatabasePort, DatabaseThread, startThread } from './database-thread.ts'
 import { joined } from './joined.ts'
-import type { SumProgress } from './series-sums.ts'
+import type { SumProgress } from './usage-sums.ts'
 
 /**
  * Opens the database file; creates it if it is missing, and migrates its schema. Rejects with a sentence for
@@ -44,7 +44,7 @@ export async function openSqliteStore(options: {
     while (progress.isBehind) progress = (await writer.run(SUM_UP, progress.through)) as SumProgress
   })
   async function read(name: string, input: unknown): Promise<unknown> {
-    if (isSeriesRead(name)) await sumUp()
+    if (isSumRead(name)) await sumUp()
     return reader.run(name, input)
   }
   return {

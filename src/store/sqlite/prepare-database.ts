@@ -4,8 +4,8 @@ import { isCurrent } from '../migrations/steps.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-/** Tables that charging needs, checked after a crash; without the usage log, which may be large. */
-const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'usage_days', 'budget_periods']
+/** Tables that charging needs, checked after a crash; not the usage log and its sums, which may be large. */
+const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'unsummed_calls', 'budget_periods']
 
 const SQLITE_CORRUPT = 11
 

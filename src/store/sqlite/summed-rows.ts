@@ -1,49 +1,60 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 /** Row of sums: its key in the order of the key's columns, and its sums. */
-export interface SummedRow {
+interface SummedRow {
   readonly key: readonly (number | string)[]
   readonly sums: number[]
 }
 
-/** Rows of one table of sums: accumulated, and each written once by `write`. */
+/** Statement that adds to some of the columns of a row. */
+interface Addition {
+  readonly statement: StatementSync
+  readonly columns: readonly number[]
+}
+
+/** Columns that are added together: many sums are 0, but a statement for each choice would be too many. */
+const BLOCK = 4
+/** Statements that are kept; choices of blocks differ by the latencies of the calls. */
+const MAX_STATEMENTS = 100
+
+/** Rows of a table of sums: accumulated, and each written once by `write`. */
 export class SummedRows {
-  readonly #upsert: StatementSync
-  readonly #zeros: readonly number[]
+  readonly #db: DatabaseSync
+  readonly #table: string
+  readonly #key: readonly string[]
+  readonly #summed: readonly string[]
+  readonly #insert: StatementSync
   readonly #rows = new Map<string, SummedRow>()
+  /** Additions by the bits of their blocks. */
+  readonly #additions = new Map<number, Addition>()
 
   constructor(db: DatabaseSync, table: string, key: readonly string[], summed: readonly string[]) {
-    this.#zeros = summed.map(() => 0)
-    // Casts keep the sums integers, because the driver binds every number as a double.
-    const values = [...key.map(() => '?'), ...summed.map(() => 'CAST(? AS INTEGER)')]
-    this.#upsert = db.prepare(
-      `INSERT INTO ${table} (${[...key, ...summed].join(', ')}) VALUES (${values.join(', ')})
-       ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${summed.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`,
+    this.#db = db
+    this.#table = table
+    this.#key = key
+    this.#summed = summed
+    const values = [...key.map(() => '?'), ...summed.map(() => AS_INTEGER)]
+    this.#insert = db.prepare(
+      `INSERT INTO ${table} (${[...key, ...summed].join(', ')}) VALUES (${values.join(', ')})`,
     )
   }
 
-  /** Number of accumulated rows. */
-  get size(): number {
-    return this.#rows.size
-  }
-
-  /** The accumulated rows. */
-  get rows(): Iterable<SummedRow> {
-    return this.#rows.values()
-  }
-
-  /** The sums of the row with this key, to add to; `name` identifies the key. */
-  sumsOf(name: string, key: SummedRow['key']): number[] {
+  /** Adds to the row with this key. */
+  add(key: SummedRow['key'], sums: readonly number[]): void {
+    // NUL separates the parts, because no text contains it.
+    const name = key.join('\0')
     const row = this.#rows.get(name)
-    if (row) return row.sums
-    const sums = [...this.#zeros]
-    this.#rows.set(name, { key, sums })
-    return sums
+    if (!row) this.#rows.set(name, { key, sums: [...sums] })
+    else for (let i = 0; i < sums.length; i += 1) row.sums[i]! += sums[i]!
   }
 
-  /** Writes the accumulated sums. */
+  /** Writes the accumulated sums. Most rows exist, and an upsert would first make a new one each time. */
   write(): void {
-    for (const { key, sums } of this.#rows.values()) this.#upsert.run(...key, ...sums)
+    for (const { key, sums } of this.#rows.values()) {
+      const { statement, columns } = this.#additionOf(sums)
+      const { changes } = statement.run(...columns.map((column) => sums[column]!), ...key)
+      if (changes === 0) this.#insert.run(...key, ...sums)
+    }
     this.#rows.clear()
   }
 
@@ -51,4 +62,27 @@ export class SummedRows {
   discard(): void {
     this.#rows.clear()
   }
+
+  #additionOf(sums: readonly number[]): Addition {
+    // The first block is always there, so that no statement is without columns.
+    let blocks = 1
+    for (let i = BLOCK; i < sums.length; i += 1) if (sums[i] !== 0) blocks |= 1 << (i / BLOCK)
+    let addition = this.#additions.get(blocks)
+    if (!addition) {
+      if (this.#additions.size >= MAX_STATEMENTS) this.#additions.clear()
+      this.#additions.set(blocks, (addition = this.#prepare(blocks)))
+    }
+    return addition
+  }
+
+  #prepare(blocks: number): Addition {
+    const columns = [...this.#summed.keys()].filter((index) => (blocks & (1 << (index / BLOCK))) !== 0)
+    const changes = columns.map((index) => `${this.#summed[index]} = ${this.#summed[index]} + ${AS_INTEGER}`)
+    const wanted = this.#key.map((name) => `${name} = ?`)
+    const sql = `UPDATE ${this.#table} SET ${changes.join(', ')} WHERE ${wanted.join(' AND ')}`
+    return { statement: this.#db.prepare(sql), columns }
+  }
 }
+
+// Keeps the sums integers, because the driver binds every number as a double.
+const AS_INTEGER = 'CAST(? AS INTEGER)'

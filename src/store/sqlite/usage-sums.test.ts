@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, settledCall, storeWithAccount, temporaryFolder } from '../../../test/store-rows.ts'
+import { kindIs } from '../../../test/usage-sums-rows.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
+import type { Store } from '../store.ts'
+import { LATENCY_COLUMNS, SUM_KEY } from '../sum-kinds.ts'
 
 // 2026-03-01T00:00:00Z is 20,513 days after 1970-01-01.
 const MIDNIGHT_MS = Date.UTC(2026, 2, 1)
@@ -26,13 +29,19 @@ const USAGE = {
   searchUnits: 15,
 }
 
-function daysIn(path: string): Readonly<Record<string, unknown>>[] {
+/** The daily sums, once all calls are summed up, without what tells of latencies. */
+async function daysIn(
+  store: Pick<Store, 'read'>,
+  path: string,
+): Promise<Readonly<Record<string, unknown>>[]> {
+  await store.read('usageCoverage')
   const file = new DatabaseSync(path, { readOnly: true })
   const rows = file
-    .prepare('SELECT * FROM usage_days ORDER BY day, user_id, token_id, model, channel, group_name')
+    .prepare(`SELECT * FROM usage_sums WHERE ${kindIs('days')} ORDER BY ${SUM_KEY.join(', ')}`)
     .all()
   file.close()
-  return rows.map((row) => ({ ...row }))
+  const others = new Set(['kind', ...LATENCY_COLUMNS])
+  return rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => !others.has(name))))
 }
 
 test('settlements are summed up by the day of their end (UTC), user, token, model, channel and group', async () => {
@@ -68,13 +77,13 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
     search_units: 15 * of,
     quota,
   })
-  expect(daysIn(path)).toEqual([
-    { day: DAY - 1, ...key, ...sums(1, 300) },
+  expect(await daysIn(store, path)).toEqual([
+    { start: DAY - 1, ...key, ...sums(1, 300) },
     // a, b and e; d was not answered.
-    { day: DAY, ...key, ...sums(3, 605, 1) },
-    { day: DAY, ...key, group_name: 'other', ...sums(1, 300) },
-    { day: DAY, ...key, channel: 'other', ...sums(1, 300) },
-    { day: DAY, ...key, model: 'other', ...sums(1, 300) },
+    { start: DAY, ...key, ...sums(3, 605, 1) },
+    { start: DAY, ...key, group_name: 'other', ...sums(1, 300) },
+    { start: DAY, ...key, channel: 'other', ...sums(1, 300) },
+    { start: DAY, ...key, model: 'other', ...sums(1, 300) },
   ])
 })
 
@@ -86,7 +95,7 @@ test('a settlement that is written twice is counted once', async () => {
     store.write('settle', settledCall(who, 'a')),
   ])
   await store.write('settle', settledCall(who, 'a'))
-  expect(daysIn(path)).toMatchObject([{ requests: 1, quota: 300 }])
+  expect(await daysIn(store, path)).toMatchObject([{ requests: 1, quota: 300 }])
 })
 
 test('the days of a user and of a token add up to what their rows say', async () => {
@@ -105,7 +114,7 @@ test('the days of a user and of a token add up to what their rows say', async ()
       ),
     ),
   )
-  const days = daysIn(path)
+  const days = await daysIn(store, path)
   const user = await store.read('userByName', 'ada')
   expect(days.reduce((sum, row) => sum + (row['requests'] as number), 0)).toBe(user?.request_count)
   expect(days.reduce((sum, row) => sum + (row['quota'] as number), 0)).toBe(user?.used_quota)

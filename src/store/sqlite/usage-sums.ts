@@ -1,42 +1,179 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { addCounts, COUNT_COLUMNS } from '../usage-counts.ts'
-import { isFailed } from '../usage-points.ts'
+import {
+  addCall,
+  dimensionsIn,
+  SLOT_MS,
+  SLOTS_PER_DAY,
+  SUM_COLUMNS,
+  SUM_KEY,
+  SUM_KINDS,
+} from '../sum-kinds.ts'
 import { SummedRows } from './summed-rows.ts'
 
-const DAY_MS = 86_400_000
+/** Most rows of one note. */
+const NOTE_ROWS = 50
+/** Half hours by all dimensions after which a part ends: with all sums that they add to, about 2 ms. */
+const PART_ROWS = 50
+/** Notes after which a part ends, however few rows they come to. */
+const PART_NOTES = 200
 
-const KEY = ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name']
+/** Result of `UsageSums.sumUp`. */
+export interface SumProgress {
+  /** Number of the newest note that was there. */
+  readonly through: number
+  /** Whether calls of notes up to that one are not summed up. */
+  readonly isBehind: boolean
+}
 
-const SUMMED = ['requests', 'failed', ...COUNT_COLUMNS, 'quota']
+interface Note {
+  readonly note: number
+  /** JSON: `SlotRow[]`. */
+  readonly sums: string
+}
 
-/** Daily sums within the open transaction: accumulates settlements; `write` writes each row once. */
+type SlotKey = readonly [
+  slot: number,
+  userId: number,
+  tokenId: number,
+  model: string,
+  channel: string,
+  group: string,
+]
+
+/** Key of the half hours by all dimensions, and what is to be added to their sums. */
+type SlotRow = readonly [SlotKey, number[]]
+
+/**
+ * Sums of usage. The transaction that settles calls only notes, in one row of `unsummed_calls`, what they
+ * add to half hours by all dimensions; another one later adds the notes to the sums of each kind and removes
+ * them. So every settled call is either in the sums or noted, in every state that the database can be in.
+ * Nothing is kept in memory from one transaction to the next, apart from an estimate of what is noted.
+ */
 export class UsageSums {
-  readonly #days: SummedRows
+  readonly #rows: SummedRows
+  readonly #insertNote: StatementSync
+  readonly #notes: StatementSync
+  readonly #newestNote: StatementSync
+  readonly #deleteNotes: StatementSync
+  /** Rows of the open transaction that are not noted. */
+  readonly #open = new Map<string, SlotRow>()
+  #waiting: number
 
   constructor(db: DatabaseSync) {
-    this.#days = new SummedRows(db, 'usage_days', KEY, SUMMED)
+    this.#rows = new SummedRows(db, 'usage_sums', SUM_KEY, SUM_COLUMNS)
+    this.#insertNote = db.prepare('INSERT INTO unsummed_calls (sums) VALUES (?)')
+    this.#notes = db.prepare(
+      `SELECT rowid AS note, sums FROM unsummed_calls ORDER BY rowid LIMIT ${PART_NOTES + 1}`,
+    )
+    this.#newestNote = db.prepare('SELECT coalesce(max(rowid), 0) AS note FROM unsummed_calls')
+    this.#deleteNotes = db.prepare('DELETE FROM unsummed_calls WHERE rowid <= CAST(? AS INTEGER)')
+    const { rows } = db
+      .prepare('SELECT coalesce(sum(json_array_length(sums)), 0) AS rows FROM unsummed_calls')
+      .get() as { readonly rows: number }
+    this.#waiting = rows
   }
 
+  /** Number of noted rows: an estimate after a rollback, but 0 only if there are none. */
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  /** Adds a call that the open transaction settles. */
   add(call: SettledCall): void {
     const { user_id, token_id, model, channel, group, ended_ms } = call
-    const day = Math.floor(ended_ms / DAY_MS)
-    // NUL separates the parts, because no text contains it. The user follows from the token.
-    const name = `${day}\0${token_id}\0${model}\0${channel}\0${group}`
-    const sums = this.#days.sumsOf(name, [day, user_id, token_id, model, channel, group])
-    sums[0]! += call.delivered ? 1 : 0
-    sums[1]! += isFailed(call.reason) ? 1 : 0
-    addCounts(sums, 2, call.usage)
-    sums[SUMMED.length - 1]! += call.quota
+    const slot = Math.floor(ended_ms / SLOT_MS)
+    const name = nameOf(slot, token_id, model, channel, group)
+    let row = this.#open.get(name)
+    if (!row) {
+      row = [[slot, user_id, token_id, model, channel, group], SUM_COLUMNS.map(() => 0)]
+      this.#open.set(name, row)
+    }
+    addCall(row[1], call)
   }
 
-  /** Writes the accumulated sums. */
-  write(): void {
-    this.#days.write()
+  /** Notes the calls that were added. Call before the transaction's end. */
+  writeNotes(): void {
+    if (this.#open.size === 0) return
+    const rows: readonly SlotRow[] = [...this.#open.values()]
+    this.#waiting += rows.length
+    for (let i = 0; i < rows.length; i += NOTE_ROWS)
+      this.#insertNote.run(JSON.stringify(rows.length > NOTE_ROWS ? rows.slice(i, i + NOTE_ROWS) : rows))
+    this.discard()
   }
 
-  /** Discards the accumulated sums, for a rollback. */
+  /** Discards what was added since the last notes, after a rollback. */
   discard(): void {
-    this.#days.discard()
+    this.#open.clear()
   }
+
+  /**
+   * Adds a part of the notes to the sums, the oldest first. The part is so small that other calls can wait
+   * for it. Call after `writeNotes`. `through`: the note up to which the caller wants sums; the newest one
+   * unless given.
+   */
+  sumUp(through?: number): SumProgress {
+    const last = through ?? this.#newest()
+    try {
+      return this.#sumPart(last)
+    } finally {
+      this.#rows.discard()
+    }
+  }
+
+  #sumPart(through: number): SumProgress {
+    let done = 0
+    let notes = 0
+    let added = 0
+    let isBehind = false
+    const slots = new Map<string, SlotRow>()
+    for (const { note, sums } of this.#notes.iterate() as Iterable<unknown> as Iterable<Note>) {
+      if (notes >= PART_NOTES || slots.size >= PART_ROWS) {
+        isBehind = note <= through
+        break
+      }
+      const rows = JSON.parse(sums) as readonly SlotRow[]
+      for (const row of rows) addRow(slots, row)
+      added += rows.length
+      notes += 1
+      done = note
+    }
+    if (done > 0) {
+      for (const row of slots.values()) this.#addToKinds(row)
+      this.#rows.write()
+      this.#deleteNotes.run(done)
+    }
+    this.#waiting = this.#newest() === 0 ? 0 : Math.max(1, this.#waiting - added)
+    return { through, isBehind }
+  }
+
+  #newest(): number {
+    return (this.#newestNote.get() as { readonly note: number }).note
+  }
+
+  // Once for each half hour, not for each call.
+  #addToKinds([[slot, user_id, token_id, model, channel, group], sums]: SlotRow): void {
+    const values = { user_id, token_id, model, channel, group_name: group }
+    for (const kind of SUM_KINDS) {
+      const start = kind.unit === 'slot' ? slot : Math.floor(slot / SLOTS_PER_DAY)
+      this.#rows.add([kind.kind, start, ...dimensionsIn(kind, values)], sums)
+    }
+  }
+}
+
+function addRow(slots: Map<string, SlotRow>, row: SlotRow): void {
+  const [[slot, , ...others], sums] = row
+  const name = nameOf(slot, ...others)
+  const present = slots.get(name)
+  if (present) addAll(present[1], sums)
+  else slots.set(name, row)
+}
+
+function addAll(sums: number[], values: readonly number[]): void {
+  for (let i = 0; i < values.length; i += 1) sums[i]! += values[i]!
+}
+
+// NUL separates the parts, because no text contains it. The user follows from the token.
+function nameOf(slot: number, token_id: number, model: string, channel: string, group: string): string {
+  return `${slot}\0${token_id}\0${model}\0${channel}\0${group}`
 }

@@ -7,6 +7,8 @@ import { deserializeError } from './failure.ts'
 import type { BatchReply, QueuedOperation } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { WriteBatches } from './write-batch.ts'
+import { kindIs } from '../../../test/usage-sums-rows.ts'
+import { SUM_UP } from './messages.ts'
 
 const WHO = { userId: 1, tokenId: 1 }
 
@@ -48,8 +50,13 @@ test('a full disk refuses the whole batch, leaves nothing of it, and the next ba
   expect(count.get()).toEqual({ n: 500 })
   // Sums of the refused settlement are not part of the next commit.
   expect(db.prepare('SELECT used_quota FROM tokens').get()).toEqual({ used_quota: 0 })
-  await batches.write([['settle', settledCall(WHO, 'b')]])
-  expect(db.prepare('SELECT requests, quota FROM usage_days').all()).toEqual([{ requests: 1, quota: 300 }])
+  await batches.write([
+    ['settle', settledCall(WHO, 'b')],
+    [SUM_UP, undefined],
+  ])
+  expect(db.prepare(`SELECT requests, quota FROM usage_sums WHERE ${kindIs('days')}`).all()).toEqual([
+    { requests: 1, quota: 300 },
+  ])
   db.close()
 })
 

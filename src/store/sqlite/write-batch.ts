@@ -88,7 +88,7 @@ export class WriteBatches {
     return this.#ledger.takeCharged()
   }
 
-  /** Number of noted rows that the sums for series lack; 0 only if there are none. */
+  /** Number of noted rows that the sums lack; 0 only if there are none. */
   get unsummed(): number {
     return this.#ledger.unsummed
   }

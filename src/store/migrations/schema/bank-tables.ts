@@ -27,7 +27,6 @@ export const BANK_TABLES = [
      usage_id text not null,
      token_id bigint not null,
      user_id bigint not null,
-     day bigint not null,
      quota bigint not null,
      primary key (node, usage_id)
    )`,

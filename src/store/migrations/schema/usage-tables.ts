@@ -1,10 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 import { USAGE } from '../../../domain/records/usage.ts'
-import { COUNT_COLUMNS } from '../../usage-counts.ts'
-import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES, type PointTable } from '../../usage-points.ts'
+import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kinds.ts'
 import type { ColumnTypes } from '../column-types.ts'
 import { recordColumns } from './record-columns.ts'
-import { createTables, type Table, tableStatement } from './table.ts'
+import { createTables, type Table } from './table.ts'
 
 const USAGE_LOG: Table = {
   name: 'usage_log',
@@ -12,43 +11,30 @@ const USAGE_LOG: Table = {
   indexes: { usage_log_by_user: '(user_id, ended_ms)' },
 }
 
-const USAGE_DAYS: Table = {
-  name: 'usage_days',
+const USAGE_SUMS: Table = {
+  name: 'usage_sums',
   columns: {
-    day: 'integer',
-    user_id: 'integer references users (id)',
-    token_id: 'integer references tokens (id)',
+    kind: 'small',
+    start: 'integer',
+    user_id: 'integer',
+    token_id: 'integer',
     model: 'text',
     channel: 'text',
     group_name: 'text',
-    requests: 'integer',
-    failed: 'integer default 0',
-    quota: 'integer',
-    ...Object.fromEntries(COUNT_COLUMNS.map((name) => [name, 'integer default 0'])),
+    ...Object.fromEntries(
+      SUM_COLUMNS.map((name) => [
+        name,
+        LATENCY_COLUMNS.includes(name) ? 'small default 0' : 'integer default 0',
+      ]),
+    ),
   },
-  // The day comes first, so that a commit of many settlements writes few pages.
-  key: ['day', 'user_id', 'token_id', 'model', 'channel', 'group_name'],
-  indexes: { usage_days_by_user: '(user_id, day)' },
-}
-
-const TIMES_AND_IDS: ReadonlySet<string> = new Set(['slot', 'day', 'user_id', 'token_id'])
-
-function pointTable({ name, key }: PointTable): Table {
-  const sums = [...POINT_COLUMNS, ...LATENCY_COLUMNS]
-  return {
-    name,
-    columns: Object.fromEntries([
-      ...key.map((column) => [column, TIMES_AND_IDS.has(column) ? 'integer' : 'text']),
-      ...sums.map((column) => [column, 'integer default 0']),
-    ]),
-    key,
-    indexes: name === 'usage_slots' ? { usage_slots_by_user: '(user_id, slot)' } : {},
-  }
+  // The time comes first in each kind, so that a commit of many calls writes few pages.
+  key: SUM_KEY,
+  // Without sums that do not divide by users.
+  indexes: { usage_sums_by_user: '(user_id, start) where user_id > 0' },
 }
 
 const OTHERS: readonly Table[] = [
-  USAGE_DAYS,
-  ...POINT_TABLES.map(pointTable),
   {
     name: 'usage_refusals',
     columns: { slot: 'integer', code: 'text', user_id: 'integer', token_id: 'integer', calls: 'integer' },
@@ -63,11 +49,11 @@ const OTHERS: readonly Table[] = [
 
 /** Creates the usage log and its sums. */
 export async function createUsageTables(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
-  await (types.isShared ? createPartitionedLog(db, types) : createOwnLog(db, types))
+  await (types.isShared ? createPartitioned(db, types) : createOwn(db, types))
   await createTables(db, OTHERS, types)
 }
 
-async function createOwnLog(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
+async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   const { columns } = USAGE_LOG
   const references = {
     user_id: 'integer references users (id)',
@@ -75,16 +61,20 @@ async function createOwnLog(db: Kysely<unknown>, types: ColumnTypes): Promise<vo
   }
   // Sums are written later than their calls. A row has what the calls of one commit add to them.
   const notes: Table = { name: 'unsummed_calls', columns: { sums: 'text' }, rows: 'counted' }
-  await createTables(db, [{ ...USAGE_LOG, columns: { ...columns, ...references } }, notes], types)
+  await createTables(db, [{ ...USAGE_LOG, columns: { ...columns, ...references } }, USAGE_SUMS, notes], types)
 }
 
 /**
- * Partitions by range of the id, which sorts by time. There are no foreign keys to users and tokens, whose
- * rows are never removed: with them, dropping a partition would lock these tables.
+ * Partitions the log by range of the id, which sorts by time, and the sums by their kind. The log has no
+ * foreign keys to users and tokens, whose rows are never removed: with them, dropping a partition would lock
+ * these tables.
  */
-async function createPartitionedLog(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
-  await sql.raw(`${tableStatement(USAGE_LOG, types)} partition by range (id)`).execute(db)
-  for (const [name, on] of Object.entries(USAGE_LOG.indexes ?? {}))
-    await sql.raw(`create index ${name} on usage_log ${on}`).execute(db)
+async function createPartitioned(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
+  await createTables(db, [{ ...USAGE_LOG, partitionedBy: 'range (id)' }], types)
   await sql`create table usage_log_default partition of usage_log default`.execute(db)
+  await createTables(db, [{ ...USAGE_SUMS, partitionedBy: 'list (kind)' }], types)
+  for (const { kind, name } of SUM_KINDS)
+    await sql`create table ${sql.table(`usage_sums_${name}`)} partition of usage_sums for values in (${sql.lit(kind)})`.execute(
+      db,
+    )
 }

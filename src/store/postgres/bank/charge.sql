@@ -16,18 +16,16 @@ begin
     returning id
   ), fresh as (
     select given.* from given join logged using (id)
-  ), days as (
-    insert into usage_days as d (day, user_id, token_id, model, channel, group_name, requests, failed, quota,
-      {{count_columns}})
-    select ended_ms / 86400000, user_id, token_id, model, channel, group_name, sum(requests),
-      count(*) filter (where reason in ('failed', 'cut', 'crash', 'lost-node')), sum(quota), {{count_sums}}
-    from fresh group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
-    on conflict (day, user_id, token_id, model, channel, group_name) do update set
-      requests = d.requests + excluded.requests,
-      failed = d.failed + excluded.failed,
-      quota = d.quota + excluded.quota,
-      {{count_additions}}
-  ), {{point_sums}}, spent as (
+  ), slots as (
+    select ended_ms / 1800000 as slot, user_id, token_id, model, channel, group_name, {{sum_of_calls}}
+    from fresh group by 1, 2, 3, 4, 5, 6
+  ), sums as (
+    insert into usage_sums as s (kind, start, user_id, token_id, model, channel, group_name, {{sum_columns}})
+    select c.kind, c.start, c.user_id, c.token_id, c.model, c.channel, c.group_name, {{sum_of_slots}}
+    from slots, lateral (values {{sum_keys}}) as c (kind, start, user_id, token_id, model, channel, group_name)
+    group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7
+    on conflict (kind, start, user_id, token_id, model, channel, group_name) do update set {{sum_updates}}
+  ), spent as (
     select s.account, s.id, s.quota, s.requests, s.ended_ms, least(s.quota, coalesce(l.amount, 0)) as lent
     from (
       select 'u:' || user_id as account, user_id as id, sum(quota)::bigint as quota, sum(requests)::bigint as requests,

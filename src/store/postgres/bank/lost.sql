@@ -28,8 +28,8 @@ begin
     perform bank_charge(of_node, jsonb_build_array(jsonb_build_object(
       'id', lost.usage_id, 'ended_ms', at_ms, 'user_id', lost.user_id, 'token_id', lost.token_id,
       'quota', lost.estimate, 'reason', 'lost-node')));
-    insert into lost_estimates (node, usage_id, token_id, user_id, day, quota)
-      values (of_node, lost.usage_id, lost.token_id, lost.user_id, at_ms / 86400000, lost.estimate)
+    insert into lost_estimates (node, usage_id, token_id, user_id, quota)
+      values (of_node, lost.usage_id, lost.token_id, lost.user_id, lost.estimate)
       on conflict do nothing;
   end loop;
   for lost in
@@ -90,18 +90,12 @@ begin
   loop
     delete from usage_log where id = lost.usage_id;
     at_ms := ('x' || substr(replace(lost.usage_id, '-', ''), 1, 12))::bit(48)::bigint;
-    update usage_days set quota = quota - lost.quota, failed = greatest(0, failed - 1)
-      where day = lost.day and user_id = lost.user_id and token_id = lost.token_id and model = '' and channel = ''
-        and group_name = '';
-    update usage_slots set quota = quota - lost.quota, failed = failed - 1
-      where slot = at_ms / 1800000 and user_id = lost.user_id and token_id = lost.token_id and model = ''
-        and channel = '' and group_name = '';
-    update usage_slot_routes set quota = quota - lost.quota, failed = failed - 1
-      where slot = at_ms / 1800000 and model = '' and channel = '' and group_name = '';
-    update usage_day_routes set quota = quota - lost.quota, failed = greatest(0, failed - 1)
-      where day = lost.day and model = '' and channel = '' and group_name = '';
-    update usage_day_keys set quota = quota - lost.quota, failed = greatest(0, failed - 1)
-      where day = lost.day and user_id = lost.user_id and token_id = lost.token_id;
+    update usage_sums s set quota = s.quota - lost.quota, failed = s.failed - 1
+      from (values (at_ms / 1800000, lost.user_id, lost.token_id, '', '', '')) as slots
+          (slot, user_id, token_id, model, channel, group_name),
+        lateral (values {{sum_keys}}) as c (kind, start, user_id, token_id, model, channel, group_name)
+      where s.kind = c.kind and s.start = c.start and s.user_id = c.user_id and s.token_id = c.token_id
+        and s.model = c.model and s.channel = c.channel and s.group_name = c.group_name;
     update tokens set used_quota = used_quota - lost.quota, remain_quota = remain_quota + lost.quota
       where id = lost.token_id;
     update users set used_quota = used_quota - lost.quota, quota = quota + lost.quota where id = lost.user_id;

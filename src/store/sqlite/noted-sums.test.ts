@@ -16,23 +16,23 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import { openForWriting } from './connection.ts'
 import { SUM_UP } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
-import type { SumProgress } from './series-sums.ts'
+import type { SumProgress } from './usage-sums.ts'
 import { WriteBatches } from './write-batch.ts'
-import { LATENCY_COLUMNS, POINT_COLUMNS, POINT_TABLES } from '../usage-points.ts'
+import { SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
 const T0 = Date.UTC(2026, 2, 1)
 const WHO = { userId: 1, tokenId: 1 }
 
 type Rows = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>
 
-/** The rows of each table of sums. */
+/** The rows of each kind of sums. */
 function sumsIn(path: string): Rows {
   const file = new DatabaseSync(path, { readOnly: true })
   try {
     return Object.fromEntries(
-      POINT_TABLES.map(({ name, key }) => [
+      SUM_KINDS.map(({ kind, name }) => [
         name,
-        file.prepare(`SELECT * FROM ${name} ORDER BY ${key.join(', ')}`).all(),
+        file.prepare(`SELECT * FROM usage_sums WHERE kind = ${kind} ORDER BY ${SUM_KEY.join(', ')}`).all(),
       ]),
     )
   } finally {
@@ -40,13 +40,10 @@ function sumsIn(path: string): Rows {
   }
 }
 
-/** The sums of a table over all of its rows. */
+/** The sums of a kind over all of its rows. */
 const totalOf = (rows: Rows[string] = []): Record<string, number> =>
   Object.fromEntries(
-    [...POINT_COLUMNS, ...LATENCY_COLUMNS].map((column) => [
-      column,
-      rows.reduce((sum, row) => sum + (row[column] as number), 0),
-    ]),
+    SUM_COLUMNS.map((column) => [column, rows.reduce((sum, row) => sum + (row[column] as number), 0)]),
   )
 
 /** The files as a crash at this moment leaves them, opened by the next start. */
@@ -87,7 +84,7 @@ test('sums after a crash are those of the calls that were committed, to the unit
         const read = sumsIn(path)
         expect(recovered).toEqual(read)
         const all = [settledCall(WHO, '', { ended_ms: T0 }), ...commits.flat()]
-        for (const { name } of POINT_TABLES)
+        for (const { name } of SUM_KINDS)
           expect(totalOf(read[name]), name).toMatchObject({
             requests: all.filter(({ delivered }) => delivered).length,
             quota: all.reduce((sum, { quota }) => sum + quota, 0),
@@ -114,7 +111,7 @@ test('a transaction that is rolled back leaves the sums of the calls before it, 
   await settle('d')
   expect(sumsIn(await afterCrash(path))).toEqual(sumsIn(await afterCrash(path)))
   await store.read('usageCoverage')
-  for (const { name } of POINT_TABLES)
+  for (const { name } of SUM_KINDS)
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 4, quota: 1200 })
 })
 
@@ -125,7 +122,7 @@ test('a call that is removed from the log is in the sums all the same', async ()
   await Promise.all([settle('a'), settle('b')])
   expect(await store.write('prune', { beforeMs: T0 + 1, limit: 10 })).toMatchObject({ rows: 2 })
   const sums = sumsIn(await afterCrash(path))
-  for (const { name } of POINT_TABLES) expect(totalOf(sums[name]), name).toMatchObject({ requests: 2 })
+  for (const { name } of SUM_KINDS) expect(totalOf(sums[name]), name).toMatchObject({ requests: 2 })
 })
 
 /** A writer with an account, without a thread and without sums in idle time. */
@@ -148,7 +145,7 @@ test('calls are summed up in small parts, and between them each is in the sums o
   // No two calls share a row.
   const calls = Array.from({ length: CALLS }, (_, i) => settledCall(WHO, `id-${i}`, { model: `m-${i}` }))
   await batches.write(calls.map((call) => ['settle', call]))
-  const summed = () => totalOf(sumsIn(path)['usage_slots'])['requests'] ?? 0
+  const summed = () => totalOf(sumsIn(path)['slots'])['requests'] ?? 0
   const noted = db.prepare(
     "SELECT coalesce(sum(json_extract(value, '$[1][0]')), 0) AS calls FROM unsummed_calls, json_each(sums)",
   )
@@ -177,8 +174,8 @@ test('a read of series has all calls that were settled before it', async () => {
     ),
   )
   await Promise.all([store.read('usageCoverage'), store.read('usageCoverage'), store.read('usageCoverage')])
-  expect(sumsIn(path)['usage_slots']).toHaveLength(CALLS)
-  for (const { name } of POINT_TABLES)
+  expect(sumsIn(path)['slots']).toHaveLength(CALLS)
+  for (const { name } of SUM_KINDS)
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: CALLS, quota: 300 * CALLS })
 })
 
@@ -190,7 +187,7 @@ test('calls are summed up although nobody reads', async () => {
       store.write('settle', settledCall(WHO, `id-${i}`, { ended_ms: T0 })),
     ),
   )
-  await vi.waitFor(() => expect(totalOf(sumsIn(path)['usage_day_keys'])).toMatchObject({ requests: CALLS }), {
+  await vi.waitFor(() => expect(totalOf(sumsIn(path)['day_keys'])).toMatchObject({ requests: CALLS }), {
     timeout: 30_000,
   })
 })
@@ -203,7 +200,7 @@ test('sums that cannot be written fail reads of them, and no call', async () => 
     file.exec(sql)
     file.close()
   }
-  change("CREATE TRIGGER spoil BEFORE INSERT ON usage_day_keys BEGIN SELECT RAISE(ABORT, 'no'); END")
+  change("CREATE TRIGGER spoil BEFORE INSERT ON usage_sums BEGIN SELECT RAISE(ABORT, 'no'); END")
   const settle = (id: string) => store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
   const [read] = await Promise.allSettled([store.read('usageCoverage'), settle('a'), settle('b')])
   expect(read).toMatchObject({ status: 'fulfilled' })
@@ -212,7 +209,7 @@ test('sums that cannot be written fail reads of them, and no call', async () => 
   expect(settled).toMatchObject({ status: 'fulfilled' })
   change('DROP TRIGGER spoil')
   await store.read('usageCoverage')
-  for (const { name } of POINT_TABLES)
+  for (const { name } of SUM_KINDS)
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 3, quota: 900 })
 })
 
@@ -221,6 +218,5 @@ test('a store that is closed leaves nothing to be summed up', async () => {
   const { store } = await storeWithAccount(path)
   for (const id of ['a', 'b']) await store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
   await store.close()
-  for (const { name } of POINT_TABLES)
-    expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 2 })
+  for (const { name } of SUM_KINDS) expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 2 })
 })

@@ -1,0 +1,123 @@
+import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
+import type { SettledCall } from '../domain/records/usage.ts'
+import { addCounts, COUNT_COLUMNS } from './usage-counts.ts'
+
+/** Half an hour, the time that a sum covers at least. */
+export const SLOT_MS = 1_800_000
+
+/** Half hours of a day (UTC). */
+export const SLOTS_PER_DAY = 48
+
+/** Columns of dimensions of `usage_sums`. */
+export const DIMENSION_COLUMNS = ['user_id', 'token_id', 'model', 'channel', 'group_name'] as const
+
+/** A column of a dimension. */
+export type DimensionColumn = (typeof DIMENSION_COLUMNS)[number]
+
+/** Values of dimensions by which a kind does not divide. */
+export const NO_DIMENSION = { user_id: 0, token_id: 0, model: '', channel: '', group_name: '' } as const
+
+/** Primary key of `usage_sums`. */
+export const SUM_KEY = ['kind', 'start', ...DIMENSION_COLUMNS] as const
+
+/** Kind of sums: by half hours or days (UTC), and by some of the dimensions. */
+export interface SumKind {
+  readonly kind: number
+  readonly unit: 'slot' | 'day'
+  readonly name: string
+  /** Dimensions by which it divides; the others have the values of `NO_DIMENSION`. */
+  readonly by: ReadonlySet<DimensionColumn>
+}
+
+const ACCOUNT: readonly DimensionColumn[] = ['user_id', 'token_id']
+const ROUTE: readonly DimensionColumn[] = ['model', 'channel', 'group_name']
+
+/**
+ * The kinds of sums in `usage_sums`, each of all calls. A query reads the smallest kind that has its
+ * dimensions.
+ */
+export const SUM_KINDS: readonly SumKind[] = [
+  { kind: 1, unit: 'slot', name: 'slots', by: new Set([...ACCOUNT, ...ROUTE]) },
+  { kind: 2, unit: 'slot', name: 'slot_routes', by: new Set(ROUTE) },
+  { kind: 3, unit: 'day', name: 'days', by: new Set([...ACCOUNT, ...ROUTE]) },
+  { kind: 4, unit: 'day', name: 'day_routes', by: new Set(ROUTE) },
+  { kind: 5, unit: 'day', name: 'day_keys', by: new Set(ACCOUNT) },
+]
+
+/** Returns the smallest kind of a unit that divides by these dimensions. */
+export function kindFor(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
+  const needed = [...by]
+  const fitting = SUM_KINDS.filter((kind) => kind.unit === unit && needed.every((name) => kind.by.has(name)))
+  const [smallest] = fitting.toSorted((one, other) => sizeOf(one) - sizeOf(other))
+  if (!smallest) throw new Error('there are no such sums')
+  return smallest
+}
+
+/** Returns the values of dimensions with which a call is in a kind, in the order of `DIMENSION_COLUMNS`. */
+export function dimensionsIn(
+  { by }: SumKind,
+  values: Readonly<Record<DimensionColumn, string | number>>,
+): (string | number)[] {
+  return DIMENSION_COLUMNS.map((name) => (by.has(name) ? values[name] : NO_DIMENSION[name]))
+}
+
+// Sums by users and keys are the most.
+const sizeOf = ({ by }: SumKind): number => by.size + (by.has('user_id') ? DIMENSION_COLUMNS.length : 0)
+
+const buckets = (name: string): string[] =>
+  Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => `${name}_${bucket}`)
+
+/** Columns of the histogram of durations of whole calls. */
+export const TOTAL_COLUMNS: readonly string[] = buckets('total')
+
+/** Columns of the histogram of times to the first byte. */
+export const FIRST_COLUMNS: readonly string[] = buckets('first')
+
+/** The time of a call that each histogram is of. */
+export const LATENCY_TIMES = { total: 'duration_ms', first: 'first_byte_ms' } as const
+
+/** Columns of both histograms. */
+export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_COLUMNS]
+
+/** Columns of `usage_sums` with sums. */
+export const SUM_COLUMNS: readonly string[] = [
+  'requests',
+  'failed',
+  'quota',
+  ...COUNT_COLUMNS,
+  ...LATENCY_COLUMNS,
+]
+
+/** Reasons of calls that count as failed, whether or not the client got a part of the response. */
+export const FAILED_REASONS = ['failed', 'cut', 'crash', 'lost-node'] as const
+
+/** Reasons of calls whose duration is that of a whole response. */
+export const WHOLE_REASONS = ['complete', 'estimated'] as const
+
+const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
+const WHOLE: ReadonlySet<string> = new Set(WHOLE_REASONS)
+
+/** Values of a call that are summed up. */
+export type SummedCall = Pick<
+  SettledCall,
+  'delivered' | 'quota' | 'usage' | (typeof LATENCY_TIMES)[keyof typeof LATENCY_TIMES]
+> & {
+  readonly reason: string
+}
+
+/** Adds a call to sums in the order of `SUM_COLUMNS`. */
+export function addCall(
+  sums: number[],
+  { delivered, reason, quota, usage, duration_ms, first_byte_ms = null }: SummedCall,
+): void {
+  if (delivered) sums[0]! += 1
+  if (FAILED.has(reason)) sums[1]! += 1
+  sums[2]! += quota
+  addCounts(sums, COUNTS_START, usage)
+  if (WHOLE.has(reason)) sums[TOTAL_START + bucketOf(duration_ms)]! += 1
+  if (delivered && first_byte_ms !== null) sums[FIRST_START + bucketOf(first_byte_ms)]! += 1
+}
+
+const COUNTS_START = 3
+const TOTAL_START = COUNTS_START + COUNT_COLUMNS.length
+const FIRST_START = TOTAL_START + LATENCY_BUCKETS
