@@ -25,7 +25,7 @@ import { pathNotFound, methodNotAllowed, gatewayStopping } from './api/routing-e
 import { type FoundEndpoint, type AllowedMethods, RouteTable } from './api/route-table.ts'
 import { shownPath } from './api/routing/shown-path.ts'
 import type { Console } from './console/console.ts'
-import type { RateLimit } from './domain/channel.ts'
+import type { RateLimit } from './domain/rate-limit.ts'
 import { GatewayError } from './errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from './limits/rate-limiter.ts'
 import type { RefusalCounts } from './limits/refusal-counts.ts'

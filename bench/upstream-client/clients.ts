@@ -44,7 +44,7 @@ export type ClientName = keyof typeof CLIENTS
 
 function ourClient(origin: string): MeasuredClient {
   const timeouts = { connect: TIMEOUT_MS, first_byte: TIMEOUT_MS, idle: TIMEOUT_MS, total: TIMEOUT_MS }
-  const channel = channelOf({ baseUrl: `${origin}/v1`, keys: [KEY], timeouts })
+  const channel = channelOf({ base_url: `${origin}/v1`, keys: [KEY], timeouts })
   const channels = [channel]
   const client = new UpstreamClient(MARK, {
     channels: () => channels,

@@ -21,7 +21,7 @@ export function welcome({ url, settings, firstCredentials, recovered }: Gateway)
   }
   if (firstCredentials) {
     const { userId, accessToken, key } = firstCredentials
-    const conversational = channels.find(({ protocols }) =>
+    const conversational = channels.find(({ protocol: protocols }) =>
       protocols.some((one) => PROTOCOLS[one].isConversation),
     )
     const model = newestModel(conversational?.models ?? []) ?? 'MODEL'

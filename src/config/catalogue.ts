@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Model, ModelCatalogue } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { ModelEntry } from './models.ts'
-import { NO_LIMIT } from './rate-limits.ts'
+import { NO_LIMIT } from '../domain/rate-limit.ts'
 
 const MAX_CACHED_MODELS = 4096
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Channel } from '../domain/channel.ts'
-import { ALREADY_REPORTED, dictionary, type Field, list, name, section, text } from './fields.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import { ALREADY_REPORTED, dictionary, type Field, list, name, section } from './fields.ts'
 import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 /** Members that carry what the call is, or what it costs. */
@@ -25,32 +25,12 @@ const reserved = {
 
 const removed = name('the name of a member').refine((given) => !RESERVED.has(given), reserved.message)
 
-/** Keys of a channel that change its requests. `docs/configuration.md: Channels`. */
-export const EDIT_FIELDS = {
-  system_prompt: text('a text', (given) => given).default(''),
-  override: section({
-    set: members,
-    default: members,
-    remove: list(removed, 'a list of names of members'),
-  }),
-}
-
-/** A channel as far as changes of its requests are concerned. */
-interface GivenEdits {
-  readonly system_prompt: string
-  readonly override: {
-    readonly set: ReadonlyMap<string, string>
-    readonly default: ReadonlyMap<string, string>
-    readonly remove: readonly string[]
-  }
-}
-
-/** The changes of a channel's requests; none where nothing is to change. */
-export function editsOf({ system_prompt: systemPrompt, override }: GivenEdits): Pick<Channel, 'edits'> {
-  const { set, default: defaults, remove } = override
-  if (systemPrompt === '' && set.size + defaults.size + remove.length === 0) return {}
-  return { edits: { systemPrompt, set, defaults, remove } }
-}
+/** Changes to the bodies of a channel's requests. `docs/configuration.md: Channels`. */
+export const override: Field<Channel['override']> = section({
+  set: members,
+  default: members,
+  remove: list(removed, 'a list of names of members'),
+})
 
 /** A number in the notation of JSON, which keeps all its digits. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/

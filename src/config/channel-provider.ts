@@ -1,43 +1,14 @@
-import type { Channel, ProtocolName, ProviderSettings } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES, protocolsThat } from '../domain/protocols.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey } from '../domain/bedrock-key.ts'
 import { parseServiceAccount } from '../domain/service-account.ts'
-import { oneOf, text } from './fields.ts'
 import { locationError, regionError } from './regions.ts'
 
-const region = text('the name of a region, such as eu-central-1', (given) =>
-  /^[a-z]{2,}(?:-[a-z]+)+-\d+$/.test(given) ? given : undefined,
-)
-const apiVersion = text('a version such as 2024-10-21', (given) =>
-  /^\d{4}-\d{2}-\d{2}(?:-preview)?$/.test(given) ? given : undefined,
-)
-const location = text('a location such as europe-west4, us or global', (given) =>
-  /^[a-z]+(?:-[a-z]+\d+)?$/.test(given) ? given : undefined,
-)
-const project = text('the id of a project', (given) =>
-  /^[a-z0-9][a-z0-9.:-]{0,99}$/.test(given) ? given : undefined,
-)
-
-/** Keys of a channel that belong to its provider. `docs/configuration.md: Providers`. */
-export const PROVIDER_FIELDS = {
-  provider: oneOf(['generic', 'azure', 'bedrock', 'vertex']).default('generic'),
-  api_version: apiVersion.optional(),
-  region: region.optional(),
-  project: project.optional(),
-  location: location.optional(),
-}
-
-/** A channel as far as its provider is concerned. */
-export interface GivenProvider {
-  readonly provider: 'generic' | ProviderSettings['name']
-  readonly api_version?: string | undefined
-  readonly region?: string | undefined
-  readonly project?: string | undefined
-  readonly location?: string | undefined
-  readonly base_url?: string | undefined
-  readonly protocol: readonly ProtocolName[]
-  readonly keys: readonly string[]
-}
+/** A channel as far as its provider is concerned; the address may be missing. */
+type GivenProvider = Pick<
+  Channel,
+  'provider' | 'api_version' | 'region' | 'project' | 'location' | 'protocol' | 'keys'
+> & { readonly base_url?: string | undefined }
 
 /** An error of a channel, at one of its keys. */
 export interface ProviderIssue {
@@ -59,14 +30,14 @@ export function providerIssues(given: GivenProvider): ProviderIssue[] {
   const issues: ProviderIssue[] = []
   const add = (path: readonly (string | number)[], message: string): number => issues.push({ path, message })
   for (const [field, owners] of Object.entries(OWNERS)) {
-    if (given[field as keyof typeof OWNERS] !== undefined && !owners.some((owner) => owner === provider))
+    if (given[field as keyof typeof OWNERS] !== null && !owners.some((owner) => owner === provider))
       add([field], `only channels with provider ${owners.join(' or ')} have this key`)
   }
-  if (provider === 'bedrock' && given.region === undefined) add(['region'], 'expected the name of a region')
+  if (provider === 'bedrock' && given.region === null) add(['region'], 'expected the name of a region')
   if (given.base_url === undefined) {
-    const unknown = provider === 'bedrock' && given.region !== undefined && regionError(given.region)
+    const unknown = provider === 'bedrock' && given.region !== null && regionError(given.region)
     if (unknown) add(['region'], unknown)
-    const unplaced = provider === 'vertex' && given.location !== undefined && locationError(given.location)
+    const unplaced = provider === 'vertex' && given.location !== null && locationError(given.location)
     if (unplaced) add(['location'], unplaced)
   }
   const spoken =
@@ -89,22 +60,11 @@ const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => stri
   },
 }
 
-/** The provider of a channel without issues, and its base URL. */
-export function providerOf(given: GivenProvider): Pick<Channel, 'provider' | 'baseUrl'> {
-  const { provider, base_url: baseUrl, region = '', location = 'global' } = given
-  switch (provider) {
-    case 'generic':
-      return { baseUrl: baseUrl ?? '' }
-    case 'azure':
-      return { provider: { name: 'azure', apiVersion: given.api_version }, baseUrl: baseUrl ?? '' }
-    case 'bedrock':
-      return { provider: { name: 'bedrock', region }, baseUrl: baseUrl ?? bedrockUrl(region) }
-    case 'vertex':
-      return {
-        provider: { name: 'vertex', project: given.project, location },
-        baseUrl: baseUrl ?? vertexUrl(location),
-      }
-  }
+/** The base URL of a channel without issues: its own, else that of its provider's region or location. */
+export function addressOf({ provider, base_url, region, location }: GivenProvider): string {
+  if (base_url !== undefined) return base_url
+  if (provider === 'bedrock') return bedrockUrl(region ?? '')
+  return provider === 'vertex' ? vertexUrl(location ?? 'global') : ''
 }
 
 function bedrockUrl(region: string): string {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ALLOWABLE_FIELDS } from '../domain/allowed-field.ts'
-import type { Channel } from '../domain/channel.ts'
+import { ALLOWABLE_FIELDS, type AllowedField } from '../domain/allowed-field.ts'
+import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES } from '../domain/protocols.ts'
 import { parseProxy } from '../upstreams/http1/proxy.ts'
 import { readBaseUrl } from './base-url.ts'
@@ -9,7 +9,6 @@ import {
   dictionary,
   duration,
   type Field,
-  flag,
   integer,
   list,
   name,
@@ -21,19 +20,12 @@ import {
   section,
   text,
 } from './fields.ts'
-import { PROVIDER_FIELDS, providerIssues, providerOf } from './channel-provider.ts'
-import { EDIT_FIELDS, editsOf } from './channel-edits.ts'
+import { addressOf, providerIssues } from './channel-provider.ts'
+import { override } from './channel-edits.ts'
+import { declaredShape } from './record-fields.ts'
 import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
-
-/** The timeouts of a channel that declares none. */
-export const DEFAULT_TIMEOUTS: Channel['timeouts'] = {
-  connect: 5_000,
-  first_byte: 120_000,
-  idle: 120_000,
-  total: 900_000,
-}
 
 /** Headers of the connection or of the sent body, which an operator may not set. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
@@ -97,6 +89,10 @@ const headers: Field<ReadonlyMap<string, string>> = dictionary(headerValue, 'a m
   })
   .transform((given) => new Map([...given].map(([key, value]) => [key.toLowerCase(), value])))
 
+const allow = list(oneOf(ALLOWABLE_FIELDS), `a list out of ${ALLOWABLE_FIELDS.join(', ')}`).transform(
+  (given): ReadonlySet<AllowedField> => new Set(given),
+)
+
 const status = integer(400, 599)
 
 const statusMapping: Field<ReadonlyMap<number, number>> = dictionary(
@@ -110,11 +106,13 @@ const statusMapping: Field<ReadonlyMap<number, number>> = dictionary(
   })
   .transform((given) => new Map([...given].map(([key, value]) => [Number(key), value])))
 
+const { default: usual } = CHANNEL_SETTINGS.fields.timeouts
+
 const timeouts = section({
-  connect: duration.default(DEFAULT_TIMEOUTS.connect),
-  first_byte: duration.default(DEFAULT_TIMEOUTS.first_byte),
-  idle: duration.default(DEFAULT_TIMEOUTS.idle),
-  total: duration.default(DEFAULT_TIMEOUTS.total),
+  connect: duration.default(usual.connect),
+  first_byte: duration.default(usual.first_byte),
+  idle: duration.default(usual.idle),
+  total: duration.default(usual.total),
 })
 
 /** `docs/configuration.md: Channels`. */
@@ -138,52 +136,27 @@ function channelWith(
   address: Field<string> | z.ZodOptional<Field<string>>,
   key: Field<string>,
 ): Field<Channel> {
-  return section({
-    ...PROVIDER_FIELDS,
-    ...EDIT_FIELDS,
+  const shape = declaredShape(CHANNEL_SETTINGS.fields, {
     name: name('a name for the channel'),
     protocol: protocols,
-    proxy: proxy.optional(),
-    base_url: address,
-    probe: duration.optional(),
-    status_mapping: statusMapping,
+    base_url: address as Field<string>,
+    proxy,
     keys: list(key, 'a list of keys'),
     models: list(model, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
-    priority: integer(-1_000_000, 1_000_000).default(0),
-    weight: weight.default(1),
+    weight,
     model_mapping: dictionary(model, 'a mapping from asked-for to upstream model names'),
-    allow: list(oneOf(ALLOWABLE_FIELDS), `a list out of ${ALLOWABLE_FIELDS.join(', ')}`),
-    disable_store: flag.default(false),
-    pass_through: flag.default(false),
+    override,
+    allow,
     headers,
+    status_mapping: statusMapping,
     rate_limit: rateLimit,
-    on_client_gone: oneOf(['cancel', 'drain']).default('cancel'),
+    probe: duration,
     timeouts,
-  }).transform((given, ctx): Channel => {
+  })
+  return section(shape).transform((given, ctx): Channel => {
     for (const { path, message } of providerIssues(given))
       ctx.issues.push({ code: 'custom', path: [...path], message, input: undefined })
-    return {
-      ...providerOf(given),
-      ...editsOf(given),
-      name: given.name,
-      protocols: given.protocol,
-      ...(given.proxy !== undefined && { proxy: given.proxy }),
-      ...(given.probe !== undefined && { probeMs: given.probe }),
-      ...(given.status_mapping.size > 0 && { statusMapping: given.status_mapping }),
-      keys: given.keys,
-      models: given.models,
-      groups: given.groups,
-      priority: given.priority,
-      weight: given.weight,
-      modelMapping: given.model_mapping,
-      allow: new Set(given.allow),
-      disableStore: given.disable_store,
-      passThrough: given.pass_through,
-      headers: given.headers,
-      rateLimit: given.rate_limit,
-      onClientGone: given.on_client_gone,
-      timeouts: given.timeouts,
-    }
+    return { ...given, base_url: addressOf(given) }
   })
 }

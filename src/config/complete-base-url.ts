@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { VENDORS } from './vendors/vendors.ts'
 
 /** Base URLs that a vendor serves besides the one in `VENDORS`. */
@@ -12,9 +12,9 @@ const GOOGLE_CHAT = {
 
 /** The base URL that was probably meant, where a channel's is a known vendor's without its version. */
 export function completeBaseUrl({
-  baseUrl,
-  protocols,
-}: Pick<Channel, 'baseUrl' | 'protocols'>): string | undefined {
+  base_url: baseUrl,
+  protocol: protocols,
+}: Pick<Channel, 'base_url' | 'protocol'>): string | undefined {
   if (OTHER_VALID_BASE_URLS.has(baseUrl)) return undefined
   return [...VENDORS, GOOGLE_CHAT].find(
     (known) => protocols.includes(known.protocol) && known.baseUrl.startsWith(`${baseUrl}/`),

@@ -191,7 +191,7 @@ describe('vendor keys', () => {
       JINA_API_KEY: 'j',
     })
     expect(
-      settings.channels.map(({ name, protocols, baseUrl, keys, groups }) => [
+      settings.channels.map(({ name, protocol: protocols, base_url: baseUrl, keys, groups }) => [
         name,
         ...protocols,
         baseUrl,
@@ -243,8 +243,8 @@ describe('vendor keys', () => {
   test('of Google make a channel of its own dialect, with its models that answer in images and embed', () => {
     const [google] = withoutFile({ GEMINI_API_KEY: 'g' }).settings.channels
     expect(google).toMatchObject({
-      protocols: ['gemini'],
-      baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+      protocol: ['gemini'],
+      base_url: 'https://generativelanguage.googleapis.com/v1beta',
     })
     expect(google?.models).toEqual(
       expect.arrayContaining(['gemini-2.5-pro', 'gemini-2.5-flash-image', 'gemini-embedding-001']),

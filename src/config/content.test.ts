@@ -14,6 +14,19 @@ function read(text: string, env: Record<string, string> = {}): FileContent {
   return content
 }
 
+/** Settings of a channel that states nothing of them. */
+const UNSTATED = {
+  provider: 'generic',
+  api_version: null,
+  region: null,
+  project: null,
+  location: null,
+  proxy: null,
+  system_prompt: '',
+  override: { set: new Map(), default: new Map(), remove: [] },
+  status_mapping: new Map(),
+  probe: null,
+}
 const NO_LIMIT = { requests: 0, tokens: 0, windowMs: 60_000 }
 
 describe('without anything in it, the file means the documented defaults', () => {
@@ -212,21 +225,22 @@ describe('channels', () => {
     )
     expect(channels).toEqual([
       {
+        ...UNSTATED,
         name: 'a',
-        protocols: ['chat'],
-        baseUrl: 'https://a.example/v1',
+        protocol: ['chat'],
+        base_url: 'https://a.example/v1',
         keys: [],
         models: ['m'],
         groups: ['default'],
         priority: 0,
         weight: 1,
-        modelMapping: new Map(),
+        model_mapping: new Map(),
         allow: new Set(),
-        disableStore: false,
-        passThrough: false,
+        disable_store: false,
+        pass_through: false,
         headers: new Map(),
-        rateLimit: NO_LIMIT,
-        onClientGone: 'cancel',
+        rate_limit: NO_LIMIT,
+        on_client_gone: 'cancel',
         timeouts: { connect: 5_000, first_byte: 120_000, idle: 120_000, total: 900_000 },
       },
     ])
@@ -236,7 +250,7 @@ describe('channels', () => {
     const { channels } = read(
       'channels: [{ name: a, protocol: [responses, chat], base_url: "https://a.example/v1", models: [m] }]',
     )
-    expect(channels[0]?.protocols).toEqual(['responses', 'chat'])
+    expect(channels[0]?.protocol).toEqual(['responses', 'chat'])
   })
 
   test('take everything that is documented', () => {
@@ -264,21 +278,22 @@ channels:
       { BASE: 'http://127.0.0.1:4000/v1', KEY: 'k1' },
     )
     expect(channels[0]).toEqual({
+      ...UNSTATED,
       name: 'b',
-      protocols: ['messages'],
-      baseUrl: 'http://127.0.0.1:4000/v1',
+      protocol: ['messages'],
+      base_url: 'http://127.0.0.1:4000/v1',
       keys: ['k1', '${KEY}'],
       models: ['m', 'n'],
       groups: ['vip'],
       priority: -3,
       weight: 0.5,
-      modelMapping: new Map([['m', 'upstream-m']]),
+      model_mapping: new Map([['m', 'upstream-m']]),
       allow: new Set(['speed', 'service_tier', 'cache_control']),
-      disableStore: true,
-      passThrough: true,
+      disable_store: true,
+      pass_through: true,
       headers: new Map([['x-team', 'red']]),
-      rateLimit: { requests: 1, tokens: 2, windowMs: 3_000 },
-      onClientGone: 'drain',
+      rate_limit: { requests: 1, tokens: 2, windowMs: 3_000 },
+      on_client_gone: 'drain',
       timeouts: { connect: 1_000, first_byte: 2_000, idle: 3_000, total: 240_000 },
     })
   })

@@ -1,5 +1,5 @@
 import type { AlertTarget } from '../domain/alert.ts'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import type { LoginSettings } from '../domain/login-settings.ts'
 import type { Group, Options, RateLimits } from '../domain/settings.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative } from 'node:path'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { type FileContent, readContent } from './content.ts'
 import { ConfigError, type Diagnostic, pathText } from './diagnostics.ts'
 import { type DocumentDiagnostic, parseYamlDocument } from './document.ts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../domain/stored-configuration.ts'
+import type { Json, JsonObject } from '../domain/records/field-types.ts'
 import { type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Converts JSON to the tree of an equal YAML file. Variables are not substituted. */

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { StoredConfiguration } from '../domain/stored-configuration.ts'
 import { GatewayError } from '../errors.ts'

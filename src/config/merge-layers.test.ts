@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { StoredChannel, StoredConfiguration } from '../domain/stored-configuration.ts'
+import type { StoredChannel } from '../domain/records/channel.ts'
+import type { StoredConfiguration } from '../domain/stored-configuration.ts'
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { mergeLayers } from './merge-layers.ts'
@@ -24,8 +25,8 @@ const stored = (name: string, of: Partial<StoredChannel> = {}, fields: object = 
   status: 1,
   family: {},
   created_time: 0,
-  testTime: 0,
-  responseMs: 0,
+  test_time: 0,
+  response_ms: 0,
   ...of,
 })
 

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { ModelCatalogue } from '../domain/settings.ts'
 import { PROTOCOLS } from '../domain/protocols.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
@@ -41,7 +41,7 @@ export function withModelNames(
   }))
   return channels.map((channel) => {
     const fit = listed.filter(({ ranks }) =>
-      channel.protocols.some((protocol) => PROTOCOLS[protocol].isConversation !== ranks),
+      channel.protocol.some((protocol) => PROTOCOLS[protocol].isConversation !== ranks),
     )
     const names = [...declared, ...fit.flatMap((one) => one.names)]
     const served = channel.models.flatMap((entry) =>

@@ -1,4 +1,4 @@
-import type { RateLimit } from '../domain/channel.ts'
+import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Price } from '../domain/price.ts'
 import type { Balance, StatedCapabilities } from '../domain/settings.ts'
 import { dictionary, type Field, flag, list, name, oneOf, section } from './fields.ts'

@@ -1,12 +1,9 @@
 import type { CallRateLimit } from '../domain/call-terms.ts'
-import type { RateLimit } from '../domain/channel.ts'
+import { NO_LIMIT, type RateLimit } from '../domain/rate-limit.ts'
 import type { RateLimits } from '../domain/settings.ts'
 import { duration, type Field, integer, section } from './fields.ts'
 
 const MINUTE = 60_000
-
-/** A limit that is off. */
-export const NO_LIMIT: RateLimit = { requests: 0, tokens: 0, windowMs: MINUTE }
 
 /** The limits of a file without `rate_limits`. */
 const DEFAULTS: RateLimits = {

@@ -1,19 +1,30 @@
 import type { z } from 'zod'
 import { type FieldType, mismatch } from '../domain/records/field-types.ts'
 import type { Field, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
-import { flag, oneOf, Refusal, scalar } from './fields.ts'
+import { type Field as Reader, flag, oneOf, Refusal, scalar } from './fields.ts'
 
 /** Fields of a record that gateway.yaml may declare; those with a default may be left out. */
 export type DeclaredShape<F extends Fields> = {
   [Name in NamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
 }
 
+/** Readers of the fields that are no texts, whole numbers and flags. */
+export type Readers<F extends Fields> = {
+  readonly [Name in NamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any' ? Name : never]: Reader<
+    ValueOf<F[Name]>
+  >
+}
+
 /** The fields of a record that gateway.yaml may declare. */
-export function declaredShape<const F extends Fields>(fields: F): DeclaredShape<F> {
+export function declaredShape<const F extends Fields>(
+  fields: F,
+  ...[readers = {} as Readers<F>]: keyof Readers<F> extends never ? [] : [Readers<F>]
+): DeclaredShape<F> {
   const declared = Object.entries(fields).filter(([, field]) => field.declared)
   return Object.fromEntries(
     declared.map(([name, { type, declared: expected, default: value }]) => {
-      const field = declaredField(type, expected)
+      const reader = (readers as Readonly<Record<string, Reader<unknown>>>)[name]
+      const field = reader ?? declaredField(type, expected)
       return [name, value === undefined ? field : field.default(value)]
     }),
   ) as DeclaredShape<F>

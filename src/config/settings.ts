@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import { catalogue } from './catalogue.ts'

@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
@@ -71,7 +72,7 @@ function channelWarnings(channel: Channel, index: number): Issue[] {
   const complete = completeBaseUrl(channel)
   return [
     ...(complete === undefined ? [] : [missingPath(channel, index, complete)]),
-    ...[...channel.modelMapping.keys()]
+    ...[...channel.model_mapping.keys()]
       .filter((name) => !channel.models.includes(name))
       .map((name) => ({
         path: ['channels', index, 'model_mapping', name],
@@ -80,11 +81,11 @@ function channelWarnings(channel: Channel, index: number): Issue[] {
   ]
 }
 
-function missingPath({ baseUrl, protocols }: Channel, index: number, complete: string): Issue {
+function missingPath({ base_url, protocol: protocols }: Channel, index: number, complete: string): Issue {
   const [protocol = 'chat'] = protocols
   return {
     path: ['channels', index, 'base_url'],
-    message: `calls go to ${baseUrl}${ENDPOINTS[protocol]}, where this provider does not answer; its base_url is ${complete}`,
+    message: `calls go to ${base_url}${ENDPOINTS[protocol]}, where this provider does not answer; its base_url is ${complete}`,
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Json, StoredSection } from './stored-configuration.ts'
+import type { Json } from './records/field-types.ts'
+import type { StoredSection } from './stored-configuration.ts'
 
 /** Ways by which a change is made. */
 export const VIAS = ['console', 'api', 'command', 'file'] as const

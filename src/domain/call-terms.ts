@@ -1,5 +1,5 @@
 import type { Budget } from './budget.ts'
-import type { RateLimit } from './channel.ts'
+import type { RateLimit } from './rate-limit.ts'
 
 /** Limit on the calls of a key, or of all keys of a user. 0 = off. */
 export interface CallRateLimit extends RateLimit {

@@ -1,5 +1,5 @@
 import type { Budget } from './budget.ts'
-import type { RateLimit } from './channel.ts'
+import type { RateLimit } from './rate-limit.ts'
 import type { CallRateLimit, CallTerms, TermChanges } from './call-terms.ts'
 import type { OperatorGrants } from './operator-grants.ts'
 

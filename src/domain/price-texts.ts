@@ -3,7 +3,7 @@ import type { Price } from './price.ts'
 import { imagesJson } from './ratios.ts'
 import { tokenPriceTexts } from './token-kinds.ts'
 import type { ToolPrices } from './tool-use.ts'
-import type { JsonObject } from './stored-configuration.ts'
+import type { JsonObject } from './records/field-types.ts'
 
 /** A price as gateway.yaml would state it, without its tiers. */
 export function priceTexts({ tokens, request, tools, characters, second, ...price }: Price): JsonObject {

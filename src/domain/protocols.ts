@@ -1,4 +1,4 @@
-import type { ProviderSettings } from './channel.ts'
+import type { ProviderName } from './records/channel.ts'
 
 /** A protocol of upstreams: the decisions that several places need about it. */
 interface ProtocolRow {
@@ -17,7 +17,7 @@ interface ProtocolRow {
   /** Whether its providers sign parts of their replies. */
   readonly isSigned: boolean
   /** Providers whose upstreams speak it. */
-  readonly providers: readonly ProviderSettings['name'][]
+  readonly providers: readonly ProviderName[]
   /** Number of the channel type of unknown vendors that speak it; undefined without one. */
   readonly channelType: number | undefined
 }

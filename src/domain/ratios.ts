@@ -1,7 +1,7 @@
 import { type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
 import type { ImagePrices } from './image-price.ts'
 import { FREE_PRICE, type Price } from './price.ts'
-import type { Json, JsonObject } from './stored-configuration.ts'
+import type { Json, JsonObject } from './records/field-types.ts'
 import {
   defaultPrice,
   TOKEN_KINDS,

@@ -1,6 +1,7 @@
 import type { AlertTarget } from './alert.ts'
 import type { Budget } from './budget.ts'
-import type { Channel, RateLimit } from './channel.ts'
+import type { Channel } from './records/channel.ts'
+import type { RateLimit } from './rate-limit.ts'
 import type { Decimal } from './decimal.ts'
 import type { LoginSettings } from './login-settings.ts'
 import type { Options } from './options.ts'

@@ -40,12 +40,12 @@ test('every kind of tool has a price at every vendor and in every dialect', () =
 })
 
 test.each([
-  ['https://api.openai.com/v1', undefined, 'messages', 'openai'],
-  ['https://eu.api.x.ai/v1', undefined, 'responses', 'x-ai'],
-  ['https://openrouter.ai/api/v1', undefined, 'chat', 'openrouter'],
-  ['https://example.com/v1', undefined, 'messages', 'anthropic'],
-  ['https://openai.com.example.com/v1', undefined, 'gemini', 'google'],
-  ['https://example.com', { name: 'azure', apiVersion: undefined }, 'messages', 'openai'],
-] as const)('the vendor at %s (%o) for %s is %s', (baseUrl, provider, dialect, vendor) => {
-  expect(toolVendor({ baseUrl, ...(provider && { provider }) }, dialect)).toBe(vendor)
+  ['https://api.openai.com/v1', 'generic', 'messages', 'openai'],
+  ['https://eu.api.x.ai/v1', 'generic', 'responses', 'x-ai'],
+  ['https://openrouter.ai/api/v1', 'generic', 'chat', 'openrouter'],
+  ['https://example.com/v1', 'generic', 'messages', 'anthropic'],
+  ['https://openai.com.example.com/v1', 'generic', 'gemini', 'google'],
+  ['https://example.com', 'azure', 'messages', 'openai'],
+] as const)('the vendor at %s (%o) for %s is %s', (base_url, provider, dialect, vendor) => {
+  expect(toolVendor({ base_url, provider }, dialect)).toBe(vendor)
 })

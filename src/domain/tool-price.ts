@@ -1,8 +1,8 @@
-import type { Channel, ProtocolName, ProviderSettings } from './channel.ts'
+import type { Channel, ProviderName } from './records/channel.ts'
+import { type ProtocolName, PROTOCOLS } from './protocols.ts'
 import { type Decimal, isMore, parseDecimal } from './decimal.ts'
 import { type ImageForm, imagePrice } from './image-price.ts'
 import type { Price } from './price.ts'
-import { PROTOCOLS } from './protocols.ts'
 import { FREE_TOOLS, LISTED_TOOLS, type ListedTool, type ToolVendor, VENDOR_HOSTS } from './tool-list.ts'
 import type { OfferedTool, PricedTool, ToolKind, ToolPrices, ToolUse } from './tool-use.ts'
 
@@ -29,7 +29,7 @@ export interface KnownTool extends OfferedTool {
 const ZERO: Decimal = { digits: 0n, scale: 0 }
 /** Model that draws where an answer names none. */
 const USUAL_PAINTER = 'gpt-image-1'
-const PROVIDERS: Readonly<Record<ProviderSettings['name'], ToolVendor | undefined>> = {
+const PROVIDERS: Readonly<Record<ProviderName, ToolVendor | undefined>> = {
   azure: 'openai',
   bedrock: undefined,
   vertex: 'google',
@@ -37,12 +37,12 @@ const PROVIDERS: Readonly<Record<ProviderSettings['name'], ToolVendor | undefine
 
 /** The vendor whose list holds at a channel: that of its provider or host, else that of the dialect. */
 export function toolVendor(
-  { provider, baseUrl }: Pick<Channel, 'provider' | 'baseUrl'>,
+  { provider, base_url }: Pick<Channel, 'provider' | 'base_url'>,
   dialect: ProtocolName,
 ): ToolVendor {
-  const named = provider && PROVIDERS[provider.name]
+  const named = provider === 'generic' ? undefined : PROVIDERS[provider]
   if (named) return named
-  const { hostname } = new URL(baseUrl)
+  const { hostname } = new URL(base_url)
   return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? PROTOCOLS[dialect].vendor
 }
 

@@ -1,4 +1,4 @@
-import type { RateLimit } from '../domain/channel.ts'
+import type { RateLimit } from '../domain/rate-limit.ts'
 import { GatewayError } from '../errors.ts'
 import type { CountedLimit, LimitCounter } from './limit-counter.ts'
 import type { Verdict } from './sliding-window.ts'

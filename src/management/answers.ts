@@ -46,5 +46,5 @@ function schemaOf({ type, about }: AnswerField): z.ZodType {
 function plainSchema({ json, choices }: FieldType): z.ZodType {
   if (choices?.length === 1) return z.literal(choices[0] as number)
   if (choices) return z.enum(choices as string[])
-  return { boolean: z.boolean, integer: z.int, string: z.string }[json]()
+  return { boolean: z.boolean, integer: z.int, string: z.string, any: z.unknown }[json]()
 }

@@ -42,7 +42,7 @@ const BASES = { boolean: z.boolean, integer: z.int, string: z.string } as const
 /** Schema of a value that a client sends; without one of the type, it says what is expected. */
 export function valueSchema<V>(type: FieldType<V>): Schema<V> {
   const { choices, min, max, length, bytes } = type
-  return BASES[type.json]({ error: `expected ${type.expected}` })
+  return baseOf(type, { error: `expected ${type.expected}` })
     .superRefine((value, ctx) => {
       const expected = mismatch(type, value)
       if (expected !== undefined) ctx.addIssue({ code: 'custom', message: `expected ${expected}` })
@@ -74,7 +74,7 @@ export function answerShape<const F extends Fields, R extends Reader = 'holder'>
   reader?: R,
 ): AnswerShape<F, R> {
   return shapeOf(fields, isShownTo(reader), ({ type }) => {
-    const plain = BASES[type.json]()
+    const plain = baseOf(type)
     return type.isNullable ? plain.nullable() : plain
   }) as AnswerShape<F, R>
 }
@@ -102,6 +102,10 @@ export function storedFields<const F extends Fields>(
     stored[name] = type.normal ? type.normal(value) : value
   }
   return stored as Edits<F>
+}
+
+function baseOf({ json }: FieldType, params?: { readonly error: string }): z.ZodType {
+  return json === 'any' ? z.unknown() : BASES[json](params)
 }
 
 function shapeOf(

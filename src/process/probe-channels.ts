@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 import { OperatorHold } from '../ledger/operator-hold.ts'
 import { testRequest } from '../management/channels/test-request.ts'
@@ -45,8 +45,8 @@ export class ChannelProbes {
 
   #tick(nowMs: number): void {
     for (const channel of this.#parts.settings().channels) {
-      const { name, probeMs } = channel
-      if (probeMs === undefined || this.#underWay.has(name)) continue
+      const { name, probe: probeMs } = channel
+      if (probeMs === null || this.#underWay.has(name)) continue
       if (!this.#parts.health.isCircuitOpen(channel, nowMs)) {
         this.#lastMs.delete(name)
         continue

@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import { withoutThinkingSuffix } from './messages/index.ts'
 
 /** Dialects of models on Vertex by the upstream's name; the first pattern that matches decides. */
@@ -13,12 +14,12 @@ const ON_VERTEX: readonly (readonly [pattern: RegExp, dialect: ProtocolName])[] 
  * serves each model in one of its dialects alone.
  */
 export function channelProtocols(
-  { protocols, provider, modelMapping }: Pick<Channel, 'protocols' | 'provider' | 'modelMapping'>,
+  { protocol: protocols, provider, model_mapping }: Pick<Channel, 'protocol' | 'provider' | 'model_mapping'>,
   name: string,
 ): readonly ProtocolName[] {
-  if (protocols.length === 1 || provider?.name !== 'vertex') return protocols
+  if (protocols.length === 1 || provider !== 'vertex') return protocols
   const plain = withoutThinkingSuffix(name) ?? name
-  const model = modelMapping.get(name) ?? modelMapping.get(plain) ?? name
+  const model = model_mapping.get(name) ?? model_mapping.get(plain) ?? name
   const own = ON_VERTEX.find(([pattern]) => pattern.test(model))?.[1]
   return own !== undefined && protocols.includes(own) ? [own] : protocols
 }

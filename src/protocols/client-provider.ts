@@ -1,4 +1,4 @@
-import { type Channel, isRouter } from '../domain/channel.ts'
+import { type Channel, isRouter } from '../domain/records/channel.ts'
 import type { Dropped } from './codec.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { withMembers } from './json/with-members.ts'
@@ -38,12 +38,12 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
  */
 export function providerFor(
   given: ClientProvider | undefined,
-  { allow, baseUrl }: Pick<Channel, 'allow' | 'baseUrl'>,
+  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
   dropped: Dropped,
 ): string | undefined {
   if (!given) return undefined
   const isAllowed = allow.has('provider')
-  if (!isAllowed && !isRouter(baseUrl)) return undefined
+  if (!isAllowed && !isRouter(base_url)) return undefined
   const sent = isAllowed ? given.whole : given.restricting
   if (sent === given.whole) dropped.delete('provider')
   return sent

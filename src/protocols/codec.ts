@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../domain/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
 import type { ArrivedMedia } from './arrived-media.ts'

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../domain/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import type { UpstreamErrorText } from './upstream-error.ts'
 
 /** Types of errors of OpenAI's dialects, and of `docs/api.md: Errors`. */

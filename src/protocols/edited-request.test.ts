@@ -7,7 +7,12 @@ const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta/openai'
 const NONE = { remove: [], replace: new Map<string, string>() }
 
 function edited(text: string, baseUrl: string): { text: string; dropped: readonly string[] } {
-  const { body, dropped } = editRequest(scanObject(Buffer.from(text)), channelOf({ baseUrl }), false, NONE)
+  const { body, dropped } = editRequest(
+    scanObject(Buffer.from(text)),
+    channelOf({ base_url: baseUrl }),
+    false,
+    NONE,
+  )
   return { text: body.toString(), dropped }
 }
 

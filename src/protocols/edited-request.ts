@@ -1,5 +1,5 @@
 import { reroutingField, reroutingName } from '../domain/allowed-field.ts'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { restrictingPart } from './client-provider.ts'
 import { changedArray, withMember } from './json/changed-array.ts'
 import { edit, type Edits } from './json/json-edit.ts'
@@ -55,7 +55,7 @@ interface Removal extends Edits {
 /** `replaced`: members that go out with another text than the client's. */
 function rerouting(
   scan: ScannedObject,
-  { allow, baseUrl }: Channel,
+  { allow, base_url: baseUrl }: Channel,
   replaced: ReadonlyMap<string, string>,
 ): Removal | undefined {
   let removal: Removal | undefined

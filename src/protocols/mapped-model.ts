@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { editRequest, type EditedRequest } from './edited-request.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
@@ -14,10 +14,10 @@ export function withMappedModel(
   channel: Channel,
   passThrough: boolean,
 ): MappedRequest {
-  const upstreamModel = channel.modelMapping.get(model) ?? model
+  const upstreamModel = channel.model_mapping.get(model) ?? model
   const replace = new Map(
     scan.value('model') === upstreamModel ? [] : [['model', JSON.stringify(upstreamModel)]],
   )
-  const isOpen = passThrough || channel.passThrough
+  const isOpen = passThrough || channel.pass_through
   return { ...editRequest(scan, channel, isOpen, { remove: [], replace }), upstreamModel }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { conversationOf } from '../../test/conversation.ts'
 import type { GatedField } from '../domain/allowed-field.ts'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { SharedFields } from './conversation.ts'
 import { withoutGatedFields } from './shared-fields.ts'
 
@@ -43,8 +43,8 @@ describe('fields that a channel must allow', () => {
   )
 
   test('are all there where the channel passes everything, but for what it must not store', () => {
-    expect(gated({ passThrough: true }).dropped).toEqual([])
-    expect(gated({ passThrough: true, disableStore: true })).toEqual({
+    expect(gated({ pass_through: true }).dropped).toEqual([])
+    expect(gated({ pass_through: true, disable_store: true })).toEqual({
       kept: ['service_tier', 'safety_identifier', 'user'],
       dropped: ['store'],
     })

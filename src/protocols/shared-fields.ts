@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Dropped } from './codec.ts'
 import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields } from './conversation.ts'
 import { asRecord } from './json/record.ts'
@@ -114,14 +114,14 @@ const GATED = ['service_tier', 'safety_identifier'] as const
  */
 export function withoutGatedFields(
   conversation: Conversation,
-  { allow, disableStore, passThrough }: Pick<Channel, 'allow' | 'disableStore' | 'passThrough'>,
+  { allow, disable_store, pass_through }: Pick<Channel, 'allow' | 'disable_store' | 'pass_through'>,
   dropped: Dropped,
 ): Conversation {
   const { endUser, isStandardTier, ...others } = conversation
   const { shared } = others
   const isUserRemoved =
-    !passThrough && endUser !== undefined && endUser.field !== 'user' && !allow.has('safety_identifier')
-  const isTierRemoved = !passThrough && isStandardTier && !allow.has('service_tier')
+    !pass_through && endUser !== undefined && endUser.field !== 'user' && !allow.has('safety_identifier')
+  const isTierRemoved = !pass_through && isStandardTier && !allow.has('service_tier')
   if (isUserRemoved) dropped.add(endUser.field)
   if (isTierRemoved) dropped.add('service_tier')
   const rest: Conversation = {
@@ -130,8 +130,8 @@ export function withoutGatedFields(
     ...(isStandardTier && !isTierRemoved && { isStandardTier }),
   }
   const removed = [
-    ...(passThrough ? [] : GATED.filter((name) => !allow.has(name))),
-    ...(disableStore ? (['store'] as const) : []),
+    ...(pass_through ? [] : GATED.filter((name) => !allow.has(name))),
+    ...(disable_store ? (['store'] as const) : []),
   ].filter((name) => shared?.has(name))
   if (!shared || removed.length === 0) return rest
   const kept = new Map(shared)

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../domain/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
 /** The member that carries instructions, and the JSON text that it gets. */

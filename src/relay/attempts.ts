@@ -1,5 +1,5 @@
 import { DenseSet } from '../domain/dense-set.ts'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../metrics/metrics.ts'

@@ -1,6 +1,7 @@
 import type { Caller } from '../auth/caller.ts'
 import { isLimited } from '../domain/operator-terms.ts'
-import type { Channel, RateLimit } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { RateLimit } from '../domain/rate-limit.ts'
 import type { Model, Settings } from '../domain/settings.ts'
 import type { CallPlaces, ParallelLimit } from '../limits/call-places.ts'
 import {
@@ -122,14 +123,14 @@ export class CallLimits {
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
-  waitMs({ name, rateLimit }: Channel): number {
+  waitMs({ name, rate_limit: rateLimit }: Channel): number {
     if (isOff(rateLimit)) return 0
     const verdict = this.#limits.peek({ name: LIMIT_NAMES.channel, subject: name, limit: rateLimit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
   /** Takes one request off a channel's limit; false where none is left. */
-  ask({ name, rateLimit }: Channel): boolean | Promise<boolean> {
+  ask({ name, rate_limit: rateLimit }: Channel): boolean | Promise<boolean> {
     return this.#ask(LIMIT_NAMES.channel, name, rateLimit)
   }
 
@@ -152,7 +153,7 @@ export class CallLimits {
         this.#spend(name, subject, limit, tokens)
     else this.#spend(LIMIT_NAMES.key, tokenId, rateLimits.key, tokens)
     this.spendOfModel(model, tokens)
-    if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rateLimit, tokens)
+    if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rate_limit, tokens)
   }
 
   /** Counts them for a model alone. */

@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import { charge } from '../domain/charge.ts'
 import type { ImageForm } from '../domain/image-price.ts'
 import type { Rate } from '../domain/price.ts'

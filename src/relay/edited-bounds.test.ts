@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
-import type { ChannelEdits, ProtocolName } from '../domain/channel.ts'
+import type { Override } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import { editedBounds } from './edited-bounds.ts'
 
 const bounds = (
@@ -11,8 +12,8 @@ const bounds = (
 ) => {
   const textsOf = (values: object) =>
     new Map(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]))
-  const edits = { systemPrompt: '', set: textsOf(set), defaults: textsOf(defaults), remove }
-  const channel = channelOf({ protocols: [protocol], edits })
+  const override = { set: textsOf(set), default: textsOf(defaults), remove }
+  const channel = channelOf({ protocol: [protocol], override })
   const { output, named } = editedBounds({
     channel,
     outputMaximum,
@@ -27,7 +28,7 @@ const bounds = (
 interface Edits {
   readonly set?: object
   readonly defaults?: object
-  readonly remove?: ChannelEdits['remove']
+  readonly remove?: Override['remove']
 }
 
 test.each<[ProtocolName, Edits, number | undefined, number | undefined, boolean]>([

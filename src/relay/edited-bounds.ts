@@ -1,4 +1,4 @@
-import type { ChannelEdits } from '../domain/channel.ts'
+import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
 import { parseRecord } from '../protocols/json/record.ts'
 import type { ChannelRequest } from './dialects/dialect.ts'
 
@@ -22,27 +22,26 @@ const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
  * the client's own.
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelRequest): EditedBounds {
-  const { edits } = channel
-  if (!edits) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
-  const { protocols } = channel
+  if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
+  const { protocol: protocols } = channel
   const isChatAlone = protocols.length === 1 && protocols[0] === 'chat'
   const maxima = [
-    ...(protocols.includes('chat') ? chatMaxima(edits, stated) : []),
-    ...(isChatAlone ? [] : maximaOf(edits, stated)),
+    ...(protocols.includes('chat') ? chatMaxima(channel.override, stated) : []),
+    ...(isChatAlone ? [] : maximaOf(channel.override, stated)),
   ]
-  const candidates = configured(edits, 'candidateCount') ?? 1
+  const candidates = configured(channel.override, 'candidateCount') ?? 1
   const known = maxima.filter((one) => one !== undefined)
   return {
-    prompt: addedTokens(edits),
+    prompt: addedTokens(channel),
     output: known.length === 0 ? undefined : Math.max(...known) * Math.max(choices, candidates),
     named: known.length === maxima.length,
   }
 }
 
 // Each of the two may come from the client, and may be changed by itself.
-function chatMaxima(edits: ChannelEdits, stated: number | undefined): (number | undefined)[] {
-  const set = OF_CHAT.flatMap((name) => changed(edits, name) ?? [])
-  const isRemoved = OF_CHAT.some((name) => isWithout(edits, name))
+function chatMaxima(override: Override, stated: number | undefined): (number | undefined)[] {
+  const set = OF_CHAT.flatMap((name) => changed(override, name) ?? [])
+  const isRemoved = OF_CHAT.some((name) => isWithout(override, name))
   return [
     ...(stated === undefined && set.length > 0 ? [] : [stated]),
     ...set,
@@ -50,34 +49,34 @@ function chatMaxima(edits: ChannelEdits, stated: number | undefined): (number | 
   ]
 }
 
-function maximaOf(edits: ChannelEdits, stated: number | undefined): (number | undefined)[] {
+function maximaOf(override: Override, stated: number | undefined): (number | undefined)[] {
   for (const name of ['max_tokens', 'max_output_tokens', 'generationConfig'] as const) {
-    if (isWithout(edits, name)) return [undefined]
+    if (isWithout(override, name)) return [undefined]
     const inConfig = name === 'generationConfig'
-    const text = edits.set.get(name)
-    if (text !== undefined) return [inConfig ? configured(edits, 'maxOutputTokens') : numberIn(text)]
-    const usual = edits.defaults.get(name)
+    const text = override.set.get(name)
+    if (text !== undefined) return [inConfig ? configured(override, 'maxOutputTokens') : numberIn(text)]
+    const usual = override.default.get(name)
     if (usual === undefined) continue
-    const added = inConfig ? configured(edits, 'maxOutputTokens') : numberIn(usual)
+    const added = inConfig ? configured(override, 'maxOutputTokens') : numberIn(usual)
     return [stated ?? added]
   }
   return [stated]
 }
 
-function changed({ set, defaults }: ChannelEdits, name: string): number | undefined {
-  const text = set.get(name) ?? defaults.get(name)
+function changed({ set, default: usual }: Override, name: string): number | undefined {
+  const text = set.get(name) ?? usual.get(name)
   return text === undefined ? undefined : numberIn(text)
 }
 
 // A value that is no number states none.
-function isWithout({ set, remove }: ChannelEdits, name: string): boolean {
+function isWithout({ set, remove }: Override, name: string): boolean {
   const text = set.get(name)
   if (text === undefined) return remove.includes(name)
   return name !== 'generationConfig' && numberIn(text) === undefined
 }
 
-function configured({ set, defaults }: ChannelEdits, name: string): number | undefined {
-  const value = parseRecord(set.get('generationConfig') ?? defaults.get('generationConfig') ?? '')?.[name]
+function configured({ set, default: usual }: Override, name: string): number | undefined {
+  const value = parseRecord(set.get('generationConfig') ?? usual.get('generationConfig') ?? '')?.[name]
   return typeof value === 'number' ? value : undefined
 }
 
@@ -87,9 +86,9 @@ function numberIn(text: string): number | undefined {
 }
 
 // A token has at least one byte.
-function addedTokens({ systemPrompt, set, defaults }: ChannelEdits): number {
-  const texts = [...set.values(), ...defaults.values()]
-  const prompt = systemPrompt === '' ? 0 : Buffer.byteLength(systemPrompt) + MESSAGE_TOKENS
+function addedTokens({ system_prompt, override: { set, default: usual } }: ChannelEdits): number {
+  const texts = [...set.values(), ...usual.values()]
+  const prompt = system_prompt === '' ? 0 : Buffer.byteLength(system_prompt) + MESSAGE_TOKENS
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), prompt)
 }
 

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { type Failure, finalError } from './failure.ts'
 import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
 

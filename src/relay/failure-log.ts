@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
 import { loggedMessage } from './logged-message.ts'

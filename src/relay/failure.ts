@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import { GatewayError } from '../errors.ts'
 import { crossedError } from '../protocols/crossed-error.ts'
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '../protocols/gemini/index.ts'
@@ -121,7 +122,7 @@ export function failureOfStatus(
 ): Failure {
   const { channel } = asked
   const error = readError(asked, body)
-  const status = channel.statusMapping?.get(sent) ?? sent
+  const status = channel.status_mapping.get(sent) ?? sent
   const rule = STATUSES.get(error.isBadKey ? 401 : status) ?? UNLISTED
   const retryAfter = given ?? (error.retryAfter === undefined ? undefined : String(error.retryAfter))
   const cooldownMs = retryAfterMs(retryAfter, Date.now())

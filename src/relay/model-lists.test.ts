@@ -17,7 +17,11 @@ const GROUPS = ['default', 'open', 'closed', 'gone']
 
 const some = (texts: readonly string[]) => fc.subarray([...texts])
 const channels = fc.array(
-  fc.record({ models: some(NAMES), groups: some(GROUPS), protocol: fc.constantFrom('chat', 'messages') }),
+  fc.record({
+    models: some(NAMES),
+    groups: some(GROUPS),
+    protocol: fc.constantFrom(['chat'] as const, ['messages'] as const),
+  }),
   { maxLength: 5 },
 )
 const models = fc.dictionary(

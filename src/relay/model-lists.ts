@@ -1,5 +1,6 @@
 import type { Caller } from '../auth/caller.ts'
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
 import { endpointByName } from '../domain/endpoint-by-name.ts'
 import { endpointsFor, type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'

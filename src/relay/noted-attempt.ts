@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { Call } from './call.ts'
 import { CLIENT_GONE, type Failure, STOPPING, UNWRITTEN } from './failure.ts'

@@ -85,7 +85,7 @@ export abstract class ResponseHandler {
   /** The client left; `isReached`: the upstream may be at work for it. */
   onClientLeft(isReached: boolean): void {
     if (this.state === 'over' || this.state === 'draining') return
-    if (isReached && this.target.channel.onClientGone === 'drain' && this.call.services.drains.begin()) {
+    if (isReached && this.target.channel.on_client_gone === 'drain' && this.call.services.drains.begin()) {
       this.state = 'draining'
       this.onDraining()
       return

@@ -1,11 +1,11 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import { type ProtocolName, PROTOCOLS } from '../domain/protocols.ts'
 import type { Group, Model, Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import { withoutThinkingSuffix } from '../protocols/messages/index.ts'
 import { endpointsFor } from '../domain/endpoint-types.ts'
-import { PROTOCOLS } from '../domain/protocols.ts'
 import type { Dialect } from './dialects/dialect.ts'
 import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } from './key-permissions.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -158,7 +158,7 @@ function channelsOf(settings: Settings, group: Group, name: string, plain: strin
   )
 }
 
-function hasEndpoint({ protocols }: Channel, { name, servedBy }: CalledEndpoint): boolean {
+function hasEndpoint({ protocol: protocols }: Channel, { name, servedBy }: CalledEndpoint): boolean {
   if (servedBy) return protocols.some((one) => servedBy.includes(one))
   return protocols.some((one) => isReranking(one) === isReranking(name))
 }
@@ -173,7 +173,11 @@ function unserved(
   const others = channelsOf(settings, group, name, plain)
   if (servedBy && others.length > 0) {
     const { price } = modelOf(settings, name, plain)
-    const endpoints = endpointsFor(new Set(others.flatMap(({ protocols }) => protocols)), name, price)
+    const endpoints = endpointsFor(
+      new Set(others.flatMap(({ protocol: protocols }) => protocols)),
+      name,
+      price,
+    )
     return new GatewayError(
       'unsupported_endpoint',
       `model ${truncatedName(name)} has no channel for ${endpoint}: it supports ${endpoints.join(', ')}`,
@@ -192,7 +196,7 @@ function isReranking(protocol: ProtocolName): boolean {
 }
 
 // Only messages upstreams understand a request without the suffix: it becomes a field there.
-function serves({ protocols, models }: Channel, name: string, plain: string): boolean {
+function serves({ protocol: protocols, models }: Channel, name: string, plain: string): boolean {
   return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))
 }
 
@@ -233,7 +237,7 @@ function inOrder(
   drawn.sort(
     (a, b) =>
       b.channel.priority - a.channel.priority ||
-      Number(b.channel.protocols.includes(protocol)) - Number(a.channel.protocols.includes(protocol)) ||
+      Number(b.channel.protocol.includes(protocol)) - Number(a.channel.protocol.includes(protocol)) ||
       Number(a.channel.weight === 0) - Number(b.channel.weight === 0) ||
       compared(a.measured, b.measured) ||
       b.key - a.key,

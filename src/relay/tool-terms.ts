@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Rate } from '../domain/price.ts'
 import { PROTOCOLS } from '../domain/protocols.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -13,7 +13,7 @@ const MAX_TYPE_LENGTH = 64
 export function toolTerms(
   { models }: Pick<Settings, 'models'>,
   { price }: Pick<Rate, 'price'>,
-  channel: Pick<Channel, 'provider' | 'baseUrl'> | undefined,
+  channel: Pick<Channel, 'provider' | 'base_url'> | undefined,
   { dialect, model, offered }: Pick<ToolTerms, 'dialect' | 'model' | 'offered'>,
 ): ToolTerms {
   return {

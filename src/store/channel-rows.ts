@@ -1,5 +1,11 @@
-import type { ChannelDefinition, StoredChannel, StoredEntry } from '../domain/stored-configuration.ts'
-import type { ChannelRow, StoredSettingRow } from './schema.ts'
+import {
+  CHANNEL,
+  type ChannelDefinition,
+  type ChannelRow,
+  type StoredChannel,
+} from '../domain/records/channel.ts'
+import type { StoredEntry } from '../domain/stored-configuration.ts'
+import type { StoredSettingRow } from './schema.ts'
 import { type Secrets, seal, tagOf, unseal } from './secrets.ts'
 
 /** Begins the line with the proxy among those with keys; no key begins so. */
@@ -9,21 +15,13 @@ const PROXY_LINE = '\tproxy\t'
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
   const lines = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id }).split('\n')
   const proxy = lines.find((line) => line.startsWith(PROXY_LINE))?.slice(PROXY_LINE.length)
-  const definition: ChannelDefinition = {
-    name: row.name,
-    declared: { ...JSON.parse(row.declared), ...(proxy !== undefined && { proxy }) },
+  const { declared, ...values } = CHANNEL.fromRow(row)
+  const channel = {
+    ...values,
+    declared: { ...declared, ...(proxy !== undefined && { proxy }) },
     keys: lines.filter((line) => line !== '' && !line.startsWith(PROXY_LINE)),
-    status: row.status === 1 ? 1 : 2,
-    family: JSON.parse(row.family),
   }
-  return {
-    ...definition,
-    id: row.id,
-    version: channelVersion(definition, secrets),
-    created_time: row.created_time,
-    testTime: row.test_time,
-    responseMs: row.response_ms,
-  }
+  return { ...channel, version: channelVersion(channel, secrets) }
 }
 
 /** The version of a channel: a tag under the gateway's secret, which tells nothing about its keys. */
@@ -43,10 +41,10 @@ export function sealedKeys(
   return seal(secrets, lines.join('\n'), { table: 'channels', row: id })
 }
 
-/** Columns of a channel that are not encrypted. */
-export function openColumns({ name, declared, status, family }: ChannelDefinition) {
+/** The part of a channel that is not encrypted. */
+export function openDefinition({ name, declared, status, family }: ChannelDefinition) {
   const { proxy: _, ...open } = declared
-  return { name, declared: JSON.stringify(open), status, family: JSON.stringify(family) }
+  return { name, declared: open, status, family }
 }
 
 /** Converts a stored setting. */

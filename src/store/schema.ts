@@ -1,4 +1,5 @@
 import type { Generated, Selectable } from 'kysely'
+import type { CHANNEL } from '../domain/records/channel.ts'
 import type { USER } from '../domain/records/user.ts'
 import type { TOKEN } from '../domain/records/token.ts'
 import type { HoldRow, UsageLogRow } from '../domain/records/usage.ts'
@@ -28,7 +29,7 @@ export interface Database extends AlertTables {
   readonly sessions: SessionsTable
   readonly identities: IdentitiesTable
   readonly used_states: UsedStatesTable
-  readonly channels: ChannelsTable
+  readonly channels: TableOf<typeof CHANNEL>
   readonly stored_settings: StoredSettingsTable
   readonly store_identity: StoreIdentityTable
   readonly stored_responses: StoredResponsesTable
@@ -80,26 +81,6 @@ interface UsageRefusalsTable {
   calls: number
 }
 
-/** Channels created over HTTP, without those that gateway.yaml declares. */
-interface ChannelsTable {
-  id: Generated<number>
-  /** Unique among the stored channels. */
-  name: string
-  /** JSON: the fields of a channel as in gateway.yaml, without name and keys. */
-  declared: string
-  /** Encrypted keys, one per line. */
-  keys_cipher: string
-  /** 1 enabled, 2 disabled. */
-  status: number
-  /** JSON: fields that management tools of this family of gateways store, without effect here. */
-  family: string
-  created_time: number
-  /** Time of the last test, in Unix seconds; 0 = never. */
-  test_time: number
-  /** Duration of the last test. */
-  response_ms: number
-}
-
 /** Settings made over HTTP, one row per entry of a section. */
 interface StoredSettingsTable {
   /** Section of gateway.yaml (`options` or `groups`), or `ratios`, the model prices set over HTTP. */
@@ -146,9 +127,6 @@ interface StoredResponsesTable {
 
 /** Row of a stored response. */
 export type StoredResponseRow = Selectable<StoredResponsesTable>
-
-/** Row of a channel. */
-export type ChannelRow = Selectable<ChannelsTable>
 
 /** Row of a setting. */
 export type StoredSettingRow = Selectable<StoredSettingsTable>

@@ -76,9 +76,9 @@ describe('the health of a channel', () => {
   test('stays open until its trial succeeds, where the channel is probed', () => {
     fail(5, 0)
     expect(health.isCircuitOpen(ill, 5_000)).toBe(false)
-    expect(health.isCircuitOpen({ ...ill, probeMs: 1_000 }, 5_000)).toBe(true)
+    expect(health.isCircuitOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(true)
     health.begin(ill).succeeded()
-    expect(health.isCircuitOpen({ ...ill, probeMs: 1_000 }, 5_000)).toBe(false)
+    expect(health.isCircuitOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(false)
   })
 
   test('is told once by each attempt: the first result counts', () => {

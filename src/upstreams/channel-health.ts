@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 
 /** Failures in a row that open a channel's circuit. */
 const FAILURES_TO_OPEN = 5
@@ -47,14 +47,12 @@ export class ChannelHealth {
    * Whether a channel should be passed over: its circuit is open, or its trial is under way. The circuit of a
    * channel that is probed stays open until it has answered.
    */
-  isCircuitOpen({ name, probeMs }: Channel, nowMs: number): boolean {
+  isCircuitOpen({ name, probe }: Channel, nowMs: number): boolean {
     if (this.#circuits.size === 0) return false
     const circuit = this.#circuits.get(name)
     if (!circuit) return false
     return (
-      circuit.openUntilMs > nowMs ||
-      circuit.trial !== undefined ||
-      (probeMs !== undefined && circuit.cooldownMs > 0)
+      circuit.openUntilMs > nowMs || circuit.trial !== undefined || (probe !== null && circuit.cooldownMs > 0)
     )
   }
 

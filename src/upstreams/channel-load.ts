@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Balance } from '../domain/settings.ts'
 
 /** Share of the calls that are drawn by weight, so that a channel that has recovered is noticed. */

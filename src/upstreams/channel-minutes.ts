@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 
 /** Minutes that are kept of a channel, the one under way included. */
 export const KEPT_MINUTES = 60

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../domain/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 
 /** Header that carries a key, and the prefix of its value, by protocol. */
 const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: string }> = {

@@ -1,4 +1,4 @@
-import type { ChannelEdits } from '../domain/channel.ts'
+import type { ChannelEdits } from '../domain/records/channel.ts'
 import { edit } from '../protocols/json/json-edit.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { withSystemPrompt } from '../protocols/system-prompt.ts'
@@ -17,16 +17,16 @@ const COUNTING = /\/(?:count_tokens|input_tokens)$/
 export function editedBody(
   body: Buffer,
   { protocol, path }: Pick<DialectRequest, 'protocol' | 'path'>,
-  edits: ChannelEdits,
+  { system_prompt, override }: ChannelEdits,
 ): Buffer {
   const isCount = COUNTING.test(path)
   if (!isCount && !EDITED.test(path)) return body
   const scan = scanObject(body)
   const replace = new Map<string, string>()
-  const prompt = edits.systemPrompt === '' ? undefined : withSystemPrompt(scan, protocol, edits.systemPrompt)
+  const prompt = system_prompt === '' ? undefined : withSystemPrompt(scan, protocol, system_prompt)
   if (prompt) replace.set(...prompt)
   if (isCount) return edit(body, scan, { remove: [], replace })
-  for (const [name, text] of edits.defaults) if (!scan.has(name)) replace.set(name, text)
-  for (const [name, text] of edits.set) replace.set(name, text)
-  return edit(body, scan, { remove: edits.remove, replace })
+  for (const [name, text] of override.default) if (!scan.has(name)) replace.set(name, text)
+  for (const [name, text] of override.set) replace.set(name, text)
+  return edit(body, scan, { remove: override.remove, replace })
 }

@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import { GatewayError } from '../errors.ts'
 import { cohereForm, titanForm } from '../protocols/bedrock-embed/index.ts'
 import { batchForm, embedContentForm, predictForm } from '../protocols/gemini/embed/index.ts'
@@ -26,8 +27,8 @@ const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
 const IS_PREDICTED = /^(?!.*gemini)|gemini-embedding-001$/i
 
 /** Whether a channel's upstream is asked in the words of the client of chat's `/embeddings`. */
-export function isAskedAsSent({ provider, protocols }: Channel): boolean {
-  return provider ? provider.name === 'azure' : protocols.includes('chat')
+export function isAskedAsSent({ provider, protocol }: Channel): boolean {
+  return provider === 'generic' ? protocol.includes('chat') : provider === 'azure'
 }
 
 /**
@@ -36,8 +37,8 @@ export function isAskedAsSent({ provider, protocols }: Channel): boolean {
  */
 export function embedUpstream(channel: Channel, name: string): EmbedUpstream | undefined {
   if (isAskedAsSent(channel)) return undefined
-  const model = channel.modelMapping.get(name) ?? name
-  switch (channel.provider?.name) {
+  const model = channel.model_mapping.get(name) ?? name
+  switch (channel.provider) {
     case 'bedrock': {
       const form = [model, name].flatMap(
         (one) => ON_BEDROCK.find(([pattern]) => pattern.test(one))?.[1] ?? [],
@@ -55,7 +56,7 @@ export function embedUpstream(channel: Channel, name: string): EmbedUpstream | u
       return { form: isPredicted ? predictForm : embedContentForm, protocol: 'gemini', path, model }
     }
     case 'azure':
-    case undefined:
+    case 'generic':
       return { form: batchForm, protocol: 'gemini', path: methodPath(model, 'batchEmbedContents'), model }
   }
 }

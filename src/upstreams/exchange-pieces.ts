@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import type { DialectRequest } from './provider.ts'

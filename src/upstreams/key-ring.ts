@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 
 /** Cooldown of a key that an upstream refused. */
 const COOLDOWN_MS = 60_000

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 
 /** How long a channel is passed over for a model after a 404. */
 const MISSING_MS = 60_000

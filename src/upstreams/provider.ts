@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import type { OutgoingBody } from './outgoing-body.ts'
 import type { UpstreamResponseListener } from './upstream-request.ts'

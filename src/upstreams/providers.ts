@@ -1,4 +1,4 @@
-import type { Channel, ProviderSettings } from '../domain/channel.ts'
+import type { Channel, ProviderName } from '../domain/records/channel.ts'
 import { azure } from './azure/azure.ts'
 import { bedrock } from './bedrock/bedrock.ts'
 import type { Provider } from './provider.ts'
@@ -7,7 +7,7 @@ import { vertex } from './vertex/vertex.ts'
 
 /** Providers with a way of their own, by name. */
 export class Providers {
-  readonly #byName: Readonly<Record<ProviderSettings['name'], Provider>>
+  readonly #byName: Readonly<Record<ProviderName, Provider>>
 
   /** `post` reaches token endpoints. */
   constructor(post: PostForm) {
@@ -16,6 +16,6 @@ export class Providers {
 
   /** The provider of a channel; undefined where its upstream takes the dialects as they are. */
   of({ provider }: Channel): Provider | undefined {
-    return provider && this.#byName[provider.name]
+    return provider === 'generic' ? undefined : this.#byName[provider]
   }
 }

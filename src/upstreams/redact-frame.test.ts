@@ -3,7 +3,7 @@ import { cpuMs } from '../../test/equipment/pace.ts'
 import { channelOf } from '../../test/channel.ts'
 import { redactFrame } from './redact-frame.ts'
 
-const CHANNEL = channelOf({ keys: ['very"secret\\key'], baseUrl: 'http://inner.test:8080/v1' })
+const CHANNEL = channelOf({ keys: ['very"secret\\key'], base_url: 'http://inner.test:8080/v1' })
 const redacted = (text: string): string => redactFrame(Buffer.from(text), CHANNEL).toString()
 
 test('the bytes themselves are given back where nothing of ours is in them', () => {

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { redact } from './redact.ts'
 
 /** String literal of JSON, the text between two, or an unterminated literal. */

@@ -6,7 +6,7 @@ import { redact } from './redact.ts'
 const KEY = 'an/odd?key+of~the>channel'
 const CHANNEL = channelOf({
   keys: [KEY, 'two-parts:of-one-key'],
-  baseUrl: 'http://inner.test:8080/v1',
+  base_url: 'http://inner.test:8080/v1',
   proxy: 'http://gate%2Dkeeper:p%40ss%3Aword-2@proxy.test:3128',
 })
 

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { parseRecord } from '../protocols/json/record.ts'
 import { parseProxy } from './http1/proxy.ts'
 import { secretForms } from './secret-forms.ts'
@@ -30,18 +30,18 @@ export function redact(text: string, channel: Channel): string {
   return result.replace(KEY_PATTERN, '[redacted]')
 }
 
-function redactionOf({ keys, headers, proxy, baseUrl }: Channel): Redaction {
+function redactionOf({ keys, headers, proxy, base_url }: Channel): Redaction {
   const secrets = new Set([
     ...keys.flatMap(secretsIn),
     ...[...headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH),
-    ...(proxy === undefined ? [] : secretsOfProxy(proxy)),
+    ...(proxy === null ? [] : secretsOfProxy(proxy)),
   ])
   // A longer one may begin with a shorter one.
   const longestFirst = [...secrets].filter(Boolean).sort((one, other) => other.length - one.length)
-  const { host, hostname } = new URL(baseUrl)
+  const { host, hostname } = new URL(base_url)
   return {
     secrets: longestFirst.length > 0 ? new RegExp(longestFirst.map(secretForms).join('|'), 'g') : undefined,
-    addresses: [baseUrl, host, hostname],
+    addresses: [base_url, host, hostname],
   }
 }
 

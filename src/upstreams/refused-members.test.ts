@@ -8,10 +8,10 @@ test.each([
   ['https://notmistral.ai/v1', ASKED.toString()],
   ['https://api.openai.com/v1', ASKED.toString()],
 ])('a chat request for %s has no member that is refused there', (baseUrl, expected) => {
-  expect(withoutRefusedMembers(ASKED, { protocol: 'chat' }, { baseUrl }).toString()).toBe(expected)
+  expect(withoutRefusedMembers(ASKED, { protocol: 'chat' }, { base_url: baseUrl }).toString()).toBe(expected)
 })
 
 test('requests of other dialects stay', () => {
-  const channel = { baseUrl: 'https://api.mistral.ai/v1' }
+  const channel = { base_url: 'https://api.mistral.ai/v1' }
   expect(withoutRefusedMembers(ASKED, { protocol: 'messages' }, channel)).toBe(ASKED)
 })

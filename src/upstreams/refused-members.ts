@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import { edit } from '../protocols/json/json-edit.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import type { DialectRequest } from './provider.ts'
@@ -17,7 +17,7 @@ const MAX_ADDRESSES = 1_000
 export function withoutRefusedMembers(
   body: Buffer,
   { protocol }: Pick<DialectRequest, 'protocol'>,
-  { baseUrl }: Pick<Channel, 'baseUrl'>,
+  { base_url: baseUrl }: Pick<Channel, 'base_url'>,
 ): Buffer {
   if (protocol !== 'chat') return body
   const remove = refusedAt(baseUrl)

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/channel.ts'
+import { type Channel, isEdited } from '../domain/records/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import { credentials } from './credentials.ts'
 import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
@@ -48,7 +48,7 @@ export class UpstreamClient {
     if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
       return { body: given, dropped: [] }
     const taken = withoutRefusedMembers(given, request, channel)
-    const body = channel.edits ? editedBody(taken, request, channel.edits) : taken
+    const body = isEdited(channel) ? editedBody(taken, request, channel) : taken
     return this.#providers.of(channel)?.adapt?.({ ...request, body }) ?? { body, dropped: [] }
   }
 

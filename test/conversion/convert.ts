@@ -15,7 +15,7 @@ import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Reader } from '../../src/relay/dialects/dialect.ts'
 import type { SignatureStore } from '../../src/relay/state/signature-store.ts'
-import type { Channel } from '../../src/domain/channel.ts'
+import type { Channel } from '../../src/domain/records/channel.ts'
 import type { Model, StatedCapabilities } from '../../src/domain/settings.ts'
 import { channelOf } from '../channel.ts'
 
@@ -84,7 +84,7 @@ export async function convertRequest(
       fallback: [],
       balance: 'weight',
     }
-    const [made] = requestFor(channelOf({ protocols: [OTHER[from]], ...channel }), OTHER[from], model)
+    const [made] = requestFor(channelOf({ protocol: [OTHER[from]], ...channel }), OTHER[from], model)
     if (!made) throw new Error('no request was made')
     const { body, dropped } = await made.prepare(false, ASKER)
     return { body: body as Buffer, dropped }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Channel } from '../../src/domain/channel.ts'
+import type { Channel } from '../../src/domain/records/channel.ts'
 import type { Media } from '../../src/relay/media.ts'
 import { wholeChat } from '../equipment/chat-behaviour.ts'
 import type { FullResponse } from '../equipment/client.ts'
@@ -298,7 +298,7 @@ describe('a messages request for a chat channel', () => {
       ['https://openrouter.ai.example/api/v1', false],
     ])('%s gets cache marks: %s', async (baseUrl, takes) => {
       const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 5, ...marked }))
-      const channel: Partial<Channel> = { baseUrl }
+      const channel: Partial<Channel> = { base_url: baseUrl }
       const converted = await convertRequest('messages', body, media, channel)
       if ('refused' in converted) throw new Error(converted.refused)
       expect(converted.body.toString().includes('cache_control')).toBe(takes)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bearerKey } from '../../src/auth/bearer.ts'
 import { pathPattern } from '../../src/api/routing/path-pattern.ts'
-import type { Channel } from '../../src/domain/channel.ts'
+import type { Channel } from '../../src/domain/records/channel.ts'
 import { lookupKey } from '../../src/domain/api-key.ts'
 import { allowedAddresses, parseAddresses } from '../../src/domain/ip-allow-list.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { FREE_PRICE } from '../../domain/price.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Token } from '../../domain/records/token.ts'

@@ -1,8 +1,6 @@
-import type { Channel } from '../../domain/channel.ts'
+import { type Channel, CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
 import type { BuiltInPrices } from '../prices/built-in-prices.ts'
-import { DEFAULT_TIMEOUTS } from '../channels.ts'
 import { DEFAULT_GROUP } from '../groups.ts'
-import { NO_LIMIT } from '../rate-limits.ts'
 import { VENDORS } from './vendors.ts'
 
 /**
@@ -29,22 +27,13 @@ export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: Built
     if (models.length === 0) return []
     return [
       {
+        ...CHANNEL_SETTINGS.defaults,
         name: protocol === 'rerank' ? `${id}-rerank` : id,
-        protocols: [protocol],
-        baseUrl,
+        protocol: [protocol],
+        base_url: baseUrl,
         keys: [key],
         models,
         groups: [DEFAULT_GROUP],
-        priority: 0,
-        weight: 1,
-        modelMapping: new Map(),
-        allow: new Set(),
-        disableStore: false,
-        passThrough: false,
-        headers: new Map(),
-        rateLimit: NO_LIMIT,
-        onClientGone: 'cancel',
-        timeouts: DEFAULT_TIMEOUTS,
       },
     ]
   })

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../domain/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 
 /** The address and protocol of a vendor, which is callable with a key alone. */
 export interface Vendor {

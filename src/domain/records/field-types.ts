@@ -9,9 +9,17 @@ interface Rule<V> {
   readonly expected: string
 }
 
+/** A JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject
+
+/** A JSON object. */
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
 /** Type of a field: `V` in the program and in JSON, `C` in its column. */
 export interface FieldType<V = unknown, C extends Stored = Stored> {
-  readonly json: 'boolean' | 'integer' | 'string'
+  readonly json: 'boolean' | 'integer' | 'string' | 'any'
   readonly column: 'integer' | 'text'
   /** Whether null is a value. */
   readonly isNullable: boolean
@@ -55,7 +63,8 @@ export function isWithin(text: string, bytes: number): boolean {
  */
 export function mismatch<V>(type: FieldType<V>, value: unknown): string | undefined {
   const { json, expected, choices, min = -Infinity, max = Infinity, length = Infinity, bytes, rules } = type
-  const isOfType = json === 'integer' ? Number.isSafeInteger(value) : typeof value === json
+  const isOfType =
+    json === 'any' || (json === 'integer' ? Number.isSafeInteger(value) : typeof value === json)
   if (!isOfType) return expected
   const given = value as V
   if (choices && !choices.includes(given)) return expected
@@ -137,6 +146,24 @@ export function listText(bytes: number): FieldType<string, string> {
     ...plainText('a text', { bytes }),
     rules: [{ accepts: isStorable, expected: 'a text without NUL and lone surrogates' }],
     normal: (given) => given.trim(),
+  }
+}
+
+/** A text of a form. */
+export function matching(pattern: RegExp, expected: string): FieldType<string, string> {
+  return ruled(plainText(expected), { accepts: (given) => pattern.test(given), expected })
+}
+
+/** A value that readers of its own check, such as a list or a mapping; JSON in a column. */
+export function json<V>(): FieldType<V, string> & { readonly json: 'any' } {
+  return {
+    json: 'any',
+    column: 'text',
+    isNullable: false,
+    expected: 'a value',
+    rules: [],
+    encode: (value) => JSON.stringify(value),
+    decode: (column) => JSON.parse(column) as V,
   }
 }
 

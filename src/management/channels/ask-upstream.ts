@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { OperatorHold } from '../../ledger/operator-hold.ts'
 import { readUpstreamError } from '../../protocols/upstream-error.ts'
 import { exchangeWhole } from '../../upstreams/exchange-whole.ts'

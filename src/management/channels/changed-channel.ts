@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import type { Actor } from '../authority.ts'
 import { type ChannelFields, objectIn, type someChannelFields } from './channel-fields.ts'
 import { fieldsOf } from './channel-object.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { declaredId } from './channel-object.ts'

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Channel } from '../../domain/channel.ts'
-import type { ChannelDefinition, JsonObject, StoredChannel } from '../../domain/stored-configuration.ts'
+import type { Channel, ChannelDefinition, StoredChannel } from '../../domain/records/channel.ts'
+import type { JsonObject } from '../../domain/records/field-types.ts'
 import { withoutVersion } from './channel-address.ts'
 import { ALLOW_FLAGS } from './channel-text.ts'
-import { type ChannelType, channelType, typeAt } from './channel-types.ts'
+import { channelType, typeAt } from './channel-types.ts'
 import { keyId } from './provider-text.ts'
 import { shownProxy } from './shown-proxy.ts'
 import type { DeclaredSettings } from '../settings/live-settings.ts'
@@ -87,8 +87,8 @@ export function storedObject(channel: StoredChannel): ChannelObject {
     id: channel.id,
     key: '',
     created_time: channel.created_time,
-    test_time: channel.testTime,
-    response_time: channel.responseMs,
+    test_time: channel.test_time,
+    response_time: channel.response_ms,
     channel_info: keysInfo(channel.keys, channelType(channel.family['type'] as number)?.provider),
     managed: false,
     managed_by: '',
@@ -98,30 +98,30 @@ export function storedObject(channel: StoredChannel): ChannelObject {
 
 /** A declared channel in responses. Header values are blanked, since they may be secrets. */
 export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
-  const type = typeAt(channel.protocols, channel.baseUrl, channel.provider)
+  const type = typeAt(channel.protocol, channel.base_url, channel.provider)
   const flags = Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, channel.allow.has(gated)])
   return {
     id: declaredId(channel.name),
     name: channel.name,
     type: type?.type ?? 0,
-    protocol: [...channel.protocols],
+    protocol: [...channel.protocol],
     key: '',
     status: 1,
-    base_url: withoutVersion(channel.baseUrl, type),
+    base_url: withoutVersion(channel.base_url, type),
     models: channel.models.join(','),
     group: channel.groups.join(','),
-    model_mapping: JSON.stringify(Object.fromEntries(channel.modelMapping)),
+    model_mapping: JSON.stringify(Object.fromEntries(channel.model_mapping)),
     header_override: JSON.stringify(
       Object.fromEntries([...channel.headers.keys()].map((name) => [name, ''])),
     ),
-    setting: JSON.stringify({ pass_through_body_enabled: channel.passThrough }),
-    settings: JSON.stringify({ ...Object.fromEntries(flags), disable_store: channel.disableStore }),
+    setting: JSON.stringify({ pass_through_body_enabled: channel.pass_through }),
+    settings: JSON.stringify({ ...Object.fromEntries(flags), disable_store: channel.disable_store }),
     priority: channel.priority,
     weight: channel.weight,
     created_time: 0,
     test_time: 0,
     response_time: 0,
-    channel_info: keysInfo(channel.keys, channel.provider?.name),
+    channel_info: keysInfo(channel.keys, channel.provider),
     managed: true,
     managed_by: by,
     // A declared channel is changed in the file.
@@ -134,7 +134,10 @@ export function declaredId(name: string): number {
   return FIRST_DECLARED_ID + createHash('sha256').update(name).digest().readUIntBE(0, 6)
 }
 
-function keysInfo(keys: readonly string[], provider: ChannelType['provider']): ChannelObject['channel_info'] {
+function keysInfo(
+  keys: readonly string[],
+  provider: Parameters<typeof keyId>[0],
+): ChannelObject['channel_info'] {
   const ids = keys.map((key) => keyId(provider, key)).filter((id) => id !== '')
   return {
     is_multi_key: keys.length > 1,

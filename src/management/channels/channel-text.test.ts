@@ -165,7 +165,7 @@ describe('an address', () => {
       'https://generativelanguage.googleapis.com/v1beta/openai',
     ],
   ] as const)('of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
-    const found = typeAt([protocol].flat(), url)
+    const found = typeAt([protocol].flat(), url, 'generic')
     expect([found?.type, withoutVersion(url, found)]).toEqual([type, bare])
   })
 })

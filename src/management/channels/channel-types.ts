@@ -1,5 +1,5 @@
-import type { Channel, ProtocolName, ProviderSettings } from '../../domain/channel.ts'
-import { PROTOCOLS } from '../../domain/protocols.ts'
+import type { Channel, ProviderName } from '../../domain/records/channel.ts'
+import { type ProtocolName, PROTOCOLS } from '../../domain/protocols.ts'
 
 /** A kind of upstream, numbered as in one-api and its relatives. */
 export interface ChannelType {
@@ -14,7 +14,7 @@ export interface ChannelType {
   /** The version part of its path, added to addresses without one. */
   readonly version: string
   /** The provider that such channels are declared with. */
-  readonly provider?: ProviderSettings['name']
+  readonly provider?: ProviderName
   /** A channel of this type may have no key. */
   readonly keyless?: true
 }
@@ -141,9 +141,9 @@ export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${v
 export function typeAt(
   protocols: readonly ProtocolName[],
   baseUrl: string,
-  provider?: Channel['provider'],
+  provider: Channel['provider'],
 ): ChannelType | undefined {
-  if (provider) return CHANNEL_TYPES.find((one) => one.provider === provider.name)
+  if (provider !== 'generic') return CHANNEL_TYPES.find((one) => one.provider === provider)
   const speaking = CHANNEL_TYPES.filter(({ protocol }) => protocol && protocols.includes(protocol))
   const host = new URL(baseUrl).host
   const own = speaking.find(

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { someChannelFields } from './channel-fields.ts'
 import { refuseDeclaredName } from './find-channel.ts'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { Channel } from '../../domain/channel.ts'
-import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import type { Channel, ChannelDefinition } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'

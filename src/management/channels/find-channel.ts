@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { Channel } from '../../domain/channel.ts'
-import type { StoredChannel } from '../../domain/stored-configuration.ts'
+import type { Channel, StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { declaredId, FIRST_DECLARED_ID } from './channel-object.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Channel } from '../../domain/channel.ts'
+import type { ProviderName } from '../../domain/records/channel.ts'
 import { asRecord } from '../../protocols/json/record.ts'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
@@ -36,7 +36,8 @@ export async function listUpstreamModels(
   by: Actor,
 ): Promise<z.output<typeof upstreamModels>> {
   const { channel } = await draftChannel(parts, given, NO_MODEL, by)
-  if (channel.provider) return { success: false, message: noList(channel.provider.name), time: 0, data: [] }
+  if (channel.provider !== 'generic')
+    return { success: false, message: noList(channel.provider), time: 0, data: [] }
   const question = {
     request: modelsRequest(channel),
     maxBytes: MAX_BODY_BYTES,
@@ -47,7 +48,7 @@ export async function listUpstreamModels(
   return { success: answer !== undefined, message, time: tookMs / 1000, data: answer ?? [] }
 }
 
-function noList(provider: NonNullable<Channel['provider']>['name']): string {
+function noList(provider: ProviderName): string {
   const name = { azure: 'Azure', bedrock: 'Bedrock', vertex: 'Vertex' }[provider]
   return `channels of ${name} cannot list models: enter their names`
 }

@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import type { DialectRequest } from '../../upstreams/provider.ts'
 
 /** The version of the messages protocol; `docs/api.md: Versioning`. */
@@ -15,7 +16,7 @@ const REQUESTS: Record<ProtocolName, { readonly path: string; readonly headers?:
 }
 
 /** Builds the request for the list of models, in the channel's first dialect. */
-export function modelsRequest({ protocols: [protocol = 'chat'] }: Channel): DialectRequest {
+export function modelsRequest({ protocol: [protocol = 'chat'] }: Channel): DialectRequest {
   const { path, headers = [] } = REQUESTS[protocol]
   return {
     method: 'GET',

@@ -1,4 +1,4 @@
-import type { ChannelDefinition, StoredChannel } from '../../domain/stored-configuration.ts'
+import { CHANNEL, type ChannelDefinition, type StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { readInput } from '../read-input.ts'
 import { channelFields } from './channel-fields.ts'
@@ -17,5 +17,5 @@ export function newChannel(given: unknown): ChannelDefinition {
 
 /** A channel as it would be stored, with placeholders for the columns that the store sets. */
 export function unstored(channel: ChannelDefinition): StoredChannel {
-  return { ...channel, id: 0, version: '', created_time: 0, testTime: 0, responseMs: 0 }
+  return { ...CHANNEL.defaults, ...channel, id: 0, version: '' }
 }

@@ -1,7 +1,8 @@
 import { parseBedrockKey } from '../../domain/bedrock-key.ts'
-import type { Json } from '../../domain/stored-configuration.ts'
+import type { Json } from '../../domain/records/field-types.ts'
 import { GatewayError } from '../../errors.ts'
 import { parseServiceAccount } from '../../domain/service-account.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelType } from './channel-types.ts'
 
 /** Members that a provider's channel is declared with, beside those of every channel. */
@@ -50,7 +51,7 @@ export function serviceAccountsIn(text: string): string[] {
 }
 
 /** The part of a key that may be shown: a service account's e-mail, an AWS key's id; empty for others. */
-export function keyId(provider: ChannelType['provider'], key: string): string {
+export function keyId(provider: Channel['provider'] | undefined, key: string): string {
   if (provider === 'vertex') {
     const account = parseServiceAccount(key)
     return 'email' in account ? account.email : ''

@@ -1,4 +1,4 @@
-import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 

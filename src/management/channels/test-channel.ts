@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
@@ -76,8 +76,8 @@ export async function testFound(
   const preferred = 'stored' in found ? found.stored.family['test_model'] : undefined
   const result = await askForLeast(parts, channel, { wanted: model || preferred, choose }, by)
   if ('stored' in found) {
-    const testTime = Math.floor(nowMs() / 1000)
-    await store.write('noteChannelTest', { id, testTime, responseMs: Math.round(result.time * 1000) })
+    const test_time = Math.floor(nowMs() / 1000)
+    await store.write('noteChannelTest', { id, test_time, response_ms: Math.round(result.time * 1000) })
   }
   return result
 }

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { answerPath } from '../../protocols/gemini/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
 import { embedUpstream } from '../../upstreams/embed-upstream.ts'
@@ -71,7 +71,7 @@ const REQUESTS: Record<
 /** Builds the least request of the endpoint that has a model: one token, one document, one picture. */
 export function testRequest(channel: Channel, { model, endpoint }: TestedModel): DialectRequest {
   if (endpoint === 'models') return modelsRequest(channel)
-  const upstreamModel = channel.modelMapping.get(model) ?? model
+  const upstreamModel = channel.model_mapping.get(model) ?? model
   const { protocol = 'chat', path, headers = [], body } = REQUESTS[endpoint](upstreamModel, model, channel)
   return {
     protocol,

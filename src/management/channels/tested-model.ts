@@ -1,8 +1,8 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import { type ProtocolName, PROTOCOL_NAMES, PROTOCOLS } from '../../domain/protocols.ts'
 import { isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import { endpointsFor } from '../../domain/endpoint-types.ts'
 import type { ModelCatalogue } from '../../domain/settings.ts'
-import { PROTOCOL_NAMES, PROTOCOLS } from '../../domain/protocols.ts'
 
 /** Endpoints that tests ask: those of dialects, and others; `models` is the upstream's list of models. */
 export const TESTED_ENDPOINTS = [
@@ -52,10 +52,10 @@ export function cheapTest(channel: Channel, wanted: string, models: ModelCatalog
 
 /** Finds the endpoint that has a model, by both its names, its price, and the channel's dialects. */
 function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue): TestedEndpoint {
-  const upstreamModel = channel.modelMapping.get(model) ?? model
+  const upstreamModel = channel.model_mapping.get(model) ?? model
   const names = [upstreamModel, model]
   const { price } = models.get(model)
-  const protocols = new Set(channel.protocols)
+  const protocols = new Set(channel.protocol)
   if (protocols.has('rerank') && (protocols.size === 1 || names.some((name) => RERANKS.test(name))))
     return 'rerank'
   if (names.some(isForUnsupportedEndpoint) && protocols.has('chat')) return 'models'
@@ -77,9 +77,9 @@ const ON_VERTEX: readonly (readonly [RegExp, ProtocolName])[] = [
 ]
 
 /** Finds the dialect of a conversation: on Vertex by the model, else the first of the channel's. */
-function dialectOf({ protocols, provider }: Channel, upstreamModel: string): ProtocolName {
+function dialectOf({ protocol: protocols, provider }: Channel, upstreamModel: string): ProtocolName {
   const first = protocols.find((one) => PROTOCOLS[one].isConversation) ?? 'chat'
-  if (provider?.name !== 'vertex') return first
+  if (provider !== 'vertex') return first
   const named = ON_VERTEX.find(([pattern]) => pattern.test(upstreamModel))?.[1] ?? 'chat'
   return protocols.includes(named) ? named : first
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import { type Decimal, decimalText, isMore } from '../../domain/decimal.ts'
 import { endpointTypes } from '../../domain/endpoint-types.ts'
 import type { ImagePrices } from '../../domain/image-price.ts'
@@ -80,7 +81,7 @@ export function pricing(settings: Settings, user: User): z.output<typeof pricing
       served.set(name, one)
       one.channels.push(channel)
       for (const group of usable) one.groups.add(group)
-      for (const protocol of channel.protocols) one.protocols.add(protocol)
+      for (const protocol of channel.protocol) one.protocols.add(protocol)
     }
   }
   return {
@@ -144,8 +145,8 @@ function toolPrices(
   const { price = FREE_PRICE } = models.get(name)
   const dearest = new Map<string, Decimal>()
   for (const channel of channels) {
-    const model = channel.modelMapping.get(name) ?? name
-    for (const dialect of channel.protocols) {
+    const model = channel.model_mapping.get(name) ?? name
+    for (const dialect of channel.protocol) {
       const vendor = toolVendor(channel, dialect)
       const terms = {
         stated: price.tools,

@@ -1,6 +1,6 @@
 import type { Budget } from '../../domain/budget.ts'
 import type { Group } from '../../domain/settings.ts'
-import type { Json, JsonObject } from '../../domain/stored-configuration.ts'
+import type { Json, JsonObject } from '../../domain/records/field-types.ts'
 
 /** A budget in the form of gateway.yaml; empty for none. */
 export function groupBudgetJson(budget: Budget | undefined): JsonObject {

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 
 /** The settings declared by the configuration file or the environment, which are changed there alone. */

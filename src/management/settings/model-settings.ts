@@ -1,5 +1,5 @@
 import type { Model, Settings } from '../../domain/settings.ts'
-import type { Json, JsonObject } from '../../domain/stored-configuration.ts'
+import type { Json, JsonObject } from '../../domain/records/field-types.ts'
 import { GatewayError } from '../../errors.ts'
 
 /** A setting of a model beside its price, by its key in gateway.yaml. */

@@ -2,13 +2,8 @@ import { z } from 'zod'
 import { type Decimal, decimalText } from '../../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import type { Group, Settings } from '../../domain/settings.ts'
-import type {
-  Json,
-  JsonObject,
-  StoredConfiguration,
-  StoredEntry,
-  StoredSection,
-} from '../../domain/stored-configuration.ts'
+import { type Json, type JsonObject, isWithin, TEXT_BYTES } from '../../domain/records/field-types.ts'
+import type { StoredConfiguration, StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
 import { requireVersion } from '../../domain/object-version.ts'
 import { versionField, withPresent } from '../changed-meanwhile.ts'
@@ -17,7 +12,6 @@ import { groupBudgetJson, isSameBudget } from './group-budgets.ts'
 import { listOptions } from './list-options.ts'
 import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { isWithin, TEXT_BYTES } from '../../domain/records/field-types.ts'
 import { orTooLong, textField, tooLong } from '../text-fields.ts'
 import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
 import { type Setting, SETTINGS } from '../../domain/options.ts'

@@ -1,5 +1,5 @@
 import { endpointByName, isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
-import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from '../../management/channels/channel-address.ts'
 import type { ChannelFields } from '../../management/channels/channel-fields.ts'

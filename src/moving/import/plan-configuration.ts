@@ -1,13 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { mergeLayers } from '../../config/merge-layers.ts'
+import { unstored } from '../../management/channels/new-channel.ts'
 import { child, keys } from '../../config/yaml-node.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type {
-  ChannelDefinition,
-  StoredChannel,
-  StoredConfiguration,
-  StoredEntry,
-} from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/records/channel.ts'
+import type { StoredConfiguration, StoredEntry } from '../../domain/stored-configuration.ts'
 import type { FamilyDatabase } from './family.ts'
 import type { FamilyOptions } from './family-options.ts'
 import { type PlannedChannel, planChannels } from './plan-channels.ts'
@@ -116,17 +113,9 @@ function effectiveSettings(
   entries: readonly PlannedEntry[],
   channels: readonly PlannedChannel[],
 ): { readonly settings: Settings; readonly refused: ReadonlyMap<string, string> } {
-  const unstored = ({ channel }: PlannedChannel): StoredChannel => ({
-    ...channel,
-    id: 0,
-    version: '',
-    created_time: 0,
-    testTime: 0,
-    responseMs: 0,
-  })
   const { settings, ignored: leftOut } = mergeLayers(config, {
     entries: [...stored.entries, ...entries.map(({ entry }) => entry)],
-    channels: [...stored.channels, ...channels.map(unstored)],
+    channels: [...stored.channels, ...channels.map(({ channel }) => unstored(channel))],
   })
   return {
     settings,

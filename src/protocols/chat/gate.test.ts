@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
 import { readChatRequest } from './request.ts'
 
-const CHANNEL = channelOf({ modelMapping: new Map([['big', 'vendor/big-2026']]) })
+const CHANNEL = channelOf({ model_mapping: new Map([['big', 'vendor/big-2026']]) })
 const ALL = new Set<GatedField>([
   'service_tier',
   'safety_identifier',
@@ -88,7 +88,7 @@ test('the model goes by the name that the channel maps it to', () => {
 
 test('store is forwarded unless the channel disables it', () => {
   expect(gate(body(',"store":true')).same).toBe(true)
-  expect(gate(body(',"store":true,"n":1'), { disableStore: true }).body.toString()).toBe(body(',"n":1'))
+  expect(gate(body(',"store":true,"n":1'), { disable_store: true }).body.toString()).toBe(body(',"n":1'))
 })
 
 describe('pass-through', () => {
@@ -96,13 +96,13 @@ describe('pass-through', () => {
 
   test.each([
     ['of the gateway', {}, true],
-    ['of the channel', { passThrough: true }, false],
+    ['of the channel', { pass_through: true }, false],
   ] as const)('%s skips the filters and the asking for usage', (_whose, channel, passThrough) => {
     expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, askedForUsage: false })
   })
 
   test('keeps model mapping and disable_store', () => {
-    const gated = gate(body(fields, 'big'), { disableStore: true, passThrough: true })
+    const gated = gate(body(fields, 'big'), { disable_store: true, pass_through: true })
     expect(gated.body.toString()).toBe(body(fields.replace(',"store":true', ''), 'vendor/big-2026'))
   })
 })

@@ -1,5 +1,5 @@
 import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { editRequest, type EditedRequest } from '../edited-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { asRecord } from '../json/record.ts'
@@ -32,14 +32,14 @@ export function gateChatRequest(
 ): GatedRequest {
   const remove: string[] = []
   const replace = new Map<string, string>()
-  const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
+  const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
-  if (channel.disableStore) remove.push('store')
+  if (channel.disable_store) remove.push('store')
   const messages = messagesWithoutEnvelopes(scan)
   if (messages !== undefined) replace.set('messages', messages)
 
   let askedForUsage = false
-  const isOpen = passThrough || channel.passThrough
+  const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
     askedForUsage = request.stream && !request.includeUsage

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { gateGeminiRequest } from './gate.ts'
 import { writeSignature } from './signature.ts'
@@ -28,14 +28,14 @@ describe('a request for a channel of its own protocol', () => {
     const given = body(`,"${name}":"flex","x":1.0`)
     expect(gate(given).text).toBe(body(',"x":1.0'))
     expect(gate(given, { allow: new Set(['service_tier']) }).same).toBe(true)
-    expect(gate(given, { passThrough: true }).same).toBe(true)
+    expect(gate(given, { pass_through: true }).same).toBe(true)
     expect(gate(given, {}, true).same).toBe(true)
   })
 
   test('asks for nothing to be stored where the channel disables that; without the field nothing is', () => {
-    expect(gate(body(',"store":true'), { disableStore: true }, true).text).toBe(body(',"store":false'))
+    expect(gate(body(',"store":true'), { disable_store: true }, true).text).toBe(body(',"store":false'))
     expect(gate(body(',"store":true')).same).toBe(true)
-    expect(gate(body(''), { disableStore: true }).same).toBe(true)
+    expect(gate(body(''), { disable_store: true }).same).toBe(true)
   })
 
   const SEALED = writeSignature({ protocol: 'messages', value: 'c2lnbmVk' })

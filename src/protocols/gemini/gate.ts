@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { editRequest, type EditedRequest } from '../edited-request.ts'
 import { withMembers } from '../json/with-members.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
@@ -33,9 +33,9 @@ export function gateGeminiRequest(
   channel: Channel,
   passThrough: boolean,
 ): EditedRequest {
-  const isOpen = passThrough || channel.passThrough
+  const isOpen = passThrough || channel.pass_through
   const remove = isOpen || channel.allow.has('service_tier') ? [] : [...TIER]
-  const isStored = channel.disableStore && topValue(scan, 'store') === true
+  const isStored = channel.disable_store && topValue(scan, 'store') === true
   const replace = new Map(isStored ? [['store', 'false']] : [])
   const contents = requiresSignatures && contentsWithAcceptedSignatures(scan, requiresSignatures)
   if (contents) replace.set(...contents)

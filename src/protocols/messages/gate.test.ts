@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { encodeBlocks } from './encode-block.ts'
@@ -10,7 +10,7 @@ import { type GatedMessages, gateMessagesRequest } from './gate.ts'
 import { readMessagesRequest } from './request.ts'
 import { writeCitation } from './reply-block.ts'
 
-const CHANNEL = channelOf({ protocols: ['messages'], modelMapping: new Map([['big', 'vendor/big-2026']]) })
+const CHANNEL = channelOf({ protocol: ['messages'], model_mapping: new Map([['big', 'vendor/big-2026']]) })
 
 function gate(
   source: string,
@@ -64,7 +64,7 @@ test('the model is mapped, in pass-through mode too', () => {
   expect(sent.toString()).toBe(body('', 'vendor/big-2026'))
   expect(upstreamModel).toBe('vendor/big-2026')
   const all = `,"thinking":{"type":"adaptive"}${GATED}${SAMPLING}`
-  expect(gate(body(all, 'big'), { passThrough: true }).body.toString()).toBe(body(all, 'vendor/big-2026'))
+  expect(gate(body(all, 'big'), { pass_through: true }).body.toString()).toBe(body(all, 'vendor/big-2026'))
   expect(gate(body(all), {}, true).same).toBe(true)
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedRerank, gateRerankRequest } from './gate.ts'
 import { readRerankRequest } from './request.ts'
@@ -13,7 +13,7 @@ function gated(text: string, fields: Partial<Channel> = {}, passThrough = false)
   return gateRerankRequest(
     scan,
     readRerankRequest(scan),
-    channelOf({ protocols: ['rerank'], ...fields }),
+    channelOf({ protocol: ['rerank'], ...fields }),
     passThrough,
   )
 }
@@ -25,24 +25,24 @@ const PLAIN = '{"model":"m","query":"q", "documents":["a","b"],"top_n":2,"x":1}'
 describe('to a channel of the first version goes', () => {
   test('the caller’s own buffer, where nothing has to change', () => {
     const scan = scanObject(Buffer.from(PLAIN))
-    const { body } = gateRerankRequest(scan, readRerankRequest(scan), channelOf({ baseUrl: V1 }), false)
+    const { body } = gateRerankRequest(scan, readRerankRequest(scan), channelOf({ base_url: V1 }), false)
     expect(body).toBe(scan.bytes)
   })
   test('every field as it came, and the cap of chunks under the upstreams’ own name beside the caller’s', () => {
-    const { body, dropped } = gated(FULL, { baseUrl: V1 })
+    const { body, dropped } = gated(FULL, { base_url: V1 })
     expect(body.toString()).toBe(FULL.replace(/\}$/, ',"max_chunks_per_doc":3}'))
     expect(dropped).toEqual([])
   })
   test('that name as the caller wrote it, where it did', () => {
     const text = PLAIN.replace('"x":1', '"max_chunk_per_doc":3,"max_chunks_per_doc":4')
-    expect(gated(text, { baseUrl: V1 }).body.toString()).toBe(text)
+    expect(gated(text, { base_url: V1 }).body.toString()).toBe(text)
   })
   test('no cap of chunks where the caller’s is null', () => {
     const text = PLAIN.replace('"x":1', '"max_chunk_per_doc":null')
-    expect(gated(text, { baseUrl: V1 }).body.toString()).toBe(text)
+    expect(gated(text, { base_url: V1 }).body.toString()).toBe(text)
   })
   test('the mapped name of the model', () => {
-    const { body, upstreamModel } = gated(PLAIN, { baseUrl: V1, modelMapping: new Map([['m', 'their-m']]) })
+    const { body, upstreamModel } = gated(PLAIN, { base_url: V1, model_mapping: new Map([['m', 'their-m']]) })
     expect(body.toString()).toBe(PLAIN.replace('"m"', '"their-m"'))
     expect(upstreamModel).toBe('their-m')
   })
@@ -50,7 +50,7 @@ describe('to a channel of the first version goes', () => {
 
 describe('to a channel of the second version goes', () => {
   test('what it knows, the documents as texts; what got lost is named', () => {
-    const { body, dropped } = gated(FULL, { baseUrl: V2 })
+    const { body, dropped } = gated(FULL, { base_url: V2 })
     expect(JSON.parse(body.toString())).toEqual({
       model: 'm',
       query: 'q',
@@ -61,19 +61,19 @@ describe('to a channel of the second version goes', () => {
     expect(dropped).toEqual(['max_chunk_per_doc', 'overlap_tokens'])
   })
   test('the caller’s own buffer, where nothing has to change', () => {
-    expect(gated(PLAIN, { baseUrl: V2 }).body.toString()).toBe(PLAIN)
+    expect(gated(PLAIN, { base_url: V2 }).body.toString()).toBe(PLAIN)
   })
   test('max_tokens_per_doc, which is its own', () => {
     const text = PLAIN.replace('"x":1', '"max_tokens_per_doc":512')
-    expect(gated(text, { baseUrl: V2 }).body.toString()).toBe(text)
+    expect(gated(text, { base_url: V2 }).body.toString()).toBe(text)
   })
 })
 
-describe.each([V1, V2])('in pass-through mode to %s', (baseUrl) => {
+describe.each([V1, V2])('in pass-through mode to %s', (base_url) => {
   test('only the name of the model is changed', () => {
-    const mapped = { baseUrl, modelMapping: new Map([['m', 'their-m']]) }
+    const mapped = { base_url, model_mapping: new Map([['m', 'their-m']]) }
     const expected = FULL.replace('"m"', '"their-m"')
     expect(gated(FULL, mapped, true).body.toString()).toBe(expected)
-    expect(gated(FULL, { ...mapped, passThrough: true }).body.toString()).toBe(expected)
+    expect(gated(FULL, { ...mapped, pass_through: true }).body.toString()).toBe(expected)
   })
 })

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { isPresent } from '../field-check.ts'
 import { editRequest, type EditedRequest } from '../edited-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
@@ -32,11 +32,11 @@ export function gateRerankRequest(
 ): GatedRerank {
   const remove: string[] = []
   const replace = new Map<string, string>()
-  const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
+  const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
-  const isOpen = passThrough || channel.passThrough
+  const isOpen = passThrough || channel.pass_through
   if (!isOpen) {
-    if (VERSION_2.test(channel.baseUrl)) {
+    if (VERSION_2.test(channel.base_url)) {
       const texts = documentTexts(scan, request)
       if (texts !== undefined) replace.set('documents', texts)
       remove.push('return_documents', ...NOT_IN_VERSION_2)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { gateResponsesRequest } from './gate.ts'
 import { readResponsesRequest } from './request.ts'
@@ -17,7 +17,7 @@ interface Options {
 function gate(source: string, { channel, passThrough = false, replace }: Options = {}) {
   const bytes = Buffer.from(source)
   const scan = scanObject(bytes)
-  const to = channelOf({ modelMapping: new Map([['big', 'vendor/big-2026']]), ...channel })
+  const to = channelOf({ model_mapping: new Map([['big', 'vendor/big-2026']]), ...channel })
   const gated = gateResponsesRequest(scan, readResponsesRequest(scan), to, {
     passThrough,
     ...(replace && { replace }),
@@ -44,7 +44,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(`${FILTERED},"x":1.0`)).text).toBe(body(',"x":1.0'))
     expect(gate(body(FILTERED), { channel: { allow: ALL } }).same).toBe(true)
     expect(gate(body(FILTERED), { passThrough: true }).same).toBe(true)
-    expect(gate(body(FILTERED), { channel: { passThrough: true } }).same).toBe(true)
+    expect(gate(body(FILTERED), { channel: { pass_through: true } }).same).toBe(true)
   })
 
   test('has no include_obfuscation, and no options where nothing of them is left', () => {
@@ -55,9 +55,11 @@ describe('a request for a channel of its own protocol', () => {
   })
 
   test('says that nothing is stored where the channel disables that: its absence would mean the opposite', () => {
-    expect(gate(body(''), { channel: { disableStore: true } }).text).toBe(body(',"store":false'))
-    expect(gate(body(',"store":true'), { channel: { disableStore: true } }).text).toBe(body(',"store":false'))
-    expect(gate(body(',"store":false'), { channel: { disableStore: true } }).same).toBe(true)
+    expect(gate(body(''), { channel: { disable_store: true } }).text).toBe(body(',"store":false'))
+    expect(gate(body(',"store":true'), { channel: { disable_store: true } }).text).toBe(
+      body(',"store":false'),
+    )
+    expect(gate(body(',"store":false'), { channel: { disable_store: true } }).same).toBe(true)
   })
 
   test('has other members in place of its own, as the id that the upstream knows', () => {

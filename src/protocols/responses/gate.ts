@@ -1,5 +1,5 @@
 import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { editRequest, type EditedRequest } from '../edited-request.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
@@ -33,10 +33,10 @@ export function gateResponsesRequest(
   const set = (member: string, text: string): void => {
     replace = new Map(replace).set(member, text)
   }
-  const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
+  const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   if (upstreamModel !== scan.value('model')) set('model', JSON.stringify(upstreamModel))
-  if (channel.disableStore && request.store !== false) set('store', 'false')
-  const isOpen = options.passThrough || channel.passThrough
+  if (channel.disable_store && request.store !== false) set('store', 'false')
+  const isOpen = options.passThrough || channel.pass_through
   if (!isOpen) {
     remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
     const streamOptions = asRecord(scan.value('stream_options'))

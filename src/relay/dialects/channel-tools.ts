@@ -1,13 +1,14 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import type { ProviderTools } from '../../domain/tool-use.ts'
 import type { ChannelRequest } from './dialect.ts'
 
 /** The tools of a request that goes to a channel as it came, for the model `name`; nothing without any. */
 export function nativeTools(
-  { modelMapping }: Channel,
+  { model_mapping }: Channel,
   dialect: ProtocolName,
   name: string,
   offered: ProviderTools | undefined,
 ): Pick<ChannelRequest, 'tools'> {
-  return offered ? { tools: { ...offered, dialect, model: modelMapping.get(name) ?? name } } : {}
+  return offered ? { tools: { ...offered, dialect, model: model_mapping.get(name) ?? name } } : {}
 }

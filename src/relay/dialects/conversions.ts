@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import type { Model } from '../../domain/settings.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
@@ -202,7 +203,7 @@ function fit(
   const asked = decoded.model
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
   const wanted = plain ?? asked
-  const name = channel.modelMapping.get(asked) ?? channel.modelMapping.get(wanted) ?? wanted
+  const name = channel.model_mapping.get(asked) ?? channel.model_mapping.get(wanted) ?? wanted
   const capabilities = capabilitiesOf(name, asked, model.capabilities)
   const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
   const allowed = withoutGatedFields(thinking, channel, dropped)

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { OfferedTool } from '../../domain/tool-use.ts'
 import type { Codec, UpstreamCodec } from '../../protocols/codec.ts'
 import type { Conversation, SharedField } from '../../protocols/conversation.ts'

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../domain/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import { convertedChat } from './chat/converted-chat.ts'
 import type { UpstreamDialect } from './converted-dialect.ts'
 import { convertedConverse } from './converse/converted-converse.ts'

@@ -1,5 +1,5 @@
 import type { ClientProtocol } from '../../domain/protocols.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 import { channelProtocols } from '../../protocols/channel-protocols.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
@@ -111,7 +111,7 @@ function relayed(counting: Counting, request: CountedRequest): RelayedRequest {
         prepare() {
           if (!channelProtocols(channel, model).includes(counting.protocol))
             throw new CountingUnsupported(context?.composed ?? request.scan)
-          return prepared(counting, request, channel.modelMapping.get(model) ?? model)
+          return prepared(counting, request, channel.model_mapping.get(model) ?? model)
         },
       })),
   }

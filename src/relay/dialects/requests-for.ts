@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import type { Model } from '../../domain/settings.ts'
 import type { ChannelRequest } from './dialect.ts'
 import type { RequestFor } from './conversions.ts'

@@ -1,4 +1,5 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import type { Conversation } from '../../protocols/conversation.ts'
 import type { ReplyEvent, ReplyPart } from '../../protocols/reply.ts'
 import { SignedReply, signedRuns } from '../../protocols/signatures/signed-reply.ts'

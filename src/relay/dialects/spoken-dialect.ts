@@ -1,5 +1,5 @@
-import type { Channel, ProtocolName } from '../../domain/channel.ts'
-import type { ClientProtocol, ConversionProtocol } from '../../domain/protocols.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { ProtocolName, ClientProtocol, ConversionProtocol } from '../../domain/protocols.ts'
 import { channelProtocols } from '../../protocols/channel-protocols.ts'
 import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
 

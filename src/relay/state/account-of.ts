@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
@@ -20,7 +20,7 @@ export function accountOf(
   { channels }: Settings,
   responses: ResponseStore,
 ): ResponseAccount | undefined {
-  const channel = channels.find((one) => one.name === name && one.protocols.includes('responses'))
+  const channel = channels.find((one) => one.name === name && one.protocol.includes('responses'))
   if (!channel) return undefined
   const value = channel.keys.find((key) => responses.keyTag(key) === keyTag) ?? channel.keys[0] ?? ''
   return { channel, key: { value } }

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'
@@ -72,7 +72,7 @@ export function channelsToContinue(
 ): readonly Channel[] {
   const own = channels.filter(({ name }) => name === response.channel)
   if (kind === 'native') {
-    const native = own.filter(({ protocols }) => protocols.includes('responses'))
+    const native = own.filter(({ protocol: protocols }) => protocols.includes('responses'))
     if (native.length > 0) return native
     throw new GatewayError(
       'previous_response_not_found',
@@ -80,7 +80,7 @@ export function channelsToContinue(
     )
   }
   const converted = (own.length > 0 ? own : channels).filter(
-    ({ protocols }) => !protocols.includes('responses'),
+    ({ protocol: protocols }) => !protocols.includes('responses'),
   )
   if (converted.length > 0) return converted
   throw new GatewayError(

@@ -23,7 +23,7 @@ export function priceOutcome(
   uses: readonly ToolUse[],
 ): OutcomeCharge {
   const channel = settings.channels.find(({ name }) => name === response.channel)
-  const model = channel?.modelMapping.get(response.model) ?? response.model
+  const model = channel?.model_mapping.get(response.model) ?? response.model
   const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
   // The response repeats the forms of the tools that it used.
   const terms = toolTerms(settings, rate, channel, { dialect: 'responses', model, offered: [] })

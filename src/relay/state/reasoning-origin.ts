@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { encryptedInput } from '../../protocols/responses/index.ts'
@@ -29,7 +29,9 @@ export function findOrigin(
  * another may be of the same account.
  */
 export function channelsOfOrigin(channels: readonly Channel[], { channel }: Origin): readonly Channel[] {
-  const own = channels.filter(({ name, protocols }) => name === channel && protocols.includes('responses'))
+  const own = channels.filter(
+    ({ name, protocol: protocols }) => name === channel && protocols.includes('responses'),
+  )
   return own.length > 0 ? own : channels
 }
 
@@ -40,7 +42,7 @@ const severalAccounts = new WeakMap<Settings['channels'], boolean>()
 function hasSeveralAccounts({ channels }: Settings): boolean {
   const known = severalAccounts.get(channels)
   if (known !== undefined) return known
-  const native = channels.filter(({ protocols }) => protocols.includes('responses'))
+  const native = channels.filter(({ protocol: protocols }) => protocols.includes('responses'))
   const hasSeveral = native.length > 1 || native.some(({ keys }) => keys.length > 1)
   severalAccounts.set(channels, hasSeveral)
   return hasSeveral

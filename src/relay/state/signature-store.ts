@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { ProtocolName } from '../../domain/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import type { KeptSignature } from '../../domain/kept-signature.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 import { parseRecord } from '../../protocols/json/record.ts'

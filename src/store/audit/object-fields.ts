@@ -1,13 +1,8 @@
 import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
-import type {
-  ChannelDefinition,
-  Json,
-  JsonObject,
-  StoredEntry,
-  StoredSection,
-} from '../../domain/stored-configuration.ts'
-import type { Stored } from '../../domain/records/field-types.ts'
-import { type Column, decoded } from '../../domain/records/record.ts'
+import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/channel.ts'
+import type { Json, JsonObject, Stored } from '../../domain/records/field-types.ts'
+import type { StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
+import { type Column, columnsWith, decoded } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
@@ -19,32 +14,6 @@ export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
   models: 'model',
   ratios: 'price',
 }
-
-/**
- * Fields of a channel that have no secrets. All others are treated as secret: headers, the proxy, changes of
- * requests and fields of tools may have credentials.
- */
-const OPEN_CHANNEL_FIELDS: ReadonlySet<string> = new Set([
-  'allow',
-  'api_version',
-  'disable_store',
-  'groups',
-  'location',
-  'model_mapping',
-  'models',
-  'on_client_gone',
-  'pass_through',
-  'priority',
-  'probe',
-  'project',
-  'protocol',
-  'provider',
-  'rate_limit',
-  'region',
-  'status_mapping',
-  'timeouts',
-  'weight',
-])
 
 /** Options that are secrets, and sections of the file that have some. */
 const SECRET_OPTIONS: ReadonlySet<string> = new Set(['metrics_token', 'login', 'alerts'])
@@ -59,15 +28,19 @@ export function tokenFields(row: TokenRow): Fields {
   return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
 }
 
-/** The fields of a channel, by their names in gateway.yaml. */
+/**
+ * The fields of a channel, by their names in gateway.yaml. All that are not declared open are treated as
+ * secret: headers, the proxy, changes of requests and fields of tools may have credentials.
+ */
 export function channelFields(
   { name, declared, keys, status, family }: ChannelDefinition,
   secrets: Secrets,
 ): Fields {
+  const open = new Set(columnsWith(CHANNEL_SETTINGS, 'audit'))
   const hidden = (value: Json): Secret => secretValue(value, secrets)
   const fields = Object.entries(declared).map(([field, value]) => {
     if (field === 'base_url') return [field, addressWithoutSecrets(value) ?? hidden(value)]
-    return [field, OPEN_CHANNEL_FIELDS.has(field) || isEmptyJson(value) ? value : hidden(value)]
+    return [field, open.has(field) || isEmptyJson(value) ? value : hidden(value)]
   })
   return {
     name,

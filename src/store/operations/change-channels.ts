@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import { requireVersion } from '../../domain/object-version.ts'
-import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
-import { channelFromRow, channelVersion, openColumns, sealedKeys } from '../channel-rows.ts'
+import { CHANNEL, type ChannelDefinition, type StoredChannel } from '../../domain/records/channel.ts'
+import { channelFromRow, channelVersion, openDefinition, sealedKeys } from '../channel-rows.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
@@ -20,12 +20,9 @@ export async function createChannels(
     const { id } = await db
       .insertInto('channels')
       .values({
-        ...openColumns(channel),
+        ...CHANNEL.newRow({ ...openDefinition(channel), created_time }),
         // Encrypted below, because the encryption is bound to the id of the row.
         keys_cipher: '',
-        created_time,
-        test_time: 0,
-        response_ms: 0,
       })
       .returning('id')
       .executeTakeFirstOrThrow()
@@ -60,7 +57,7 @@ export async function changeChannel(
   await refuseTaken(db, channel.name, id)
   await db
     .updateTable('channels')
-    .set({ ...openColumns(channel), keys_cipher: sealedKeys(secrets, channel, id) })
+    .set({ ...CHANNEL.toRow(openDefinition(channel)), keys_cipher: sealedKeys(secrets, channel, id) })
     .where('id', '=', id)
     .execute()
   return channelVersion(channel, secrets)
@@ -73,20 +70,12 @@ export async function deleteChannels(db: Db, { ids }: { readonly ids: readonly n
   return Number(numDeletedRows)
 }
 
-/** Stores the time of a channel test, in Unix seconds, and its duration. */
+/** Stores the time of a channel test and its duration. */
 export async function noteChannelTest(
   db: Db,
-  {
-    id,
-    testTime,
-    responseMs,
-  }: { readonly id: number; readonly testTime: number; readonly responseMs: number },
+  { id, ...test }: Pick<StoredChannel, 'id' | 'test_time' | 'response_ms'>,
 ): Promise<void> {
-  await db
-    .updateTable('channels')
-    .set({ test_time: testTime, response_ms: responseMs })
-    .where('id', '=', id)
-    .execute()
+  await db.updateTable('channels').set(CHANNEL.toRow(test)).where('id', '=', id).execute()
 }
 
 async function refuseTaken(db: Db, name: string, exceptId = 0): Promise<void> {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { CHANNEL } from '../../domain/records/channel.ts'
 import { textColumns } from '../../domain/records/record.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import { USER } from '../../domain/records/user.ts'
@@ -10,7 +11,7 @@ import type { Db } from './operation.ts'
 /** Lengths of a row's texts, by table. Neither database reads a text for its length. */
 const TOKEN_BYTES = bytesOf(...textColumns(TOKEN))
 const USER_BYTES = bytesOf(...textColumns(USER))
-const CHANNEL_BYTES = bytesOf('name', 'declared', 'keys_cipher', 'family')
+const CHANNEL_BYTES = bytesOf(...textColumns(CHANNEL))
 const SETTING_BYTES = bytesOf('section', 'name', 'value')
 const ENTRY_BYTES = bytesOf('actor', 'address', 'action', 'object_name', 'changes')
 

@@ -1,5 +1,6 @@
 import { requireVersion } from '../../domain/object-version.ts'
-import type { Json, StoredSection } from '../../domain/stored-configuration.ts'
+import type { Json } from '../../domain/records/field-types.ts'
+import type { StoredSection } from '../../domain/stored-configuration.ts'
 import type { Db } from './operation.ts'
 
 /** Change of an entry; `value` undefined removes it. */

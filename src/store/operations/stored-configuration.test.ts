@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
-import type { ChannelDefinition } from '../../domain/stored-configuration.ts'
+import type { ChannelDefinition } from '../../domain/records/channel.ts'
 
 const channel = (name: string, of: Partial<ChannelDefinition> = {}): ChannelDefinition => ({
   name,
@@ -30,16 +30,16 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
         id: ids[0],
         version: expect.any(String),
         created_time: 7,
-        testTime: 0,
-        responseMs: 0,
+        test_time: 0,
+        response_ms: 0,
       },
       {
         ...channel('b', { keys: [], status: 2 }),
         id: ids[1],
         version: expect.any(String),
         created_time: 7,
-        testTime: 0,
-        responseMs: 0,
+        test_time: 0,
+        response_ms: 0,
       },
     ])
     const [row] = await database.sql('SELECT * FROM channels ORDER BY id LIMIT 1')
@@ -51,9 +51,9 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     const [id = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     const version = await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })
     expect(await store.write('changeChannel', { id: id + 1, channel: channel('y') })).toBeNull()
-    await store.write('noteChannelTest', { id, testTime: 9, responseMs: 120 })
+    await store.write('noteChannelTest', { id, test_time: 9, response_ms: 120 })
     expect((await store.read('storedConfiguration')).channels).toEqual([
-      { ...channel('z', { keys: ['k'] }), id, version, created_time: 7, testTime: 9, responseMs: 120 },
+      { ...channel('z', { keys: ['k'] }), id, version, created_time: 7, test_time: 9, response_ms: 120 },
     ])
     expect(await store.write('deleteChannels', { ids: [id, id + 1] })).toBe(1)
     expect(await store.write('deleteChannels', { ids: [] })).toBe(0)

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../domain/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import {
   TransportError,
   type UpstreamResponseHead,

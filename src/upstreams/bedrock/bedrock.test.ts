@@ -4,8 +4,9 @@ import type { ProviderRequest } from '../provider.ts'
 import { bedrock } from './bedrock.ts'
 
 const channel = channelOf({
-  provider: { name: 'bedrock', region: 'eu-central-1' },
-  baseUrl: 'https://bedrock-runtime.eu-central-1.amazonaws.com',
+  provider: 'bedrock',
+  region: 'eu-central-1',
+  base_url: 'https://bedrock-runtime.eu-central-1.amazonaws.com',
 })
 const REQUEST = {
   protocol: 'messages',

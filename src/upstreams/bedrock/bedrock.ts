@@ -1,6 +1,5 @@
-import type { Channel } from '../../domain/channel.ts'
-import type { DialectRequest, Provider, ProviderTarget } from '../provider.ts'
-import { ProviderRefusal } from '../provider.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import { type DialectRequest, type Provider, type ProviderTarget, ProviderRefusal } from '../provider.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type BedrockKey, BEDROCK_KEY_FORMS, parseBedrockKey } from '../../domain/bedrock-key.ts'
 import { BedrockResponses } from './bedrock-responses.ts'
@@ -53,7 +52,7 @@ function operationOf(request: DialectRequest): string {
 function credentials(path: string, body: Buffer, { channel, key, now }: ProviderTarget): readonly string[] {
   const parsed = keyOf(key)
   if ('bearer' in parsed) return ['authorization', `Bearer ${parsed.bearer}`]
-  const url = new URL(channel.baseUrl)
+  const url = new URL(channel.base_url)
   const basePath = url.pathname === '/' ? '' : url.pathname
   const signable = { method: 'POST', host: url.host, path: basePath + path, contentType: JSON_TYPE, body }
   return signatureHeaders(signable, parsed.aws, { service: SERVICE, region: regionOf(channel) }, now)
@@ -68,7 +67,7 @@ function keyOf(key: UpstreamKey): BedrockKey {
   return parsed
 }
 
-function regionOf({ provider }: Channel): string {
-  if (provider?.name !== 'bedrock') throw new Error('only channels of Bedrock have a region')
-  return provider.region
+function regionOf({ region }: Channel): string {
+  if (region === null) throw new Error('only channels of Bedrock have a region')
+  return region
 }

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../domain/channel.ts'
+import type { ProtocolName } from '../../domain/protocols.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../protocols/json/json-scan.ts'
 import { parseRecord } from '../../protocols/json/record.ts'

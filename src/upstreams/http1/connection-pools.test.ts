@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { UpstreamRequest, TransportError } from '../upstream-request.ts'
 import { ConnectionPools } from './connection-pools.ts'
 import { destinationOf } from './destination.ts'
@@ -69,7 +69,7 @@ function send(to: Opened, url: URL, options: Sent = {}): Heard {
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
-  const used = channelOf({ name: channel, baseUrl: url.origin, keys: ['k', 'l'] })
+  const used = channelOf({ name: channel, base_url: url.origin, keys: ['k', 'l'] })
   if (!to.channels.some(({ name }) => name === channel)) to.channels = [...to.channels, used]
   const pool = to.connections.poolFor(destinationOf(used, key))
   const exchange = pool.send(
@@ -253,7 +253,7 @@ describe('connections of a channel with a key', () => {
   test('are forgotten with the last of them', async () => {
     const { url } = await upstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok'))
     const to = opened()
-    const used = channelOf({ name: 'a', baseUrl: url.origin, keys: ['k', 'l'] })
+    const used = channelOf({ name: 'a', base_url: url.origin, keys: ['k', 'l'] })
     const sent = send(to, url)
     const pool = to.connections.poolFor(destinationOf(used, 'k'))
     expect(to.connections.poolFor(destinationOf(used, 'k'))).toBe(pool)

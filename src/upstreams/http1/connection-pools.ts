@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { type Destination, isConfigured } from './destination.ts'
 import { DistrustedUpstreams } from './distrusted-upstreams.ts'
 import { Pool, type PoolOwner } from './pool.ts'

@@ -2,19 +2,19 @@ import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import { destinationOf, isConfigured } from './destination.ts'
 
-const channel = channelOf({ name: 'a', baseUrl: 'https://x.example/v1', keys: ['sk-one', 'sk-two'] })
+const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: ['sk-one', 'sk-two'] })
 const destination = destinationOf(channel, 'sk-one')
 
 describe('a destination', () => {
   test('is the same for the same channel, origin and key, however often it was configured', () => {
-    const again = channelOf({ name: 'a', baseUrl: 'https://x.example/v2', keys: ['sk-three', 'sk-one'] })
+    const again = channelOf({ name: 'a', base_url: 'https://x.example/v2', keys: ['sk-three', 'sk-one'] })
     expect(destinationOf(again, 'sk-one').id).toBe(destination.id)
   })
 
   test.each([
     ['channel', channelOf({ ...channel, name: 'b' }), 'sk-one'],
-    ['origin', channelOf({ ...channel, baseUrl: 'https://x.example:8443/v1' }), 'sk-one'],
-    ['scheme', channelOf({ ...channel, baseUrl: 'http://x.example/v1' }), 'sk-one'],
+    ['origin', channelOf({ ...channel, base_url: 'https://x.example:8443/v1' }), 'sk-one'],
+    ['scheme', channelOf({ ...channel, base_url: 'http://x.example/v1' }), 'sk-one'],
     ['key', channel, 'sk-two'],
   ])('is another for another %s', (_, other, key) => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
@@ -27,7 +27,7 @@ describe('a destination', () => {
   test.each([
     ['is there', true, [channelOf({ name: 'b' }), channel]],
     ['is gone', false, [channelOf({ ...channel, name: 'b' })]],
-    ['has moved', false, [channelOf({ ...channel, baseUrl: 'https://y.example/v1' })]],
+    ['has moved', false, [channelOf({ ...channel, base_url: 'https://y.example/v1' })]],
     ['has other keys', false, [channelOf({ ...channel, keys: ['sk-two'] })]],
     ['has no keys any more', false, [channelOf({ ...channel, keys: [] })]],
   ])('is configured where its channel %s: %s', (_, expected, channels) => {

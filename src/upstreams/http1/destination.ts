@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { LookupFunction } from 'node:net'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { type Origin, originOf } from './origin.ts'
 import { parseProxy } from './proxy.ts'
 
@@ -22,12 +22,12 @@ export interface Destination {
 
 /** Destination of a channel with one of its keys (empty = none). `lookup` replaces the system's resolver. */
 export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): Destination {
-  const url = new URL(channel.baseUrl)
+  const url = new URL(channel.base_url)
   const upstream = `${channel.name}\0${url.origin}`
   const keyHash = hashOf(key)
   const proxyHash = hashOf(channel.proxy ?? '')
   const id = `${upstream}\0${keyHash}\0${proxyHash}\0${lookup ? 'looked up' : ''}`
-  const origin = originOf(url, lookup, channel.proxy === undefined ? undefined : parseProxy(channel.proxy))
+  const origin = originOf(url, lookup, channel.proxy === null ? undefined : parseProxy(channel.proxy))
   return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
 }
 
@@ -37,7 +37,7 @@ export function isConfigured(
   channels: readonly Channel[],
 ): boolean {
   const found = channels.find(({ name }) => name === channel)
-  if (!found || new URL(found.baseUrl).origin !== url.origin) return false
+  if (!found || new URL(found.base_url).origin !== url.origin) return false
   if (hashOf(found.proxy ?? '') !== proxyHash) return false
   return found.keys.length === 0 ? keyHash === hashOf('') : found.keys.some((key) => hashOf(key) === keyHash)
 }

@@ -59,7 +59,7 @@ function ours(): Promise<Outcome> {
   let status = 0
   let contentType = ''
   const chunks: Buffer[] = []
-  connections.poolFor(destinationOf(channelOf({ baseUrl: url.origin }), '')).send(request, {
+  connections.poolFor(destinationOf(channelOf({ base_url: url.origin }), '')).send(request, {
     onHead: (answer) => ({ status, contentType } = answer),
     onData: (chunk) => chunks.push(chunk),
     onEnd: () => resolve({ status, contentType, body: Buffer.concat(chunks).toString('latin1') }),

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { ServiceAccount } from '../../domain/service-account.ts'
 import { ProviderRefusal } from '../provider.ts'
 import { AccessTokens } from './access-tokens.ts'
@@ -15,7 +15,7 @@ const ACCOUNT: ServiceAccount = {
   privateKeyId: 'k',
   tokenUri: 'https://oauth2.googleapis.com/token',
 }
-const channel: Pick<Channel, 'proxy' | 'isSetOverHttp'> = {}
+const channel: Pick<Channel, 'proxy' | 'isSetOverHttp'> = { proxy: null }
 const KEY = { value: 'key' }
 
 /** Tokens of an hour; the second and later ones come when they are released. */

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { ProviderRefusal, type ProviderTarget } from '../provider.ts'

@@ -23,7 +23,7 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
     const allows = allowsPrivateNetworks()
     const url = URL.parse(text)
     if (!url || !isTokenEndpoint(url, allows)) throw new Error('its address is no token endpoint of Google')
-    if (proxy !== undefined) {
+    if (proxy !== null) {
       const { proxiedAgent } = await import('../proxied-agent.ts')
       // Tokens last for an hour: their connection is not kept.
       await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)

@@ -1,7 +1,6 @@
-import type { Channel } from '../../domain/channel.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { UpstreamKey } from '../key-ring.ts'
-import type { DialectRequest, Provider } from '../provider.ts'
-import { ProviderRefusal } from '../provider.ts'
+import { type DialectRequest, type Provider, ProviderRefusal } from '../provider.ts'
 import { AccessTokens, type PostForm } from './access-tokens.ts'
 import { rawPredictBody } from './raw-predict-body.ts'
 import { parseServiceAccount, type ServiceAccount } from '../../domain/service-account.ts'
@@ -46,12 +45,12 @@ export function vertex(post: PostForm): Provider {
   }
 }
 
-function projectPath({ provider }: Channel, account: ServiceAccount): string {
-  if (provider?.name !== 'vertex') throw new Error('only channels of Vertex have a location')
-  const project = provider.project ?? account.project
+function projectPath({ provider, project: own, location }: Channel, account: ServiceAccount): string {
+  if (provider !== 'vertex') throw new Error('only channels of Vertex have a location')
+  const project = own ?? account.project
   if (project === undefined)
     throw new ProviderRefusal('a Vertex channel needs `project`: the key of its service account names none')
-  return `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(provider.location)}`
+  return `/v1/projects/${encodeURIComponent(project)}/locations/${encodeURIComponent(location ?? 'global')}`
 }
 
 function pathOf(request: DialectRequest): string {

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import { editRequest, type EditedRequest } from '../../edited-request.ts'
 import { changedArray, type Fate, withMember } from '../../json/changed-array.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -28,5 +28,5 @@ export function gateEmbedRequest(
   const replace = new Map<string, string>()
   if (model && isOther(model.node)) replace.set('model', name)
   if (changed !== undefined) replace.set('requests', changed)
-  return editRequest(scan, channel, passThrough || channel.passThrough, { remove: [], replace })
+  return editRequest(scan, channel, passThrough || channel.pass_through, { remove: [], replace })
 }

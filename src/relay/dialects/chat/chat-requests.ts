@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/settings.ts'
 import type { ProviderTools } from '../../../domain/tool-use.ts'
 import { ChatTap, gateChatRequest, usageOfReply } from '../../../protocols/chat/index.ts'

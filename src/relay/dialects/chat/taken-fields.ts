@@ -1,4 +1,4 @@
-import { type Channel, isRouter } from '../../../domain/channel.ts'
+import { type Channel, isRouter } from '../../../domain/records/channel.ts'
 import type { SharedField } from '../../../protocols/conversation.ts'
 import type { Capabilities } from '../../../protocols/model-capabilities.ts'
 
@@ -6,8 +6,8 @@ import type { Capabilities } from '../../../protocols/model-capabilities.ts'
  * Whether a channel's upstream takes `cache_control` in chat requests: strict vendors refuse it, and above
  * all its `ttl`. `docs/configuration.md: Channels`, `allow`.
  */
-export function takesCacheMarks({ allow, baseUrl }: Channel): boolean {
-  return allow.has('cache_control') || isRouter(baseUrl)
+export function takesCacheMarks({ allow, base_url }: Channel): boolean {
+  return allow.has('cache_control') || isRouter(base_url)
 }
 
 /**
@@ -16,8 +16,8 @@ export function takesCacheMarks({ allow, baseUrl }: Channel): boolean {
  */
 export function takesSharedField(
   field: SharedField,
-  { allow, baseUrl }: Pick<Channel, 'allow' | 'baseUrl'>,
+  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
   { isOpenAi }: Pick<Capabilities, 'isOpenAi'>,
 ): boolean {
-  return allow.has(field) || isOpenAi || isRouter(baseUrl)
+  return allow.has(field) || isOpenAi || isRouter(base_url)
 }

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
 import {
   checkTexts,

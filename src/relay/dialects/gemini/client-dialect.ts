@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/settings.ts'
 import {
   answerPath,
@@ -44,7 +44,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
           choices: candidateCount,
           ...nativeTools(channel, 'gemini', name, request.providerTools),
           prepare(passThrough) {
-            const upstreamModel = channel.modelMapping.get(name) ?? name
+            const upstreamModel = channel.model_mapping.get(name) ?? name
             const requiresSignatures = hasOnlyTexts
               ? undefined
               : () =>

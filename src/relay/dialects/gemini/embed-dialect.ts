@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
 import { reroutingNames } from '../../../protocols/edited-request.ts'
 import { textForm } from '../../../protocols/embeddings/index.ts'
@@ -29,7 +29,7 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, asked)
       const forModel = (model: string): RelayedRequest => {
-        const upstreamModel = (channel: Channel): string => channel.modelMapping.get(model) ?? model
+        const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
         const askedInForm = (upstream: EmbedUpstream): Prepared => {
           const dropped: Dropped = new Set(reroutingNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
@@ -66,7 +66,7 @@ export function embedDialect(asked: string, method: EmbedMethod): Dialect {
               outputMaximum: 0,
               choices: 1,
               prepare(passThrough) {
-                if (!channel.provider && channel.protocols.includes('gemini'))
+                if (channel.provider === 'generic' && channel.protocol.includes('gemini'))
                   return native(channel, passThrough)
                 return askedInForm(embedUpstream(channel, model) ?? inTexts(channel))
               },

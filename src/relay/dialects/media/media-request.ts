@@ -1,5 +1,5 @@
 import { reroutingField, reroutingName } from '../../../domain/allowed-field.ts'
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import type { ChannelRequest, Prepared, RelayedRequest } from '../dialect.ts'
 import { editRequest } from '../../../protocols/edited-request.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
@@ -83,7 +83,7 @@ export function relayedMedia(request: MediaRequest): RelayedRequest {
 }
 
 function requestFor(request: MediaRequest, channel: Channel): ChannelRequest {
-  const upstreamModel = channel.modelMapping.get(request.model) ?? request.model
+  const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
   const { contentType } = request.body
   return {
     channel,
@@ -93,7 +93,7 @@ function requestFor(request: MediaRequest, channel: Channel): ChannelRequest {
       protocol: 'chat',
       path: request.path,
       headers: [],
-      ...request.body.forChannel(upstreamModel, channel, passThrough || channel.passThrough),
+      ...request.body.forChannel(upstreamModel, channel, passThrough || channel.pass_through),
       ...(contentType !== undefined && { contentType }),
       passed: request.passed,
       prompt: () => request.prompt,

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
@@ -65,7 +65,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
         isOfKey: ({ value }) => responses.keyTag(value) === origin.keyTag,
       }),
       prepare(passThrough) {
-        const isStored = request.store !== false && !channel.disableStore
+        const isStored = request.store !== false && !channel.disable_store
         const response = new NativeResponse(parts, { isStored, isBackground: request.background, previous })
         const { replace, dropped } = forProvider(ownScan, referred)
         const gated = gateResponsesRequest(ownScan, own, channel, { passThrough, replace })
@@ -124,7 +124,7 @@ function keptRequests(convert: RequestFor, keeping: Keeping): RequestFor {
 // A response that goes on without its client must be stored by its upstream.
 function ableToGoOn(channels: readonly Channel[]): readonly Channel[] {
   const able = channels.filter(
-    ({ protocols, disableStore }) => protocols.includes('responses') && !disableStore,
+    ({ protocol: protocols, disable_store }) => protocols.includes('responses') && !disable_store,
   )
   if (able.length > 0) return able
   throw new GatewayError(

@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/channel.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import {
@@ -85,7 +85,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
       mayBeUnserved: true,
       channelsFor(channels) {
         if (continued?.kind === 'native') return channelsToContinue(continued, channels)
-        const speaking = channels.filter(({ protocols }) => protocols.includes('responses'))
+        const speaking = channels.filter(({ protocol: protocols }) => protocols.includes('responses'))
         if (speaking.length === 0) throw notCompacted()
         if (continued) return channelsToContinue(continued, speaking)
         return account ? channelsOfOrigin(speaking, account) : speaking

@@ -1,20 +1,12 @@
+import { CHANNEL } from '../../../domain/records/channel.ts'
+import { recordColumns } from './record-columns.ts'
 import type { Table } from './table.ts'
 
 /** Stored channels and settings, the audit log, and alerts. */
 export const SETTING_TABLES: readonly Table[] = [
   {
     name: 'channels',
-    columns: {
-      id: 'id',
-      name: 'text unique',
-      declared: 'text',
-      keys_cipher: 'text',
-      status: 'integer',
-      family: 'text',
-      created_time: 'integer',
-      test_time: 'integer',
-      response_ms: 'integer',
-    },
+    columns: recordColumns(CHANNEL),
   },
   {
     name: 'stored_settings',

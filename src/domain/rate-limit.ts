@@ -1,0 +1,9 @@
+/** Limit on requests and on tokens (prompt and output) within a window. 0 = off. */
+export interface RateLimit {
+  readonly requests: number
+  readonly tokens: number
+  readonly windowMs: number
+}
+
+/** A limit that is off. */
+export const NO_LIMIT: RateLimit = { requests: 0, tokens: 0, windowMs: 60_000 }

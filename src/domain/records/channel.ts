@@ -1,0 +1,176 @@
+import type { AllowedField } from '../allowed-field.ts'
+import type { ProtocolName } from '../protocols.ts'
+import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
+import {
+  flag,
+  json,
+  type JsonObject,
+  matching,
+  nullable,
+  plainText,
+  textOf,
+  whole,
+  wholeOf,
+} from './field-types.ts'
+import { record, type Row, type Values } from './record.ts'
+
+/** Providers whose channels have addresses and signatures of their own. */
+export type ProviderName = 'azure' | 'bedrock' | 'vertex'
+
+/** Changes to the bodies of requests; members are top-level ones of the upstream's dialect. */
+export interface Override {
+  /** JSON texts in place of the client's. */
+  readonly set: ReadonlyMap<string, string>
+  /** JSON texts where the client has none. */
+  readonly default: ReadonlyMap<string, string>
+  readonly remove: readonly string[]
+}
+
+/** Milliseconds. */
+interface Timeouts {
+  readonly connect: number
+  readonly first_byte: number
+  readonly idle: number
+  readonly total: number
+}
+
+const OPEN = { declared: true, audit: true } as const
+/** Settings that may have credentials: the audit log has their changes without their values. */
+const HIDDEN = { declared: true } as const
+
+/** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
+export const CHANNEL_SETTINGS = record('', {
+  name: { ...OPEN, type: json<string>() },
+  /** Dialects that its upstream speaks, at least one, all with the same keys below the same address. */
+  protocol: { ...OPEN, type: json<readonly ProtocolName[]>() },
+  /** How URLs are built and requests signed; `generic` = the dialects as they are, with a key in a header. */
+  provider: {
+    ...OPEN,
+    type: textOf<'generic' | ProviderName>(
+      ['generic', 'azure', 'bedrock', 'vertex'],
+      'the name of a provider',
+    ),
+    default: 'generic',
+  },
+  /** Null for Azure's v1 API, which has no dated versions. */
+  api_version: {
+    ...OPEN,
+    type: nullable(matching(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21')),
+    default: null,
+  },
+  region: {
+    ...OPEN,
+    type: nullable(matching(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1')),
+    default: null,
+  },
+  /** Null for the service account's own. */
+  project: {
+    ...OPEN,
+    type: nullable(matching(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project')),
+    default: null,
+  },
+  /** Null for `global`. */
+  location: {
+    ...OPEN,
+    type: nullable(matching(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global')),
+    default: null,
+  },
+  /** Ends with the version, without a slash: `https://api.example.com/v1`. */
+  base_url: { ...HIDDEN, type: json<string>() },
+  /** URL of the proxy that its connections go through; may hold a password. */
+  proxy: { ...HIDDEN, type: json<string | null>(), default: null },
+  /** Credentials, used in turn; empty for an upstream without authentication. */
+  keys: { ...HIDDEN, type: json<readonly string[]>() },
+  models: { ...OPEN, type: json<readonly string[]>() },
+  groups: { ...OPEN, type: json<readonly string[]>() },
+  /** Higher values are tried first. */
+  priority: {
+    ...OPEN,
+    type: whole('a whole number from -1000000 to 1000000', { min: -1_000_000, max: 1_000_000 }),
+    default: 0,
+  },
+  /** Share among channels of equal priority. */
+  weight: { ...OPEN, type: json<number>(), default: 1 },
+  /** Requested model → the upstream's name for it. */
+  model_mapping: { ...OPEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
+  /** Instructions in front of the client's own; empty = none. */
+  system_prompt: { ...HIDDEN, type: plainText(), default: '' },
+  override: {
+    ...HIDDEN,
+    type: json<Override>(),
+    default: { set: new Map(), default: new Map(), remove: [] },
+  },
+  allow: { ...OPEN, type: json<ReadonlySet<AllowedField>>(), default: new Set() },
+  disable_store: { ...OPEN, type: flag, default: false },
+  pass_through: { ...OPEN, type: flag, default: false },
+  /** Added to each upstream request; names in lower case. */
+  headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
+  /** Statuses of its responses, and those that they are taken for. */
+  status_mapping: { ...OPEN, type: json<ReadonlyMap<number, number>>(), default: new Map() },
+  rate_limit: { ...OPEN, type: json<RateLimit>(), default: NO_LIMIT },
+  /** Interval of requests to the channel while it is in cooldown, in milliseconds; null = none. */
+  probe: { ...OPEN, type: json<number | null>(), default: null },
+  /** Whether the rest of a response is read, and charged as reported, after the client has left. */
+  on_client_gone: { ...OPEN, type: textOf(['cancel', 'drain'], 'cancel or drain'), default: 'cancel' },
+  timeouts: {
+    ...OPEN,
+    type: json<Timeouts>(),
+    default: { connect: 5_000, first_byte: 120_000, idle: 120_000, total: 900_000 },
+  },
+})
+
+/** A configured upstream. */
+export type Channel = Values<typeof CHANNEL_SETTINGS.fields> & {
+  /** Set over HTTP, not by the operator: it may not lead to a cloud's metadata service. */
+  readonly isSetOverHttp?: true
+}
+
+/** Changes to the bodies of a channel's requests. */
+export type ChannelEdits = Pick<Channel, 'system_prompt' | 'override'>
+
+/** Whether a channel changes the bodies of its requests. */
+export function isEdited({
+  system_prompt,
+  override: { set, default: usual, remove },
+}: ChannelEdits): boolean {
+  return system_prompt !== '' || set.size + usual.size + remove.length > 0
+}
+
+/** Whether an address is OpenRouter's, which takes the fields of all its providers. */
+export function isRouter(base_url: string): boolean {
+  return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
+}
+
+/** Channels that were set over HTTP: `docs/administration.md: Channels`. */
+export const CHANNEL = record('channels', {
+  id: { type: whole(), key: 'primary' },
+  /** Unique among the stored channels. */
+  name: { type: plainText(), key: 'unique' },
+  /** Settings as in gateway.yaml, without name, keys and proxy. */
+  declared: { type: json<JsonObject>() },
+  /** Encrypted keys and proxy, one a line. */
+  keys_cipher: { type: plainText(), secret: true },
+  /** 1 enabled, 2 disabled. */
+  status: { type: wholeOf([1, 2], '1 (enabled) or 2 (disabled)') },
+  /** Fields that management tools of this family of gateways store with a channel, without effect here. */
+  family: { type: json<JsonObject>() },
+  /** Unix seconds. */
+  created_time: { type: whole(), default: 0 },
+  /** Unix seconds of the last test; 0 = never. */
+  test_time: { type: whole(), default: 0 },
+  /** Duration of the last test. */
+  response_ms: { type: whole(), default: 0 },
+})
+
+/** A channel as set over HTTP. */
+export type ChannelDefinition = Pick<StoredChannel, 'name' | 'declared' | 'keys' | 'status' | 'family'>
+
+/** A stored channel; what is declared has its proxy. */
+export type StoredChannel = Values<typeof CHANNEL.fields> & {
+  readonly keys: readonly string[]
+  /** Changes with the definition, not with tests. */
+  readonly version: string
+}
+
+/** Row of a channel. */
+export type ChannelRow = Row<typeof CHANNEL.fields>
