@@ -27,6 +27,8 @@ export function settlementOf(quota: number): Settlement {
     delivered: true,
     ended_ms: 1000,
     usage: NO_USAGE,
+    model: 'm',
+    group: 'default',
     channel: 'c',
     upstream_model: 'm',
     first_byte_ms: null,

@@ -1,5 +1,5 @@
-import { linesOf, sumOfLines } from './cost-lines.ts'
-import { type Decimal, isMore, multiply, powerOfTen, sumOf } from './decimal.ts'
+import { addLines, linesOf, sumOfLines } from './cost-lines.ts'
+import { type Decimal, multiply, powerOfTen } from './decimal.ts'
 import { dearestImage, type ImageForm } from './image-price.ts'
 import type { Rate } from './price.ts'
 import type { PricedTool } from './tool-use.ts'
@@ -43,21 +43,22 @@ export function charge(
 export function maxCharge({ price, factor, dearest, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [], seconds = 0, characters = 0, images = 0, searchUnits = 0 } = bounds
   const tier = dearest.findLast(({ above }) => prompt > above) ?? dearest[0]!
-  const byTokens = sumOfLines([
+  const sum = sumOfLines([
     { kind: 'input', count: prompt, price: bounds.hasMedia ? tier.mediaInput : tier.input },
     { kind: 'output', count: output, price: bounds.hasMedia ? tier.mediaOutput : tier.output },
   ])
-  const isMeasured = seconds + characters + searchUnits + images > 0
-  const byMeasure = isMeasured
-    ? sumOfLines([
+  if (seconds + characters + searchUnits + images > 0) {
+    sum.raiseTo(
+      sumOfLines([
         { kind: 'second', count: seconds, price: price.second },
         { kind: 'character', count: characters, price: price.characters },
         { kind: 'search_unit', count: searchUnits, price: price.search_unit },
         { kind: 'image', count: images, price: dearestImage(price.image) },
-      ])
-    : undefined
-  const used = byMeasure && isMore(byMeasure, byTokens) ? byMeasure : byTokens
-  const sum = sumOf([used, price.request, sumOfLines(tools)])
+      ]),
+    )
+  }
+  sum.add(price.request)
+  addLines(sum, tools)
   return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
 }
 

@@ -81,11 +81,14 @@ export function costOfLine({ kind, count, price }: PricedLine): Decimal {
 }
 
 /** Sum of lines in USD, exact. */
-export function sumOfLines(lines: readonly PricedLine[]): Decimal {
-  const sum = new Sum()
+export function sumOfLines(lines: readonly PricedLine[]): Sum {
+  return addLines(new Sum(), lines)
+}
+
+/** Adds lines to a sum in USD. */
+export function addLines(sum: Sum, lines: readonly PricedLine[]): Sum {
   // Skips zero, which most counts of a hold are, as creating a BigInt is slow.
-  for (const { kind, count, price } of lines)
-    if (count !== 0) sum.add(BigInt(count) * price.digits, price.scale + placesOf(kind))
+  for (const line of lines) if (line.count !== 0) sum.add(costOfLine(line))
   return sum
 }
 

@@ -32,7 +32,7 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
 /** Exact sum. */
 export function sumOf(values: readonly Decimal[]): Decimal {
   const sum = new Sum()
-  for (const { digits, scale } of values) sum.add(digits, scale)
+  for (const value of values) sum.add(value)
   return sum
 }
 
@@ -41,14 +41,21 @@ export class Sum implements Decimal {
   digits = 0n
   scale = 0
 
-  /** Adds `digits` × 10^−`scale`. */
-  add(digits: bigint, scale: number): void {
+  /** Adds a value. */
+  add({ digits, scale }: Decimal): void {
     if (digits === 0n) return
     if (scale > this.scale) {
       this.digits *= powerOfTen(scale - this.scale)
       this.scale = scale
     }
     this.digits += scale < this.scale ? digits * powerOfTen(this.scale - scale) : digits
+  }
+
+  /** Becomes `value` where that is more. */
+  raiseTo(value: Decimal): void {
+    if (!isMore(value, this)) return
+    this.digits = value.digits
+    this.scale = value.scale
   }
 }
 

@@ -196,7 +196,7 @@ export class Ledger {
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     addHold(hold, -hold.amount)
-    const payer = payerIn(hold, settlement.answeredBy?.group ?? hold.facts.group)
+    const payer = payerIn(hold, settlement.group)
     charge(payer, settlement.quota)
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
@@ -204,14 +204,15 @@ export class Ledger {
   }
 
   #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
-    const { facts, account } = hold
-    const { answeredBy, ...outcome } = settlement
-    const { model, group } = answeredBy ?? facts
+    const { account, facts } = hold
+    const { id, requested_model, stream, price_version, kind } = facts
     return this.writes.settle(hold, payer, {
-      ...facts,
-      ...outcome,
-      model,
-      group,
+      ...settlement,
+      id,
+      requested_model,
+      stream,
+      price_version,
+      kind,
       token_id: account.token.id,
       user_id: account.user.id,
       duration_ms: settlement.ended_ms - facts.started_ms,

@@ -59,8 +59,8 @@ export class Metrics {
   }
 
   /** Records a settled call; `held`: what its hold paid for, in quota units. */
-  settled(model: string, stream: boolean, durationMs: number, settlement: Settlement, held: number): void {
-    const { channel, usage, quota, reason, first_byte_ms = null } = settlement
+  settled(settlement: Settlement, stream: boolean, durationMs: number, held: number): void {
+    const { model, channel, usage, quota, reason, first_byte_ms = null } = settlement
     const { callSeconds, firstByteSeconds } = this.#series
     const streamed = stream ? 'true' : 'false'
     this.add('settlements', 1, reason)

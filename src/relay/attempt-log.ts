@@ -3,13 +3,6 @@ import type { UpstreamRequest } from '../upstreams/upstream-request.ts'
 import type { Target } from './call.ts'
 import type { Failure } from './failure.ts'
 
-/** An upstream's breaking off in the middle of its response. */
-export interface UpstreamCut {
-  readonly cause: string
-  /** The upstream's own words, redacted, if it gave any. */
-  readonly upstreamMessage: string | undefined
-}
-
 /** Attempts that are noted for one call. */
 const MAX_ENTRIES = 50
 

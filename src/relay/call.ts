@@ -256,14 +256,16 @@ export class Call implements MediaRequester {
     const { facts } = this.hold
     const { settings, asked, model, group } = this.#admitted
     const { limits, metrics } = this.services
-    const { tools, ...charged } = priced
-    const { usage, quota, reason } = charged
+    const { usage, tools, quota, reason } = priced
     const tookMs = this.#tookMs
     const settlement: Settlement = {
-      ...charged,
+      usage,
+      quota,
+      reason,
       delivered,
       price_incomplete: target !== undefined && delivered && this.noteUnlisted(target),
-      ...(target && { answeredBy: { model: model.name, group: group.name } }),
+      model: target ? model.name : facts.model,
+      group: target ? group.name : facts.group,
       ended_ms: facts.started_ms + tookMs,
       channel: target?.channel.name ?? facts.channel,
       upstream_model: target?.prepared.upstreamModel ?? facts.model,
@@ -286,7 +288,7 @@ export class Call implements MediaRequester {
     const tokens = inputTokens + outputTokens
     limits.spend(settings, this.client, model, target?.channel, tokens)
     if (asked !== model) limits.spendOfModel(asked, tokens)
-    metrics.settled(target ? model.name : facts.model, facts.stream, tookMs, settlement, this.hold.amount)
+    metrics.settled(settlement, facts.stream, tookMs, this.hold.amount)
     return this.hold.settle(settlement).then(() => usage)
   }
 

@@ -15,8 +15,8 @@ export interface OutputBudget {
   readonly named: boolean
   /** Output tokens by which a hold grows. */
   readonly slice: number
-  /** The most that a slice can cost, in quota units. */
-  readonly sliceQuota: number
+  /** Computes the most that a slice can cost, in quota units. Only a stream needs it. */
+  readonly sliceQuota: () => number
 }
 
 /** Estimated size and cost of a call. */
@@ -33,7 +33,7 @@ export interface Estimate {
 /** Estimate of a stream that costs nothing. */
 export const UNBOUNDED: Estimate = {
   amount: 0,
-  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: 0 },
+  budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: () => 0 },
   promptTokens: 0,
   unknownTokens: 0,
 }
@@ -68,7 +68,7 @@ export function estimate(
       tokens,
       named,
       slice: holdTokens,
-      sliceQuota: max(tokens + holdTokens) - amount,
+      sliceQuota: () => max(tokens + holdTokens) - amount,
     },
     promptTokens: Math.ceil((request.promptBound + addedPrompt) / EXPECTED_BYTES_PER_TOKEN) + context,
     unknownTokens: unknown,

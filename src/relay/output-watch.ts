@@ -23,6 +23,7 @@ export class OutputWatch {
   readonly #emitted: EmittedOutput & Pick<Tap, 'tools'>
   readonly #tools: ToolWatch
   #budget: number
+  readonly #sliceQuota: number
   // The last exact count, and the stream's output at that moment.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
   #grew = false
@@ -33,6 +34,7 @@ export class OutputWatch {
     this.#call = call
     this.#emitted = emitted
     this.#budget = call.budget.tokens
+    this.#sliceQuota = call.budget.sliceQuota()
   }
 
   /** Output tokens so far, estimated: at least one for each event. */
@@ -48,7 +50,7 @@ export class OutputWatch {
    */
   get affordableBytes(): number {
     const { budget, hold } = this.#call
-    const slices = budget.sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / budget.sliceQuota)
+    const slices = this.#sliceQuota === 0 ? Infinity : Math.floor(hold.maxGrowth / this.#sliceQuota)
     return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
   }
 
@@ -66,7 +68,7 @@ export class OutputWatch {
     // A request with a maximum of 0 fills the prompt cache: its events have no text and cost nothing more.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
-      if (!mayGrow || !hold.grow(budget.sliceQuota)) return tokens <= this.#limit()
+      if (!mayGrow || !hold.grow(this.#sliceQuota)) return tokens <= this.#limit()
       this.#budget += budget.slice
       this.#grew = true
     }

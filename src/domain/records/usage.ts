@@ -143,7 +143,7 @@ export type HoldOpening = Omit<ParkedHold, 'progress_amount'>
 export type HoldFacts = Omit<HoldOpening, 'owner' | 'token_id' | 'user_id' | 'amount' | 'budgets'>
 
 /** Outcome and charge of a call. The other values of its row are those of its hold. */
-export type Settlement = Omit<SettledCall, Exclude<keyof ParkedHold, 'channel'> | 'duration_ms'> & {
-  /** The model that answered and its group; undefined where they are those of the hold. */
-  readonly answeredBy?: Pick<SettledCall, 'model' | 'group'> | undefined
-}
+export type Settlement = Omit<
+  SettledCall,
+  Exclude<keyof ParkedHold, 'model' | 'channel' | 'group'> | 'duration_ms'
+>

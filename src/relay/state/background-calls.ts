@@ -209,7 +209,8 @@ export class BackgroundCalls {
       ...charged,
       price_incomplete: response?.priceIncomplete ?? false,
       delivered: charged.reason !== 'failed',
-      ...(response && { answeredBy: { model: response.model, group: response.group } }),
+      model: response?.model ?? facts.model,
+      group: response?.group ?? facts.group,
       ended_ms: endedMs,
       channel: response?.channel ?? facts.channel,
       upstream_model: facts.model,
@@ -217,13 +218,7 @@ export class BackgroundCalls {
     const settling = hold.settle(settlement)
     this.#open.delete(facts.id)
     this.#countOnLimits(hold, settlement)
-    this.#parts.metrics.settled(
-      response?.model ?? facts.model,
-      facts.stream,
-      endedMs - facts.started_ms,
-      settlement,
-      hold.amount,
-    )
+    this.#parts.metrics.settled(settlement, facts.stream, endedMs - facts.started_ms, hold.amount)
     await settling
   }
 

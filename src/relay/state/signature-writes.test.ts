@@ -43,7 +43,7 @@ function writesOn(
 ): { readonly writes: SignatureWrites; readonly unwritten: readonly number[] } {
   const unwritten: number[] = []
   const bound = new KeptBound({ rows, mostBytes: () => Infinity, room: undefined })
-  const metrics = { signatures: { add: (count: number) => void unwritten.push(count) } } as never
+  const metrics = { add: (_name: string, count: number) => void unwritten.push(count) } as never
   return { writes: new SignatureWrites({ rows, tag: () => '', isShared, bound, metrics }), unwritten }
 }
 
