@@ -45,6 +45,6 @@ function schemaOf({ type, about }: AnswerField): z.ZodType {
 
 function plainSchema({ json, choices }: FieldType): z.ZodType {
   if (choices?.length === 1) return z.literal(choices[0] as number)
-  if (choices) return z.enum(choices as string[])
+  if (choices && json === 'string') return z.enum(choices as string[])
   return { boolean: z.boolean, integer: z.int, string: z.string, any: z.unknown }[json]()
 }

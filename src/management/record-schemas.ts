@@ -68,6 +68,12 @@ export function changeShape<const F extends Fields>(fields: F): ChangeShape<F> {
   return shapeOf(fields, isEditable, ({ type }) => valueSchema(type).nullish()) as ChangeShape<F>
 }
 
+/** The fields that can be set over HTTP. */
+export function editable<const F extends Fields>(fields: F): Pick<F, NamesWith<F, 'edit'>> {
+  const kept = Object.entries(fields).filter(([, field]) => isEditable(field))
+  return Object.fromEntries(kept) as Pick<F, NamesWith<F, 'edit'>>
+}
+
 /** The fields of an object in answers. */
 export function answerShape<const F extends Fields, R extends Reader = 'holder'>(
   fields: F,

@@ -8,6 +8,7 @@ import {
   matching,
   nullable,
   plainText,
+  TEXT_BYTES,
   textOf,
   whole,
   wholeOf,
@@ -88,6 +89,7 @@ export const CHANNEL_SETTINGS = record('', {
     ...OPEN,
     type: whole('a whole number from -1000000 to 1000000', { min: -1_000_000, max: 1_000_000 }),
     default: 0,
+    edit: 'admin',
   },
   /** Share among channels of equal priority. */
   weight: { ...OPEN, type: json<number>(), default: 1 },
@@ -145,21 +147,26 @@ export function isRouter(base_url: string): boolean {
 export const CHANNEL = record('channels', {
   id: { type: whole(), key: 'primary' },
   /** Unique among the stored channels. */
-  name: { type: plainText(), key: 'unique' },
+  name: {
+    type: plainText('a text', { bytes: TEXT_BYTES.plain }),
+    edit: 'admin',
+    isRequired: true,
+    key: 'unique',
+  },
   /** Settings as in gateway.yaml, without name, keys and proxy. */
-  declared: { type: json<JsonObject>() },
+  declared: { type: json<JsonObject>(), shown: false },
   /** Encrypted keys and proxy, one a line. */
-  keys_cipher: { type: plainText(), secret: true },
+  keys_cipher: { type: plainText(), secret: true, shown: false },
   /** 1 enabled, 2 disabled. */
-  status: { type: wholeOf([1, 2], '1 (enabled) or 2 (disabled)') },
+  status: { type: wholeOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
   /** Fields that management tools of this family of gateways store with a channel, without effect here. */
-  family: { type: json<JsonObject>() },
+  family: { type: json<JsonObject>(), shown: false },
   /** Unix seconds. */
   created_time: { type: whole(), default: 0 },
   /** Unix seconds of the last test; 0 = never. */
   test_time: { type: whole(), default: 0 },
   /** Duration of the last test. */
-  response_ms: { type: whole(), default: 0 },
+  response_ms: { type: whole(), as: 'response_time', default: 0 },
 })
 
 /** A channel as set over HTTP. */

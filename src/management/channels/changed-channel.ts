@@ -1,13 +1,10 @@
-import type { z } from 'zod'
 import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import type { Actor } from '../authority.ts'
-import { type ChannelFields, objectIn, type someChannelFields } from './channel-fields.ts'
+import { type ChannelFields, type GivenFields, objectIn } from './channel-fields.ts'
 import { fieldsOf } from './channel-object.ts'
 import { channelText, keysOfType, requireType } from './channel-text.ts'
 import { requireSecretsForNewAddress } from './secret-destination.ts'
 import { meantProxy } from './shown-proxy.ts'
-
-type GivenFields = z.output<typeof someChannelFields>
 
 /**
  * A stored channel with the given fields: absent ones stay unchanged, and so do the keys where `key` is

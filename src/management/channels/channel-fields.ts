@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { CHANNEL, CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/records/field-types.ts'
+import { createShape, editable } from '../record-schemas.ts'
 import { anyField, orTooLong, textField, tooLong } from '../text-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
@@ -9,7 +11,6 @@ const A_MAPPING = 'expected a text that holds a JSON object'
 
 /** A JSON object as text; empty or null is an empty object. */
 const jsonField = textField(A_MAPPING, TEXT_BYTES.list).nullish()
-const plainField = textField('expected a text')
 const listField = textField('expected a text', TEXT_BYTES.list)
 const protocolField = textField('expected a protocol')
 /** A mapping as text; what is no text has no effect. */
@@ -28,6 +29,9 @@ const settingField = textField(A_MAPPING, Infinity)
   .meta({ 'x-max-bytes': TEXT_BYTES.list, description: 'Its bound is without `system_prompt`' })
   .nullish()
 
+/** Settings that these tools have in the same form as gateway.yaml. */
+export const PLAIN_SETTINGS = editable(CHANNEL_SETTINGS.fields)
+
 /**
  * The fields of a channel, in the format of one-api and its relatives. Unknown fields are stored and returned
  * unchanged.
@@ -35,9 +39,10 @@ const settingField = textField(A_MAPPING, Infinity)
 export const channelFields = z
   .object(
     {
-      name: plainField,
+      ...createShape(CHANNEL.fields),
+      ...createShape(PLAIN_SETTINGS),
       type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
-      base_url: plainField.nullish(),
+      base_url: textField('expected a text').nullish(),
       /** Dialects of the upstream, where they are not the one that the type stands for. */
       protocol: z
         .union([protocolField, z.array(protocolField).readonly()], {
@@ -56,13 +61,9 @@ export const channelFields = z
       param_override: mappingField,
       status_code_mapping: mappingField,
       other: mappingField,
-      priority: z.int({ error: 'expected a whole number' }).nullish(),
       weight: z
         .int({ error: 'expected a whole number from 0 on' })
         .min(0, { error: 'expected 0 or more' })
-        .nullish(),
-      status: z
-        .union([z.literal(1), z.literal(2)], { error: 'expected 1 (enabled) or 2 (disabled)' })
         .nullish(),
     },
     { error: 'expected an object with the fields of a channel' },
@@ -74,6 +75,9 @@ export type ChannelFields = z.output<typeof channelFields>
 
 /** A change of a channel; absent fields stay unchanged. */
 export const someChannelFields = channelFields.partial()
+
+/** Some fields of a channel as management tools send them. */
+export type GivenFields = z.output<typeof someChannelFields>
 
 /** Fields that the gateway sets itself; sent values are ignored. */
 export const OWN_FIELDS: ReadonlySet<string> = new Set([

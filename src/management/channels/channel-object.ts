@@ -1,7 +1,16 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Channel, ChannelDefinition, StoredChannel } from '../../domain/records/channel.ts'
+import {
+  type Channel,
+  CHANNEL,
+  type ChannelDefinition,
+  type StoredChannel,
+} from '../../domain/records/channel.ts'
+import type { Field, Values } from '../../domain/records/record.ts'
 import type { JsonObject } from '../../domain/records/field-types.ts'
+import { answersOf } from '../answers.ts'
+import { answerShape } from '../record-schemas.ts'
+import { PLAIN_SETTINGS } from './channel-fields.ts'
 import { withoutVersion } from './channel-address.ts'
 import { ALLOW_FLAGS } from './channel-text.ts'
 import { channelType, typeAt } from './channel-types.ts'
@@ -12,14 +21,15 @@ import type { DeclaredSettings } from '../settings/live-settings.ts'
 /** The first id of declared channels; ids of stored channels are lower. */
 export const FIRST_DECLARED_ID = 1_000_000_000
 
+const OWN = answersOf(CHANNEL.fields, 'admin')
+
 /** A channel in responses, without its keys; unknown fields of tools are included. */
 export const channelSchema = z.looseObject({
-  id: z.int(),
-  name: z.string(),
+  ...OWN.schema.shape,
+  ...answerShape(PLAIN_SETTINGS),
   type: z.int(),
   protocol: z.array(z.string()),
   key: z.string(),
-  status: z.int(),
   base_url: z.string(),
   models: z.string(),
   group: z.string(),
@@ -27,11 +37,7 @@ export const channelSchema = z.looseObject({
   header_override: z.string(),
   setting: z.string(),
   settings: z.string(),
-  priority: z.int(),
   weight: z.number(),
-  created_time: z.int(),
-  test_time: z.int(),
-  response_time: z.int(),
   channel_info: z.object({
     is_multi_key: z.boolean(),
     multi_key_size: z.int(),
@@ -44,6 +50,13 @@ export const channelSchema = z.looseObject({
 
 /** A channel in the format of one-api and its relatives. */
 export type ChannelObject = z.output<typeof channelSchema>
+
+function plainSettings(declared: JsonObject): Values<typeof PLAIN_SETTINGS> {
+  const settings = Object.entries<Field>(PLAIN_SETTINGS)
+  return Object.fromEntries(
+    settings.map(([name, { default: value }]) => [name, declared[name] ?? value]),
+  ) as Values<typeof PLAIN_SETTINGS>
+}
 
 /** Converts a stored channel back to the fields that tools send. */
 export function fieldsOf({ name, declared, status, family }: ChannelDefinition) {
@@ -75,7 +88,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
     header_override: JSON.stringify(declared['headers']),
     setting: JSON.stringify(setting),
     settings: JSON.stringify(settings),
-    priority: (declared['priority'] ?? 0) as number,
+    ...plainSettings(declared),
     weight: (declared['weight'] ?? 0) as number,
   }
 }
@@ -84,11 +97,8 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
 export function storedObject(channel: StoredChannel): ChannelObject {
   return {
     ...fieldsOf(channel),
-    id: channel.id,
+    ...OWN.answer(channel),
     key: '',
-    created_time: channel.created_time,
-    test_time: channel.test_time,
-    response_time: channel.response_ms,
     channel_info: keysInfo(channel.keys, channelType(channel.family['type'] as number)?.provider),
     managed: false,
     managed_by: '',
@@ -98,30 +108,22 @@ export function storedObject(channel: StoredChannel): ChannelObject {
 
 /** A declared channel in responses. Header values are blanked, since they may be secrets. */
 export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
-  const type = typeAt(channel.protocol, channel.base_url, channel.provider)
-  const flags = Object.entries(ALLOW_FLAGS).map(([flag, gated]) => [flag, channel.allow.has(gated)])
+  const { name, protocol, base_url, provider, keys, allow, model_mapping, headers } = channel
+  const type = typeAt(protocol, base_url, provider)
+  const declared = {
+    ...channel,
+    proxy: null,
+    allow: [...allow],
+    model_mapping: Object.fromEntries(model_mapping),
+    headers: Object.fromEntries([...headers.keys()].map((header) => [header, ''])),
+  } as unknown as JsonObject
+  const own = { ...CHANNEL.defaults, id: declaredId(name), name }
+  const family = { type: type?.type ?? 0, base_url: withoutVersion(base_url, type) }
   return {
-    id: declaredId(channel.name),
-    name: channel.name,
-    type: type?.type ?? 0,
-    protocol: [...channel.protocol],
+    ...fieldsOf({ ...own, declared, keys, family }),
+    ...OWN.answer(own),
     key: '',
-    status: 1,
-    base_url: withoutVersion(channel.base_url, type),
-    models: channel.models.join(','),
-    group: channel.groups.join(','),
-    model_mapping: JSON.stringify(Object.fromEntries(channel.model_mapping)),
-    header_override: JSON.stringify(
-      Object.fromEntries([...channel.headers.keys()].map((name) => [name, ''])),
-    ),
-    setting: JSON.stringify({ pass_through_body_enabled: channel.pass_through }),
-    settings: JSON.stringify({ ...Object.fromEntries(flags), disable_store: channel.disable_store }),
-    priority: channel.priority,
-    weight: channel.weight,
-    created_time: 0,
-    test_time: 0,
-    response_time: 0,
-    channel_info: keysInfo(channel.keys, channel.provider),
+    channel_info: keysInfo(keys, provider),
     managed: true,
     managed_by: by,
     // A declared channel is changed in the file.

@@ -2,9 +2,18 @@ import { ALLOWABLE_FIELDS, type AllowedField } from '../../domain/allowed-field.
 import { PROTOCOL_NAMES } from '../../domain/protocols.ts'
 import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import { type Json, type JsonObject, isWithin, TEXT_BYTES } from '../../domain/records/field-types.ts'
+import { CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
+import { storedFields } from '../record-schemas.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from './channel-address.ts'
-import { channelFields, type ChannelFields, OWN_FIELDS, objectIn, textsIn } from './channel-fields.ts'
+import {
+  channelFields,
+  type ChannelFields,
+  OWN_FIELDS,
+  objectIn,
+  PLAIN_SETTINGS,
+  textsIn,
+} from './channel-fields.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { tooLong } from '../text-fields.ts'
 import { providerText, serviceAccountsIn } from './provider-text.ts'
@@ -28,7 +37,7 @@ const MAPPED_FIELDS = new Set([
   'group',
   'model_mapping',
   'header_override',
-  'priority',
+  ...Object.keys(PLAIN_SETTINGS),
   'weight',
   'status',
   'setting',
@@ -70,7 +79,8 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
     pass_through: flag('setting', { pass_through_body_enabled: passThrough }, 'pass_through_body_enabled'),
   }
   if (groups.length > 0) declared['groups'] = groups
-  if (fields.priority) declared['priority'] = fields.priority
+  for (const [name, value] of Object.entries(storedFields(PLAIN_SETTINGS, fields)))
+    if (value !== CHANNEL_SETTINGS.defaults[name as keyof typeof PLAIN_SETTINGS]) declared[name] = value
   if (fields.weight) declared['weight'] = fields.weight
   const extra = Object.entries(extraFields(fields))
   const unbounded = extra.filter(

@@ -14,7 +14,9 @@ export const newChannelBody = someChannelFields.extend({
   mode: z
     .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
     .default('single'),
-  channel: someChannelFields.optional(),
+  channel: someChannelFields
+    .meta({ required: ['name', 'type'], description: 'The fields, where they are not beside it' })
+    .optional(),
 })
 
 /**

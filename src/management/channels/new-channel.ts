@@ -1,18 +1,29 @@
 import { CHANNEL, type ChannelDefinition, type StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
-import { readInput } from '../read-input.ts'
-import { channelFields } from './channel-fields.ts'
+import type { ChannelFields, GivenFields } from './channel-fields.ts'
+import { KNOWN_TYPES } from './channel-types.ts'
 import { channelText, keysOfType, requireType } from './channel-text.ts'
 
 /** A new channel of the given fields. Throws `invalid_request` where its type needs a key and it has none. */
-export function newChannel(given: unknown): ChannelDefinition {
-  const fields = readInput(channelFields, given)
+export function newChannel(given: GivenFields): ChannelDefinition {
+  const fields = wholeChannel(given)
   const type = requireType(fields.type)
   const keys = keysOfType(type, fields.key)
   if (keys.length === 0 && !type.keyless) {
     throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
   }
   return channelText(fields, keys)
+}
+
+/** The fields of a channel that has a name and a type. */
+function wholeChannel(given: GivenFields): ChannelFields {
+  const { name, type } = given
+  if (name !== undefined && type !== undefined) return { ...given, name, type }
+  const missing = [
+    ...(name === undefined ? ['name: expected a text'] : []),
+    ...(type === undefined ? [`type: expected one of ${KNOWN_TYPES}`] : []),
+  ]
+  throw new GatewayError('invalid_request', missing.join('; '))
 }
 
 /** A channel as it would be stored, with placeholders for the columns that the store sets. */
