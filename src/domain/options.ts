@@ -4,23 +4,28 @@ const MEBIBYTE = 2 ** 20
 const HOUR_MS = 3_600_000
 
 /** An option of the gateway: how its value is read, its bounds and its default. */
-type OptionRow = (
-  | {
-      readonly type: 'integer' | 'size'
-      readonly min: number
-      readonly max: number
-      readonly default: number
-    }
+type OptionRow =
+  | ((
+      | (Bounds & { readonly type: 'integer' })
+      | { readonly type: 'decimal'; readonly aboveZero?: true; readonly default: Decimal }
+      | { readonly type: 'flag'; readonly default: boolean }
+      | { readonly type: 'choice'; readonly choices: readonly string[]; readonly default: string }
+    ) & {
+      /** Part of the console's settings that it belongs to; set for options that can be changed over HTTP. */
+      readonly region?: SettingRegion
+      /** Its key in one-api and its relatives, where it has another. */
+      readonly key?: string
+    })
+  | (Bounds & { readonly type: 'size' })
   | { readonly type: 'duration' | 'retention'; readonly default: number }
-  | { readonly type: 'decimal'; readonly aboveZero?: true; readonly default: Decimal }
-  | { readonly type: 'flag'; readonly default: boolean }
-  | { readonly type: 'choice'; readonly choices: readonly string[]; readonly default: string }
-  | { readonly type: 'addresses' | 'bearer' | 'media' | 'cors' | 'origin' }
-) & {
-  /** Part of the console's settings that it belongs to; set for options that can be changed over HTTP. */
-  readonly region?: SettingRegion
-  /** Its key in one-api and its relatives, where it has another. */
-  readonly key?: string
+  | { readonly type: 'addresses' | 'media' | 'cors' | 'origin' }
+  /** A secret, which the audit log has without its value. */
+  | { readonly type: 'bearer' }
+
+interface Bounds {
+  readonly min: number
+  readonly max: number
+  readonly default: number
 }
 
 /** Parts of the console's settings. */
@@ -147,23 +152,13 @@ export type SettingKey = { [Name in Settable]: KeyOf<Name> }[Settable]
 
 type SettableRow = Extract<(typeof OPTIONS)[Settable], object>
 
-/** An option that can be changed over HTTP. */
-export interface Setting {
-  /** Its name below `options` in gateway.yaml. */
-  readonly name: Settable
-  readonly key: SettingKey
-  readonly region: SettingRegion
-  readonly type: SettableRow['type']
-  /** Values of a choice; empty for other types. */
-  readonly choices: readonly SettingChoice[]
-}
+/** An option that can be changed over HTTP; `name`: below `options` in gateway.yaml. */
+export type Setting = SettableRow & { readonly name: Settable; readonly key: SettingKey }
 
 /** A value of a choice that can be changed over HTTP. */
 export type SettingChoice = Extract<SettableRow, { readonly choices: unknown }>['choices'][number]
 
 /** The options that can be changed over HTTP. */
-export const SETTINGS: readonly Setting[] = Object.entries<OptionRow>(OPTIONS).flatMap(([name, row]) => {
-  const { region, key = name, type } = row
-  const choices = 'choices' in row ? row.choices : []
-  return region ? [{ name, key, region, type, choices } as Setting] : []
-})
+export const SETTINGS: readonly Setting[] = Object.entries<OptionRow>(OPTIONS).flatMap(([name, row]) =>
+  'region' in row ? [{ key: name, ...row, name } as Setting] : [],
+)

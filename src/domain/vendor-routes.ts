@@ -1,3 +1,7 @@
+/** A valid value, as messages describe it. */
+export const A_ROUTE_MAP =
+  'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty'
+
 /**
  * Parses a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings; empty
  * text is an empty map. Undefined if invalid. `docs/api.md: Token management`.

@@ -41,7 +41,7 @@ const BASES = { boolean: z.boolean, integer: z.int, string: z.string } as const
 
 /** Schema of a value that a client sends; without one of the type, it says what is expected. */
 export function valueSchema<V>(type: FieldType<V>): Schema<V> {
-  const { choices, min, max, length, bytes } = type
+  const { choices, min, max, length, bytes, rules } = type
   return baseOf(type, { error: `expected ${type.expected}` })
     .superRefine((value, ctx) => {
       const expected = mismatch(type, value)
@@ -53,6 +53,7 @@ export function valueSchema<V>(type: FieldType<V>): Schema<V> {
       ...(max !== undefined && { maximum: max }),
       ...(length !== undefined && { maxLength: length }),
       ...(bytes !== undefined && { [BYTES_KEYWORD]: bytes }),
+      ...(rules.length > 0 && { description: rules.map(({ expected }) => expected).join('; ') }),
     }) as unknown as Schema<V>
 }
 

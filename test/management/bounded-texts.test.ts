@@ -62,7 +62,9 @@ function placesIn(schema: Schema, at: readonly string[] = []): Place[] {
   const bound = schema['x-max-bytes']
   if (typeof bound === 'number') return [{ at, bytes: bound }]
   if ('const' in schema || 'enum' in schema) return []
-  const parts = ['anyOf', 'oneOf', 'allOf'].flatMap((name) => (schema[name] as Schema[] | undefined) ?? [])
+  // Beside properties, parts only narrow them.
+  const composed = 'properties' in schema ? [] : ['anyOf', 'oneOf', 'allOf']
+  const parts = composed.flatMap((name) => (schema[name] as Schema[] | undefined) ?? [])
   if (parts.length > 0) return parts.flatMap((part) => placesIn(part, at))
   const [type, ...others] = [schema['type']].flat()
   if (others.length > 0) return [type, ...others].flatMap((one) => placesIn({ ...schema, type: one }, at))

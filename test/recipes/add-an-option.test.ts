@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
+import { call } from '../equipment/client.ts'
 import { ROOT } from '../equipment/configuration.ts'
 import { startFixture } from '../equipment/fixture.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
@@ -21,7 +22,7 @@ interface Option {
   readonly managed: boolean
 }
 
-test('a row of the table adds an option to the configuration and to those that are set over HTTP', async () => {
+test('a row of the table adds an option to gateway.yaml, HTTP, its description and the audit log', async () => {
   const copy = await patchedProgram([ROW])
   onTestFinished(() => copy.discard())
   const users = [ROOT]
@@ -41,6 +42,22 @@ test('a row of the table adds an option to the configuration and to those that a
   expect(await option()).toMatchObject({ value: '30', managed: false })
   await gateway.apply({ users, options: { report_days: 90 } })
   expect(await option()).toMatchObject({ value: '90', managed: true })
+
+  const { text } = await call(gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
+  const { schema } = JSON.parse(text).paths['/api/option/'].put.requestBody.content['application/json']
+  expect(schema.properties.key.enum).toContain('report_days')
+  const value = { type: ['integer', 'string'], minimum: 1, maximum: 365, default: 7 }
+  expect(schema.anyOf).toContainEqual({ properties: { key: { const: 'report_days' }, value } })
+
+  const { data } = await manage<{ items: { via: string; changes: object[] }[] }>(
+    gateway.url,
+    ROOT_ACCOUNT,
+    'GET /api/audit?kind=option&object=report_days',
+  )
+  expect(data.items.map(({ via, changes }) => ({ via, changes }))).toEqual([
+    { via: 'file', changes: [{ field: 'value', before: null, after: 90 }] },
+    { via: 'api', changes: [{ field: 'value', before: null, after: '30' }] },
+  ])
 })
 
 test('nothing but its two texts is missing in the console then', async () => {

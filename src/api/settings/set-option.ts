@@ -1,4 +1,5 @@
-import { optionBody, setOption } from '../../management/settings/set-option.ts'
+import { optionBody } from '../../management/settings/option-body.ts'
+import { setOption } from '../../management/settings/set-option.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/administration.md: Options`. */

@@ -1,4 +1,4 @@
-import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
+import { A_ROUTE_MAP, parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { Refusal } from '../fields.ts'
 
 /**
@@ -10,7 +10,7 @@ export function vendorRoutes(
 ): (given: string) => string | Refusal {
   return (given) => {
     const routes = parseVendorRoutes(given)
-    if (!routes) return NO_ROUTES
+    if (!routes) return new Refusal(A_ROUTE_MAP)
     for (const group of routes.values()) {
       const accepted = accept(group)
       if (typeof accepted !== 'string') return accepted
@@ -18,7 +18,3 @@ export function vendorRoutes(
     return given.trim() === '' ? '' : given
   }
 }
-
-const NO_ROUTES = new Refusal(
-  'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
-)

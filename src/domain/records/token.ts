@@ -6,6 +6,7 @@ import {
   operatorTermsFrom,
   operatorTermsText,
 } from '../operator-terms.ts'
+import { A_ROUTE_MAP, parseVendorRoutes } from '../vendor-routes.ts'
 import {
   type FieldType,
   flag,
@@ -143,7 +144,10 @@ export const TOKEN = record(
     },
     /** JSON map of vendor → group; empty = `group`. */
     vendor_routes: {
-      type: listText(TEXT_BYTES.plain),
+      type: ruled(listText(TEXT_BYTES.plain), {
+        accepts: (given) => parseVendorRoutes(given) !== undefined,
+        expected: A_ROUTE_MAP,
+      }),
       default: '',
       edit: 'holder',
       audit: true,

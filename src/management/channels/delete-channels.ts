@@ -12,7 +12,7 @@ export const channelIdsBody = z.object(
       .refine((ids) => ids.length > 0 && ids.every((id) => channelIdField.safeParse(id).success), {
         error: IDS,
       })
-      .pipe(z.array(channelIdField)),
+      .transform((ids) => ids as number[]),
   },
   { error: 'expected an object with ids' },
 )

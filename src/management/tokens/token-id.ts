@@ -25,7 +25,7 @@ export const tokenIdsField = z
   .refine((ids) => ids.length > 0 && ids.every((id) => tokenIdField.safeParse(id).success), {
     error: 'expected ids of tokens, at least one',
   })
-  .pipe(z.array(tokenIdField))
+  .transform((ids) => ids as number[])
 
 /** A body with ids of tokens. */
 export const tokenIdsBody = z.object({ ids: tokenIdsField }, { error: 'expected an object with ids' })

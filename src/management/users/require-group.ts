@@ -9,22 +9,15 @@ export function requireGroup(settings: Settings, group: string, field = 'group')
   throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
 }
 
-/** Throws where a token's routing is invalid, or names a group that a token of this user may not name. */
+/** Throws where a token's routing names a group that a token of this user may not name. */
 export function requireGroups(
   settings: Settings,
   user: User,
   { group, vendor_routes }: { readonly group?: string; readonly vendor_routes?: string },
 ): void {
   if (group) requireTokenGroup(settings, user, group)
-  if (!vendor_routes) return
-  const routes = parseVendorRoutes(vendor_routes)
-  if (!routes) {
-    throw new GatewayError(
-      'invalid_request',
-      'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
-    )
-  }
-  for (const named of routes.values()) requireTokenGroup(settings, user, named, 'vendor_routes')
+  for (const named of parseVendorRoutes(vendor_routes ?? '')?.values() ?? [])
+    requireTokenGroup(settings, user, named, 'vendor_routes')
 }
 
 // Throws for an unknown group, and for a closed one that is not the user's.

@@ -1,5 +1,6 @@
 import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
 import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/channel.ts'
+import { OPTIONS } from '../../domain/options.ts'
 import type { Json, JsonObject, Stored } from '../../domain/records/field-types.ts'
 import type { StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
 import { type Column, columnsWith, decoded } from '../../domain/records/record.ts'
@@ -16,7 +17,11 @@ export const KINDS: Readonly<Record<StoredSection, ObjectKind>> = {
 }
 
 /** Options that are secrets, and sections of the file that have some. */
-const SECRET_OPTIONS: ReadonlySet<string> = new Set(['metrics_token', 'login', 'alerts'])
+const SECRET_OPTIONS: ReadonlySet<string> = new Set([
+  ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [name] : [])),
+  'login',
+  'alerts',
+])
 
 /** The fields of a user that can be changed, by their names in the API. */
 export function userFields(row: UserRow): Fields {
