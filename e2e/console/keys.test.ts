@@ -56,6 +56,62 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
+  test('a key has a budget and a rate limit: given at its creation, changed, removed and shown', async () => {
+    const keyNamed = async (name: string) => {
+      const { items } = await stage.api<{ items: Record<string, string | number>[] }>(
+        'GET',
+        '/api/token/?page_size=100',
+      )
+      return items.find((one) => one['name'] === name) ?? {}
+    }
+    const { quota_per_unit: factor } = await stage.api<{ quota_per_unit: number }>('GET', '/api/status')
+    const page = await stage.open('root', '/keys')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+    await field('Name').fill('budgeted')
+    await field('Budget').fill('2.50')
+    await field('Calls at once').fill('0.5')
+    await field('Requests in a window').fill('30')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByText('Enter a whole number from 0 to 1,000,000,000,000.').waitFor()
+    await field('Calls at once').fill('4')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('button', { name: 'Done' }).click()
+    const given = await keyNamed('budgeted')
+    expect(given).toMatchObject({
+      budget: 2.5 * factor,
+      budget_period: 'month',
+      rate_limit_requests: 30,
+      rate_limit_tokens: 0,
+      rate_limit_parallel: 4,
+    })
+
+    await page.goto(`/keys/${given['id']}`)
+    await page.getByText('$0.00 / $2.50').waitFor()
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    await page.getByText(/^\$0\.00 spent; starts anew /).waitFor()
+    await page.getByRole('combobox', { name: 'Budget period' }).click()
+    await page.getByRole('option', { name: 'Day', exact: true }).click()
+    await field('Requests in a window').fill('')
+    await field('Window in seconds').fill('90')
+    const save = async () => {
+      await page.getByRole('button', { name: 'Save changes' }).click()
+      await page.getByRole('status').filter({ hasText: 'Saved' }).last().waitFor()
+    }
+    await save()
+    expect(await keyNamed('budgeted')).toMatchObject({
+      budget: 2.5 * factor,
+      budget_period: 'day',
+      rate_limit_requests: 0,
+      rate_limit_parallel: 4,
+      rate_limit_window: 90,
+    })
+    await field('Budget').fill('')
+    await save()
+    await expect.poll(() => keyNamed('budgeted')).toMatchObject({ budget: 0, budget_period: '' })
+    await page.context().close()
+  })
+
   test('the focus goes to the button that opened a dialog, and to the next row when its row is gone', async () => {
     for (const name of ['focus-a', 'focus-b', 'focus-c'])
       await stage.api('POST', '/api/token/', {

@@ -2,7 +2,6 @@ import { Button, Group, Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createKey, type NewKey } from '../../api/keys.ts'
-import { parseMoney } from '../../parts/money.ts'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSignedIn } from '../../parts/session.tsx'
 import { useAction } from '../../parts/use-action.ts'
@@ -64,9 +63,8 @@ function CreateKeyForm({
   const client = useQueryClient()
   const form = useKeyForm(undefined)
   const creating = useAction(async (typed: TypedKey) => {
-    const fields = keyFieldsOf(typed, parseMoney(typed.limit, display) ?? 0, undefined)
     try {
-      const key = await createKey(fields)
+      const key = await createKey(keyFieldsOf(typed, display, undefined))
       await client.invalidateQueries({ queryKey: [profile.id, 'keys'] })
       onMade({ ...key, models: typed.models })
     } catch (error) {

@@ -5,6 +5,7 @@ import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { moneyUnit } from '../../parts/money.ts'
 import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
+import { KeyLimitInputs } from './key-limit-inputs.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm } from './key-form.ts'
 
 type OperatorLimits = NonNullable<ApiKey['operator_limits']>
@@ -13,18 +14,20 @@ type OperatorLimits = NonNullable<ApiKey['operator_limits']>
 export function KeyFieldInputs({
   form,
   limits = {},
-  keptExpiry,
+  apiKey,
 }: {
   readonly form: KeyForm
+  /** The key that is changed. */
+  readonly apiKey?: ApiKey
   /** Limits that an operator gave: nothing looser is offered. */
   readonly limits?: OperatorLimits
-  readonly keptExpiry?: number
 }) {
   const { keys, common } = useTexts()
   const { profile, display, groups } = useSignedIn()
   const { time } = useFormats()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
   const { expiry, isUnlimited } = form.values
+  const keptExpiry = apiKey && apiKey.expired_time > 0 ? apiKey.expired_time : undefined
   const end = expiry === 'kept' ? keptExpiry : expiryTime(expiry, Date.now() / 1000)
   const names = Object.keys(EXPIRY_DAYS) as (keyof typeof EXPIRY_DAYS)[]
   const presets = names
@@ -50,6 +53,7 @@ export function KeyFieldInputs({
         rightSectionWidth={60}
         {...form.getInputProps('limit')}
       />
+      <KeyLimitInputs form={form} apiKey={apiKey} />
       <Select
         label={keys.expires}
         allowDeselect={false}

@@ -4,11 +4,19 @@ import { ApiError } from '../../api/api-error.ts'
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import { badAddress } from '../../parts/address-list.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from '../../parts/money.ts'
-import { useSignedIn } from '../../parts/session.tsx'
+import { useFormats, useSignedIn } from '../../parts/session.tsx'
 import { useTexts } from '../../texts/use-texts.tsx'
+import {
+  brokenBounds,
+  changedLimits,
+  NO_LIMITS,
+  RATE_LIMIT_NAMES,
+  type TypedLimits,
+  typedLimits,
+} from './key-limits.ts'
 
 /** The fields of a key as they are typed. */
-export interface TypedKey {
+export interface TypedKey extends TypedLimits {
   readonly name: string
   readonly isUnlimited: boolean
   readonly limit: string
@@ -29,6 +37,7 @@ const NEVER = -1
 const DAY_S = 86_400
 
 const NEW_KEY: TypedKey = {
+  ...NO_LIMITS,
   name: '',
   isUnlimited: true,
   limit: '',
@@ -42,14 +51,26 @@ const NEW_KEY: TypedKey = {
 export function useKeyForm(key: ApiKey | undefined) {
   const { common, keys } = useTexts()
   const { display } = useSignedIn()
+  const { count } = useFormats()
   return useForm<TypedKey>({
     mode: 'controlled',
-    validateInputOnBlur: ['addresses', 'limit'],
+    validateInputOnBlur: ['addresses', 'limit', 'budget', ...RATE_LIMIT_NAMES],
     initialValues: key ? typedKey(key, display) : { ...NEW_KEY, name: keys.defaultName },
     validate: {
       name: (name) => (name.trim() === '' ? common.required : null),
       limit: (limit, { isUnlimited }) =>
         isUnlimited || parseMoney(limit, display) !== undefined ? null : common.notAnAmount,
+      budget: (budget) =>
+        budget.trim() === '' || parseMoney(budget, display) !== undefined ? null : common.notAnAmount,
+      ...Object.fromEntries(
+        RATE_LIMIT_NAMES.map((name) => [
+          name,
+          (typed: string) => {
+            const bounds = brokenBounds(name, typed)
+            return bounds ? keys.notWithin(count(bounds.min ?? 0), count(bounds.max ?? 0)) : null
+          },
+        ]),
+      ),
       addresses: (text) => {
         const bad = badAddress(text)
         return bad === undefined ? null : keys.notAnAddress(bad)
@@ -61,6 +82,7 @@ export function useKeyForm(key: ApiKey | undefined) {
 /** A key as it is typed into the form. */
 export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   return {
+    ...typedLimits(key, display),
     name: key.name,
     isUnlimited: key.unlimited_quota,
     limit: key.unlimited_quota ? '' : exactAmount(Math.max(0, key.remain_quota), display),
@@ -74,13 +96,14 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
 /** The fields as the gateway takes them. */
 export function keyFieldsOf(
   typed: TypedKey,
-  limitQuota: number,
-  kept: Pick<ApiKey, 'expired_time'> | undefined,
+  display: MoneyDisplay,
+  kept: ApiKey | undefined,
 ): NewTokenFields {
   return {
+    ...changedLimits(typed, kept ? typedLimits(kept, display) : NO_LIMITS, display),
     name: typed.name.trim(),
     unlimited_quota: typed.isUnlimited,
-    remain_quota: typed.isUnlimited ? 0 : limitQuota,
+    remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? kept?.remain_quota ?? 0),
     expired_time:
       typed.expiry === 'kept' ? (kept?.expired_time ?? NEVER) : expiryTime(typed.expiry, Date.now() / 1000),
     model_limits_enabled: typed.models.length > 0,
@@ -100,6 +123,9 @@ export function expiryTime(expiry: keyof typeof EXPIRY_DAYS, nowSeconds: number)
 export type KeyForm = ReturnType<typeof useKeyForm>
 
 const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
+  ...Object.fromEntries(
+    (Object.keys(NO_LIMITS) as (keyof TypedLimits)[]).map((name) => [name, name] as const),
+  ),
   name: 'name',
   remain_quota: 'limit',
   expired_time: 'expiry',

@@ -5,7 +5,6 @@ import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
 import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
 import { differencesOf } from '../../parts/differences.ts'
 import { LeaveGuard } from '../../parts/leave-guard.tsx'
-import { parseMoney } from '../../parts/money.ts'
 import { say } from '../../parts/notify.tsx'
 import { Refusal } from '../../parts/refusal.tsx'
 import { useSignedIn } from '../../parts/session.tsx'
@@ -35,8 +34,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     continueFrom(from.version)
   }
   const saving = useAction(async (typed: TypedKey, basedOn: string | undefined) => {
-    const limit = parseMoney(typed.limit, display) ?? apiKey.remain_quota
-    const { remain_quota: left, ...fields } = keyFieldsOf(typed, limit, apiKey)
+    const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey)
     // Each call changes the quota that is left: it is set only where somebody typed it.
     const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
     try {
@@ -56,11 +54,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
       onSubmit={form.onSubmit((typed) => void saving.run(typed, version))}
     >
       {isLimited && <p>{keys.operatorLimits}</p>}
-      <KeyFieldInputs
-        form={form}
-        limits={isLimited ? (apiKey.operator_limits ?? {}) : {}}
-        {...(apiKey.expired_time > 0 && { keptExpiry: apiKey.expired_time })}
-      />
+      <KeyFieldInputs form={form} apiKey={apiKey} limits={isLimited ? (apiKey.operator_limits ?? {}) : {}} />
       <Refusal error={saving.error} />
       <Group mt="lg" gap="sm">
         <Button type="submit" onMouseDown={keepFocus} loading={saving.isRunning} disabled={!form.isDirty()}>
@@ -102,5 +96,8 @@ function keyLabels(keys: Texts['keys']) {
     models: keys.models,
     group: keys.group,
     addresses: keys.addresses,
+    budget: keys.budget,
+    budget_period: keys.budgetPeriod,
+    ...keys.rateLimits,
   }
 }

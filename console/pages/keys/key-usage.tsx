@@ -15,7 +15,7 @@ const RECENT = 10
 export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   const { keys, logs, common, overview } = useTexts()
   const { profile } = useSignedIn()
-  const { money, exact, recent } = useFormats()
+  const { money, exact, recent, time } = useFormats()
   const calls = useQuery(callsQuery(profile.id, 'own', { token_name: apiKey.name }, 1, RECENT))
   const figures: readonly Figure[] = [
     { label: keys.spend, value: money(apiKey.used_quota), title: exact(apiKey.used_quota) },
@@ -24,6 +24,15 @@ export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
       value: apiKey.unlimited_quota ? common.unlimited : money(apiKey.remain_quota),
       title: apiKey.unlimited_quota ? undefined : exact(apiKey.remain_quota),
     },
+    ...(apiKey.budget > 0
+      ? [
+          {
+            label: keys.budget,
+            value: `${money(apiKey.budget_used)} / ${money(apiKey.budget)}`,
+            title: keys.budgetUsed(exact(apiKey.budget_used), time(apiKey.budget_resets_at)),
+          },
+        ]
+      : []),
     {
       label: keys.lastUsed,
       value: apiKey.accessed_time > 0 ? recent(apiKey.accessed_time) : common.never,

@@ -10,17 +10,9 @@ const count = whole(`a whole number from 0 (no limit) to ${MAX_COUNT}`, { min: 0
 
 const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown: false } as const
 
-/** Terms of the calls of a token or a user: the columns of a budget and of a rate limit. */
-export const TERMS = {
-  /** Quota units per period; 0 = no budget. */
-  budget: { ...TERM, type: whole('a whole number of quota units, or 0 for no budget', { min: 0 }) },
-  /** Empty = no budget. */
-  budget_period: {
-    ...TERM,
-    type: textOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),
-    default: '',
-  },
-  /** Rate limits, of all keys of a user together; 0 = off. */
+/** Columns of a rate limit, of all keys of a user together. */
+export const RATE_LIMIT = {
+  /** 0 = off. */
   rate_limit_requests: { ...TERM, type: count },
   rate_limit_tokens: { ...TERM, type: count },
   rate_limit_parallel: { ...TERM, type: count },
@@ -33,6 +25,22 @@ export const TERMS = {
       decode: (milliseconds: number) => Math.round(milliseconds / 1000),
     },
   },
+} as const satisfies Fields
+
+/** A field of a rate limit. */
+export type RateLimitName = keyof typeof RATE_LIMIT
+
+/** Terms of the calls of a token or a user: the columns of a budget and of a rate limit. */
+export const TERMS = {
+  /** Quota units per period; 0 = no budget. */
+  budget: { ...TERM, type: whole('a whole number of quota units, or 0 for no budget', { min: 0 }) },
+  /** Empty = no budget. */
+  budget_period: {
+    ...TERM,
+    type: textOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),
+    default: '',
+  },
+  ...RATE_LIMIT,
 } as const satisfies Fields
 
 /** Columns of the terms. */
