@@ -1,23 +1,19 @@
 import { LRUCache } from 'lru-cache'
-import type { Model, ModelCatalogue } from '../domain/settings.ts'
+import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
+import type { ModelCatalogue } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
-import type { ModelEntry } from './models.ts'
-import { NO_LIMIT } from '../domain/rate-limit.ts'
 
 const MAX_CACHED_MODELS = 4096
 
 /** Tokens of the context of a model of which the price data does not tell them. */
 const ASSUMED_CONTEXT_TOKENS = 200_000
 
-const NO_FALLBACK: Model['fallback'] = Object.freeze([])
-const NO_CAPABILITIES: Model['capabilities'] = Object.freeze({})
-
 /**
  * The declared models over the built-in prices. `preferred` maps an undeclared model to its vendor's price
  * list.
  */
 export function catalogue(
-  declared: ReadonlyMap<string, ModelEntry>,
+  declared: ReadonlyMap<string, ModelSettings>,
   preferred: ReadonlyMap<string, string>,
   builtIn: BuiltInPrices,
 ): ModelCatalogue {
@@ -30,16 +26,13 @@ export function catalogue(
       const price = entry?.price ?? listed?.price
       const known = models.get(name)
       if (known && known.price === price) return known
-      const vendor = entry?.vendor ?? listed?.vendor
       const model = Object.freeze({
+        ...MODEL_SETTINGS.defaults,
+        ...entry,
         name,
-        vendor,
+        vendor: entry?.vendor ?? listed?.vendor,
         price,
         contextTokens: listed?.contextTokens ?? ASSUMED_CONTEXT_TOKENS,
-        rateLimit: entry?.rateLimit ?? NO_LIMIT,
-        capabilities: entry?.capabilities ?? NO_CAPABILITIES,
-        fallback: entry?.fallback ?? NO_FALLBACK,
-        balance: entry?.balance ?? 'weight',
       })
       if (entry || listed) models.set(name, model)
       return model

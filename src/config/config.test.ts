@@ -132,17 +132,18 @@ models:
 
   test('that are declared without a price have the built-in one', () => {
     const model = settings.models.get('gpt-4o-mini')
-    expect(model).toMatchObject({ name: 'gpt-4o-mini', vendor: 'openai', rateLimit: { requests: 5 } })
+    expect(model).toMatchObject({ name: 'gpt-4o-mini', vendor: 'openai', rate_limit: { requests: 5 } })
     expect(model.price?.tokens.input).toEqual({ digits: 15n, scale: 2 })
     expect(settings.models.get('gpt-oss-120b').price?.tokens.input).toEqual({ digits: 35n, scale: 2 })
   })
 
   test('take what they are said to take, and go by their name in all else', () => {
-    expect(settings.models.get('house-thinker').capabilities).toEqual({
+    expect(settings.models.get('house-thinker')).toMatchObject({
       thinking: 'adaptive',
       sampling: false,
     })
-    expect(settings.models.get('gpt-4o').capabilities).toEqual({})
+    const { thinking, sampling } = settings.models.get('gpt-4o')
+    expect([thinking, sampling]).toEqual([undefined, undefined])
   })
 
   test('that are declared with a price have that one', () => {
@@ -155,14 +156,13 @@ models:
   test('that are not declared come from the built-in prices, or are without vendor and price', () => {
     expect(settings.models.get('claude-sonnet-4-5')).toMatchObject({
       vendor: 'anthropic',
-      rateLimit: { requests: 0 },
+      rate_limit: { requests: 0 },
     })
     expect(settings.models.get('nobody')).toEqual({
       name: 'nobody',
       vendor: undefined,
       price: undefined,
-      rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
-      capabilities: {},
+      rate_limit: { requests: 0, tokens: 0, windowMs: 60_000 },
       contextTokens: 200_000,
       fallback: [],
       balance: 'weight',

@@ -2,7 +2,8 @@ import type { AlertTarget } from '../domain/alert.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import type { LoginSettings } from '../domain/login-settings.ts'
-import type { Group, Options, RateLimits } from '../domain/settings.ts'
+import type { Group } from '../domain/records/group.ts'
+import type { Options, RateLimits } from '../domain/settings.ts'
 import { OPTIONS } from '../domain/options.ts'
 import { alerts } from './alerts.ts'
 import { channel } from './channels.ts'
@@ -13,7 +14,8 @@ import { declaredGroups, groups } from './groups.ts'
 import { type Issue, issuesOf } from './issues.ts'
 import { pathText } from './diagnostics.ts'
 import { login } from './login.ts'
-import { type ModelEntry, models } from './models.ts'
+import type { ModelSettings } from '../domain/records/model.ts'
+import { models } from './models.ts'
 import { options } from './options.ts'
 import { rateLimits } from './rate-limits.ts'
 import { user } from './users.ts'
@@ -24,7 +26,7 @@ export interface FileContent {
   readonly options: Options
   readonly rateLimits: RateLimits
   readonly groups: ReadonlyMap<string, Group>
-  readonly models: ReadonlyMap<string, ModelEntry>
+  readonly models: ReadonlyMap<string, ModelSettings>
   readonly channels: readonly Channel[]
   readonly users: readonly UserSeed[]
   readonly login: LoginSettings

@@ -1,25 +1,25 @@
-import type { Decimal } from '../domain/decimal.ts'
-import type { Group } from '../domain/settings.ts'
+import { GROUP_SETTINGS, type Group } from '../domain/records/group.ts'
 import { budgetFields, declaredBudget, requireWholeBudget } from './budgets.ts'
-import { decimal, dictionary, type Field, flag, Refusal, section, text } from './fields.ts'
+import { decimal, dictionary, type Field, Refusal, section, text } from './fields.ts'
+import { declaredShape } from './record-fields.ts'
 import { nearest } from '../domain/nearest.ts'
 import { keys, type YamlNode } from './yaml-node.ts'
 
 /** The group that exists without being declared. */
 export const DEFAULT_GROUP = 'default'
 
-const ONE: Decimal = { digits: 1n, scale: 0 }
+const { defaults } = GROUP_SETTINGS
 
 /** `docs/configuration.md: Groups`. */
 export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
-  section({ ratio: decimal().default(ONE), open: flag.default(true), ...budgetFields() }).superRefine(
+  section({ ...declaredShape(GROUP_SETTINGS.fields, { ratio: decimal() }), ...budgetFields() }).superRefine(
     requireWholeBudget,
   ),
   'a mapping from group names',
 ).transform((declared) => {
-  const all = new Map<string, Group>([[DEFAULT_GROUP, { name: DEFAULT_GROUP, ratio: ONE, open: true }]])
-  for (const [name, { ratio, open, ...given }] of declared)
-    all.set(name, { name, ratio, open, budget: declaredBudget(given) ?? undefined })
+  const all = new Map<string, Group>([[DEFAULT_GROUP, { ...defaults, name: DEFAULT_GROUP }]])
+  for (const [name, { budget, budget_period, ...settings }] of declared)
+    all.set(name, { ...settings, name, budget: declaredBudget({ budget, budget_period }) ?? undefined })
   return all
 })
 
@@ -27,7 +27,7 @@ export const groups: Field<ReadonlyMap<string, Group>> = dictionary(
 export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {
   const read = groups.safeParse(section)
   if (read.success) return read.data
-  return new Map([DEFAULT_GROUP, ...keys(section)].map((name) => [name, { name, ratio: ONE, open: true }]))
+  return new Map([DEFAULT_GROUP, ...keys(section)].map((name) => [name, { ...defaults, name }]))
 }
 
 /** The name of a group that the file declares, or `default`. */

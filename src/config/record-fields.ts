@@ -8,10 +8,10 @@ export type DeclaredShape<F extends Fields> = {
   [Name in NamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
 }
 
-/** Readers of the fields that are no texts, whole numbers and flags. */
+/** Readers of the fields that are no texts, whole numbers and flags; absence is not theirs. */
 export type Readers<F extends Fields> = {
   readonly [Name in NamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any' ? Name : never]: Reader<
-    ValueOf<F[Name]>
+    Exclude<ValueOf<F[Name]>, undefined>
   >
 }
 
@@ -22,10 +22,11 @@ export function declaredShape<const F extends Fields>(
 ): DeclaredShape<F> {
   const declared = Object.entries(fields).filter(([, field]) => field.declared)
   return Object.fromEntries(
-    declared.map(([name, { type, declared: expected, default: value }]) => {
+    declared.map(([name, one]) => {
       const reader = (readers as Readonly<Record<string, Reader<unknown>>>)[name]
-      const field = reader ?? declaredField(type, expected)
-      return [name, value === undefined ? field : field.default(value)]
+      const field = reader ?? declaredField(one.type, one.declared)
+      if (one.default !== undefined) return [name, field.default(one.default)]
+      return [name, 'default' in one ? field.optional() : field]
     }),
   ) as DeclaredShape<F>
 }

@@ -5,7 +5,7 @@ import type { Settings } from '../domain/settings.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { Issue } from './issues.ts'
 import { completeBaseUrl } from './complete-base-url.ts'
-import type { ModelEntry } from './models.ts'
+import type { ModelSettings } from '../domain/records/model.ts'
 import { unbracedVariables } from './unbraced-variables.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
@@ -26,7 +26,7 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
 /** Warnings about settings that are valid but probably not intended. */
 export function warnings(
   settings: Settings,
-  models: ReadonlyMap<string, ModelEntry>,
+  models: ReadonlyMap<string, ModelSettings>,
   users: readonly UserSeed[],
   builtIn: BuiltInPrices,
   tree: YamlNode,
@@ -50,7 +50,7 @@ export function warnings(
 
 function fallbackWarnings(
   name: string,
-  { fallback }: ModelEntry,
+  { fallback }: ModelSettings,
   { models, options }: Settings,
   served: ReadonlySet<string>,
 ): Issue[] {
@@ -138,7 +138,7 @@ function priceLine(names: readonly string[]): Issue {
 /** One warning for each kind of price, since a kind concerns many models. */
 function uncharged(
   settings: Settings,
-  models: ReadonlyMap<string, ModelEntry>,
+  models: ReadonlyMap<string, ModelSettings>,
   served: ReadonlySet<string>,
   builtIn: BuiltInPrices,
 ): Issue[] {

@@ -1,5 +1,5 @@
 import { type BudgetName, budgetAt, type PeriodBudget, storedTerms } from '../domain/budget.ts'
-import type { Group } from '../domain/settings.ts'
+import type { Group } from '../domain/records/group.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 import { GatewayError } from '../errors.ts'

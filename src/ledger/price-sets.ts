@@ -1,6 +1,8 @@
 import { FREE_PRICE, type Rate } from '../domain/price.ts'
 import { priceSetText } from '../domain/price-set.ts'
-import type { Group, Model, Settings } from '../domain/settings.ts'
+import type { Group } from '../domain/records/group.ts'
+import type { Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { Store } from '../store/store.ts'
 
 /** Terms that a call is admitted on. */

@@ -1,4 +1,4 @@
-import type { StatedCapabilities, ThinkingForm } from '../domain/settings.ts'
+import type { StatedCapabilities, ThinkingForm } from '../domain/records/model.ts'
 import { type ConverseCapabilities, converseCapabilitiesOf } from './converse-capabilities.ts'
 import type { EffortName } from './thinking-effort.ts'
 import {
@@ -206,7 +206,7 @@ export function capabilitiesOf(
   const telling = own ? upstreamName : `${upstreamName} ${askedName}`
   const converse = converseCapabilitiesOf(upstreamName, own ? upstreamName : askedName)
   const isKnown = named !== undefined || stated.thinking !== undefined || /claude/i.test(upstreamName)
-  const takesThoughts = stated.takesThoughts ?? THINKS_ALOUD.test(telling)
+  const takesThoughts = stated.takes_thoughts ?? THINKS_ALOUD.test(telling)
   const known = {
     ...UNKNOWN,
     ...named,

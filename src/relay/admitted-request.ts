@@ -1,5 +1,7 @@
 import type { Rate } from '../domain/price.ts'
-import type { Group, Model, Settings } from '../domain/settings.ts'
+import type { Group } from '../domain/records/group.ts'
+import type { Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from './dialects/dialect.ts'
 import type { Estimate } from './estimate.ts'
 

@@ -1,4 +1,5 @@
-import type { Model, Settings } from '../domain/settings.ts'
+import type { Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import type { RelayedRequest } from './dialects/dialect.ts'

@@ -2,7 +2,8 @@ import type { Caller } from '../auth/caller.ts'
 import { isLimited } from '../domain/operator-terms.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
-import type { Model, Settings } from '../domain/settings.ts'
+import type { Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { CallPlaces, ParallelLimit } from '../limits/call-places.ts'
 import {
   whenDecided,
@@ -80,10 +81,10 @@ export class CallLimits {
    * counts at none, unless several nodes take the last requests of one of them at one moment. Returns a
    * promise only where other nodes have to be asked.
    */
-  enter({ rateLimits }: Settings, caller: Caller, { name, rateLimit }: Model): void | Promise<void> {
+  enter({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void | Promise<void> {
     this.#remember(caller)
     const ofClient = clientLimits(rateLimits.key, caller)
-    const ofModel = { name: LIMIT_NAMES.model, subject: name, limit: rateLimit, owner: `the model ${name}` }
+    const ofModel = { name: LIMIT_NAMES.model, subject: name, limit: rate_limit, owner: `the model ${name}` }
     const limits = [...ofClient, ofModel].filter(({ limit }) => !isOff(limit))
     // The last ones are looked at first: a call that they refuse does not count at the others.
     for (let at = limits.length - 1; at > 0; at--) {
@@ -118,20 +119,20 @@ export class CallLimits {
   }
 
   /** Takes a call that goes on with a model off that one's limit; false where none is left. */
-  askModel({ name, rateLimit }: Model): boolean | Promise<boolean> {
-    return this.#ask(LIMIT_NAMES.model, name, rateLimit)
+  askModel({ name, rate_limit }: Model): boolean | Promise<boolean> {
+    return this.#ask(LIMIT_NAMES.model, name, rate_limit)
   }
 
   /** Milliseconds until a channel may be asked again; 0 = now. */
-  waitMs({ name, rate_limit: rateLimit }: Channel): number {
-    if (isOff(rateLimit)) return 0
-    const verdict = this.#limits.peek({ name: LIMIT_NAMES.channel, subject: name, limit: rateLimit })
+  waitMs({ name, rate_limit }: Channel): number {
+    if (isOff(rate_limit)) return 0
+    const verdict = this.#limits.peek({ name: LIMIT_NAMES.channel, subject: name, limit: rate_limit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
   /** Takes one request off a channel's limit; false where none is left. */
-  ask({ name, rate_limit: rateLimit }: Channel): boolean | Promise<boolean> {
-    return this.#ask(LIMIT_NAMES.channel, name, rateLimit)
+  ask({ name, rate_limit }: Channel): boolean | Promise<boolean> {
+    return this.#ask(LIMIT_NAMES.channel, name, rate_limit)
   }
 
   #ask(name: LimitName, subject: string, limit: RateLimit): boolean | Promise<boolean> {
@@ -157,8 +158,8 @@ export class CallLimits {
   }
 
   /** Counts them for a model alone. */
-  spendOfModel({ name, rateLimit }: Model, tokens: number): void {
-    this.#spend(LIMIT_NAMES.model, name, rateLimit, tokens)
+  spendOfModel({ name, rate_limit }: Model, tokens: number): void {
+    this.#spend(LIMIT_NAMES.model, name, rate_limit, tokens)
   }
 
   #spend(name: LimitName, subject: string | number, limit: RateLimit, tokens: number): void {

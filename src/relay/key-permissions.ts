@@ -1,4 +1,5 @@
-import type { Group, Settings } from '../domain/settings.ts'
+import type { Group } from '../domain/records/group.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Token } from '../domain/records/token.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'

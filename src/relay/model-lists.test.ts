@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { FREE_PRICE } from '../domain/price.ts'
-import type { Model, Settings } from '../domain/settings.ts'
+import { MODEL_SETTINGS, type Model } from '../domain/records/model.ts'
+import type { Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
 import type { Caller } from '../auth/caller.ts'
 import { Rates } from './rates.ts'
@@ -48,12 +49,9 @@ type World = typeof worlds extends fc.Arbitrary<infer Drawn> ? Drawn : never
 function settingsOf(world: World): Settings {
   const group = (name: string) => [name, { name, ratio: ZERO, open: name !== 'closed' }] as const
   const get = (name: string): Model => ({
+    ...MODEL_SETTINGS.defaults,
     name,
     contextTokens: 200_000,
-    rateLimit: OFF,
-    capabilities: {},
-    fallback: [],
-    balance: 'weight',
     ...(world.models[name] ?? { vendor: undefined, price: undefined }),
   })
   return {

@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/records/channel.ts'
-import type { Balance } from '../domain/settings.ts'
+import type { Model } from '../domain/records/model.ts'
 
 /** Share of the calls that are drawn by weight, so that a channel that has recovered is noticed. */
 const DRAWN_SHARE = 0.1
@@ -61,7 +61,7 @@ export class ChannelLoad {
    * do for a tenth of the calls. A channel without a time of the last minute is measured as endless.
    */
   measure(
-    balance: Balance,
+    balance: Model['balance'],
     calls: ComparedCalls,
     random: () => number,
   ): ((channel: Channel) => number) | undefined {

@@ -16,7 +16,7 @@ import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Reader } from '../../src/relay/dialects/dialect.ts'
 import type { SignatureStore } from '../../src/relay/state/signature-store.ts'
 import type { Channel } from '../../src/domain/records/channel.ts'
-import type { Model, StatedCapabilities } from '../../src/domain/settings.ts'
+import { MODEL_SETTINGS, type Model, type StatedCapabilities } from '../../src/domain/records/model.ts'
 import { channelOf } from '../channel.ts'
 
 /** Both dialects, for tests that hold for each. */
@@ -75,14 +75,10 @@ export async function convertRequest(
     const given = { maxTokens: request.maxTokens, reader: READER, spoken: new Set([OTHER[from]]) }
     const requestFor = await conversions.decode(DIALECTS[from], scan, given)
     const model: Model = {
+      ...MODEL_SETTINGS.defaults,
+      ...capabilities,
       name: request.model,
-      vendor: undefined,
-      price: undefined,
       contextTokens: 200_000,
-      rateLimit: { requests: 0, tokens: 0, windowMs: 60_000 },
-      capabilities,
-      fallback: [],
-      balance: 'weight',
     }
     const [made] = requestFor(channelOf({ protocol: [OTHER[from]], ...channel }), OTHER[from], model)
     if (!made) throw new Error('no request was made')

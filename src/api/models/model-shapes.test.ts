@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../../test/channel.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import { FREE_PRICE } from '../../domain/price.ts'
+import { MODEL_SETTINGS } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Token } from '../../domain/records/token.ts'
 import { ModelLists } from '../../relay/model-lists.ts'
@@ -27,14 +28,11 @@ function settingsOf(models: number, channels: number): Settings {
     models: {
       declared: [],
       get: (name) => ({
+        ...MODEL_SETTINGS.defaults,
         name,
         vendor: `vendor-${name.at(-1)}`,
         price: FREE_PRICE,
         contextTokens: 200_000,
-        rateLimit: OFF,
-        capabilities: {},
-        fallback: [],
-        balance: 'weight',
       }),
     },
     channels: Array.from({ length: channels }, channel),

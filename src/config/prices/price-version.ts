@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { Decimal } from '../../domain/decimal.ts'
 import type { Price } from '../../domain/price.ts'
-import type { Group } from '../../domain/settings.ts'
+import type { Group } from '../../domain/records/group.ts'
 import { TOKEN_KINDS, type TokenPrices } from '../../domain/token-kinds.ts'
-import type { ModelEntry } from '../models.ts'
+import type { ModelSettings } from '../../domain/records/model.ts'
 
 /** All settings that affect a charge. */
 export interface Priced {
   readonly quotaPerUnit: number
   readonly groups: ReadonlyMap<string, Group>
-  readonly models: ReadonlyMap<string, ModelEntry>
+  readonly models: ReadonlyMap<string, ModelSettings>
   /** Model → vendor whose price list applies. */
   readonly preferred: ReadonlyMap<string, string>
   readonly builtInVersion: string

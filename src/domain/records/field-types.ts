@@ -180,6 +180,13 @@ export function nullable<V, C extends Stored>(type: FieldType<V, C>): FieldType<
   return { ...(type as unknown as FieldType<V | null, C | null>), isNullable: true }
 }
 
+/** The type with absence as a further value. */
+export function optional<V, C extends Stored, T extends FieldType<V, C>>(
+  type: T & FieldType<V, C>,
+): FieldType<V | undefined, C> & Pick<T, 'json'> {
+  return type as unknown as FieldType<V | undefined, C> & Pick<T, 'json'>
+}
+
 function isStorable(given: string): boolean {
   return !given.includes('\0') && given.isWellFormed()
 }

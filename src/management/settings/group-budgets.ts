@@ -1,5 +1,5 @@
 import type { Budget } from '../../domain/budget.ts'
-import type { Group } from '../../domain/settings.ts'
+import type { Group } from '../../domain/records/group.ts'
 import type { Json, JsonObject } from '../../domain/records/field-types.ts'
 
 /** A budget in the form of gateway.yaml; empty for none. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { versionOf } from '../../domain/object-version.ts'
-import type { Group } from '../../domain/settings.ts'
+import type { Group } from '../../domain/records/group.ts'
 import { groupBudgetsText } from './group-budgets.ts'
 import { decimalsText } from './decimal-map.ts'
 import { MODEL_OPTIONS, modelSettingText } from './model-settings.ts'

@@ -1,22 +1,28 @@
-import type { Model, Settings } from '../../domain/settings.ts'
+import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
+import type { Settings } from '../../domain/settings.ts'
 import type { Json, JsonObject } from '../../domain/records/field-types.ts'
+import type { NamesWith } from '../../domain/records/record.ts'
+import { editable } from '../record-schemas.ts'
 import { GatewayError } from '../../errors.ts'
 
+const { fields } = MODEL_SETTINGS
+
 /** A setting of a model beside its price, by its key in gateway.yaml. */
-export type ModelSetting = 'fallback' | 'balance'
+export type ModelSetting = NamesWith<typeof fields, 'edit'>
 
 /** The options that are such settings, by model. */
-export const MODEL_OPTIONS = new Map<string, ModelSetting>([
-  ['ModelFallback', 'fallback'],
-  ['ModelBalance', 'balance'],
-])
+export const MODEL_OPTIONS = new Map(
+  Object.entries(editable(fields)).map(([name, { as }]): [string, ModelSetting] => [
+    as,
+    name as ModelSetting,
+  ]),
+)
 
 /** One setting of all models that have it, as a JSON object by model. */
 export function modelSettingText({ models }: Settings, setting: ModelSetting): string {
   const members = models.declared.toSorted().flatMap((name): [string, Json][] => {
-    const { fallback, balance } = models.get(name)
-    if (setting === 'fallback') return fallback.length > 0 ? [[name, fallback]] : []
-    return balance === 'weight' ? [] : [[name, balance]]
+    const model = models.get(name)
+    return isSameSetting(model, setting, fields[setting].default) ? [] : [[name, model[setting]]]
   })
   return JSON.stringify(Object.fromEntries(members))
 }

@@ -1,7 +1,8 @@
 import type { z } from 'zod'
-import { type Decimal, decimalText } from '../../domain/decimal.ts'
+import { decimalText } from '../../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
-import type { Group, Settings } from '../../domain/settings.ts'
+import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
+import type { Settings } from '../../domain/settings.ts'
 import type { Json, JsonObject } from '../../domain/records/field-types.ts'
 import type { StoredConfiguration, StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
 import { GatewayError } from '../../errors.ts'
@@ -18,7 +19,7 @@ import type { Setting } from '../../domain/options.ts'
 import { settingOf, settingText } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
 
-const ONE: Decimal = { digits: 1n, scale: 0 }
+const { defaults } = GROUP_SETTINGS
 
 /** A change of a stored entry; an undefined value removes it. */
 type Change = { readonly section: StoredSection; readonly name: string; readonly value: Json | undefined }
@@ -109,7 +110,7 @@ function openGroupChanges(value: string, { settings, liveConfig }: OptionState):
     const group = settings.groups.get(name)
     if (group && group.open === open.has(name)) return []
     if (liveConfig.declared.groups.has(name)) throw managed('UserUsableGroups', `groups.${name}`)
-    return [groupEntry(name, { ratio: ONE, ...group, open: open.has(name) })]
+    return [groupEntry(name, { ...defaults, ...group, open: open.has(name) })]
   })
 }
 
@@ -123,7 +124,7 @@ function groupBudgetChanges(value: string, { settings, liveConfig }: OptionState
     const budget = given.get(name)
     if (isSameBudget(group?.budget, budget)) return []
     if (liveConfig.declared.groups.has(name)) throw managed('GroupBudget', `groups.${name}`)
-    const value = groupJson({ ratio: ONE, open: false, ...group, budget: undefined })
+    const value = groupJson({ ...defaults, open: false, ...group, budget: undefined })
     return [{ section: 'groups', name, value: { ...value, ...asObject(budget ?? {}) } }]
   })
 }

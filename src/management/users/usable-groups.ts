@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
-import type { Group, Settings } from '../../domain/settings.ts'
+import type { Group } from '../../domain/records/group.ts'
+import type { Settings } from '../../domain/settings.ts'
 import type { User } from '../../domain/records/user.ts'
 
 /** Groups by name, with their price ratios. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '../../domain/protocols.ts'
-import type { Model } from '../../domain/settings.ts'
+import type { Model } from '../../domain/records/model.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
@@ -204,7 +204,7 @@ function fit(
   const plain = upstream.hasThinkingField ? withoutThinkingSuffix(asked) : undefined
   const wanted = plain ?? asked
   const name = channel.model_mapping.get(asked) ?? channel.model_mapping.get(wanted) ?? wanted
-  const capabilities = capabilitiesOf(name, asked, model.capabilities)
+  const capabilities = capabilitiesOf(name, asked, model)
   const thinking = plain === undefined ? decoded : withSuffixThinking(decoded, capabilities)
   const allowed = withoutGatedFields(thinking, channel, dropped)
   const { takesSharedField } = upstream

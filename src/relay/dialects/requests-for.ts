@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '../../domain/protocols.ts'
-import type { Model } from '../../domain/settings.ts'
+import type { Model } from '../../domain/records/model.ts'
 import type { ChannelRequest } from './dialect.ts'
 import type { RequestFor } from './conversions.ts'
 import { spokenDialect } from './spoken-dialect.ts'

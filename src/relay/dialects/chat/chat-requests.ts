@@ -1,5 +1,5 @@
 import type { Channel } from '../../../domain/records/channel.ts'
-import type { Model } from '../../../domain/settings.ts'
+import type { Model } from '../../../domain/records/model.ts'
 import type { ProviderTools } from '../../../domain/tool-use.ts'
 import { ChatTap, gateChatRequest, usageOfReply } from '../../../protocols/chat/index.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'

@@ -1,5 +1,5 @@
 import type { Channel } from '../../../domain/records/channel.ts'
-import type { Model } from '../../../domain/settings.ts'
+import type { Model } from '../../../domain/records/model.ts'
 import {
   answerPath,
   gateGeminiRequest,
@@ -38,7 +38,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
       const forModel = (name: string): RelayedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
         const { maxTokens } = request
-        const native = (channel: Channel, { capabilities }: Model): ChannelRequest => ({
+        const native = (channel: Channel, stated: Model): ChannelRequest => ({
           channel,
           outputMaximum: maxTokens,
           choices: candidateCount,
@@ -49,7 +49,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
               ? undefined
               : () =>
                   isGemini(upstreamModel, name) &&
-                  capabilitiesOf(upstreamModel, name, capabilities).gemini.requiresSignatures
+                  capabilitiesOf(upstreamModel, name, stated).gemini.requiresSignatures
             const model = { name, upstreamModel, requiresSignatures }
             return {
               protocol: 'gemini',

@@ -1,0 +1,57 @@
+import type { Price } from '../price.ts'
+import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
+import { flag, json, optional, textOf } from './field-types.ts'
+import { record, type Values } from './record.ts'
+
+/** Forms in which models accept thinking: a budget of tokens, an effort, or none. */
+const THINKING_FORMS = ['adaptive', 'budget', 'none'] as const
+
+/** Form in which a model accepts thinking. */
+export type ThinkingForm = (typeof THINKING_FORMS)[number]
+
+/** Settings of a model, as in gateway.yaml: `docs/configuration.md: Models`. */
+export const MODEL_SETTINGS = record('', {
+  /** Name for `vendor_routes` of a token and `owned_by` of model lists; undefined if unknown. */
+  vendor: { type: optional(json<string>()), default: undefined, declared: true },
+  /** Undefined if the model has no price. */
+  price: { type: optional(json<Price>()), default: undefined, declared: true },
+  rate_limit: { type: json<RateLimit>(), default: NO_LIMIT, declared: true },
+  /** Whether the model accepts `temperature`, `top_p` and `top_k`; undefined = by its name, as below. */
+  sampling: { type: optional(flag), default: undefined, declared: true },
+  thinking: {
+    type: optional(textOf(THINKING_FORMS, 'a form of thinking')),
+    default: undefined,
+    declared: true,
+  },
+  /** Whether messages of the history may have `reasoning_content` in chat. */
+  takes_thoughts: { type: optional(flag), default: undefined, declared: true },
+  /** Models that calls go on with when no channel of this one answers, in this order. */
+  fallback: {
+    type: json<readonly string[]>(),
+    default: [],
+    declared: true,
+    edit: 'admin',
+    as: 'ModelFallback',
+  },
+  /** Choice among the channels of equal priority. `docs/configuration.md: Balance`. */
+  balance: {
+    type: textOf(['weight', 'least_busy', 'latency'], 'a way to balance'),
+    default: 'weight',
+    declared: true,
+    edit: 'admin',
+    as: 'ModelBalance',
+  },
+})
+
+/** Settings of a model; those of gateway.yaml have neither built-in vendors nor prices. */
+export type ModelSettings = Values<typeof MODEL_SETTINGS.fields>
+
+/** A model that clients may request. */
+export type Model = ModelSettings & {
+  readonly name: string
+  /** Tokens of its context, or what is assumed where the price data does not tell. */
+  readonly contextTokens: number
+}
+
+/** Capabilities of a model that its operator states. */
+export type StatedCapabilities = Partial<Pick<Model, 'sampling' | 'thinking' | 'takes_thoughts'>>
