@@ -1,16 +1,5 @@
+import type { RefusalCount } from '../domain/records/refusal.ts'
 import type { Store } from '../store/store.ts'
-
-/** Counter of refused calls. */
-export interface RefusalCount {
-  /** Half hours since 1970-01-01, UTC. */
-  readonly slot: number
-  /** Code of the error that the clients got. */
-  readonly code: string
-  /** 0 = no valid key, or one beyond the limit of counted keys. */
-  readonly user_id: number
-  readonly token_id: number
-  readonly calls: number
-}
 
 const SLOT_MS = 1_800_000
 /** API keys that are counted by themselves for one code in one half hour. */

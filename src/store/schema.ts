@@ -1,5 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { CHANNEL } from '../domain/records/channel.ts'
+import type { REFUSAL } from '../domain/records/refusal.ts'
 import type { USER } from '../domain/records/user.ts'
 import type { TOKEN } from '../domain/records/token.ts'
 import type { HoldRow, UsageLogRow } from '../domain/records/usage.ts'
@@ -24,7 +25,7 @@ export interface Database extends AlertTables {
   readonly holds: HoldRow
   readonly usage_log: UsageLogRow
   readonly usage_sums: UsageSumsTable
-  readonly usage_refusals: UsageRefusalsTable
+  readonly usage_refusals: TableOf<typeof REFUSAL>
   readonly price_sets: PriceSetsTable
   readonly sessions: SessionsTable
   readonly identities: IdentitiesTable
@@ -68,17 +69,6 @@ interface UsageSumsTable extends UsageColumns {
   /** Number of calls that failed, whether or not a part was answered: `FAILED_REASONS`. */
   failed: number
   quota: number
-}
-
-/** Counters of refused calls, kept as long as sums by half hours. */
-interface UsageRefusalsTable {
-  slot: number
-  /** Code of the error that the client got. */
-  code: string
-  /** 0 = the call had no valid key, or counts together with those of other keys. */
-  user_id: number
-  token_id: number
-  calls: number
 }
 
 /** Settings made over HTTP, one row per entry of a section. */

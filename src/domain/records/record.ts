@@ -29,8 +29,8 @@ export interface Field<V = unknown, C extends Stored = Stored> {
   readonly declared?: true | string
   /** Option of the command line: the placeholder of its value, and its help. */
   readonly option?: readonly [value: string, help: string]
-  /** Constraints of the column. */
-  readonly key?: 'primary' | 'unique' | `references ${string}.${string}`
+  /** Constraints of the column; `part`: of a primary key of several columns. */
+  readonly key?: 'primary' | 'part' | 'unique' | `references ${string}.${string}`
 }
 
 /** Fields of a record, by name. */

@@ -4,7 +4,7 @@ import {
   REFUSAL_DIMENSIONS,
   type RefusalDimension,
   type RefusalFilter,
-} from '../../store/operations/refusals.ts'
+} from '../../domain/records/refusal.ts'
 import type { ManagementParts } from '../parts.ts'
 import { wantedText } from '../query-fields.ts'
 import { csvLine } from './csv.ts'

@@ -1,3 +1,4 @@
+import { REFUSAL_KEY } from '../../domain/records/refusal.ts'
 import { SUM_KEY } from '../../store/sum-kinds.ts'
 
 /** Table that `sluice migrate` copies. */
@@ -33,7 +34,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
   // Smaller batches, because a key of many columns makes long conditions.
   { name: 'usage_sums', key: SUM_KEY, batchSize: 100 },
-  { name: 'usage_refusals', key: ['slot', 'code', 'user_id', 'token_id'], batchSize: 100 },
+  { name: 'usage_refusals', key: REFUSAL_KEY, batchSize: 100 },
 ])
 
 /**

@@ -1,21 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
+import {
+  REFUSAL,
+  REFUSAL_COLUMNS,
+  REFUSAL_KEY,
+  type RefusalCount,
+  type RefusalDimension,
+  type RefusalFilter,
+} from '../../domain/records/refusal.ts'
 import { namesOf } from './names-of.ts'
 import type { Db } from './operation.ts'
 import { withUser } from './usage-scan.ts'
-
-/** The dimensions that refused calls can be split by. */
-export const REFUSAL_DIMENSIONS = ['code', 'token', 'user', 'none'] as const
-
-/** A dimension of refused calls. */
-export type RefusalDimension = (typeof REFUSAL_DIMENSIONS)[number]
-
-/** Selects refused calls that match all given fields. */
-export interface RefusalFilter {
-  readonly user_id?: number | undefined
-  readonly username?: string | undefined
-  readonly token_name?: string | undefined
-  readonly code?: string | undefined
-}
 
 /** Number of refused calls of one value of a dimension in one half hour; key null without a dimension. */
 export interface RefusedInSlot {
@@ -24,31 +18,17 @@ export interface RefusedInSlot {
   readonly calls: number
 }
 
-const COLUMNS = { code: 'code', token: 'token_id', user: 'user_id' } as const
-
 /** Adds to the counters of refused calls. */
 export async function addRefusals(
   db: Db,
-  {
-    counts,
-  }: {
-    readonly counts: readonly {
-      readonly slot: number
-      readonly code: string
-      readonly user_id: number
-      readonly token_id: number
-      readonly calls: number
-    }[]
-  },
+  { counts }: { readonly counts: readonly RefusalCount[] },
 ): Promise<void> {
-  for (const { slot, code, user_id, token_id, calls } of counts) {
+  for (const count of counts) {
     await db
       .insertInto('usage_refusals')
-      .values({ slot, code, user_id, token_id, calls })
+      .values(REFUSAL.newRow(count))
       .onConflict((on) =>
-        on
-          .columns(['slot', 'code', 'user_id', 'token_id'])
-          .doUpdateSet({ calls: sql`usage_refusals.calls + excluded.calls` }),
+        on.columns(REFUSAL_KEY).doUpdateSet({ calls: sql`usage_refusals.calls + excluded.calls` }),
       )
       .execute()
   }
@@ -80,7 +60,7 @@ export async function refusedCalls(
   const { rows: all } = await sql<RefusedInSlot>`
     select slot, null as key, ${count} as calls from usage_refusals where ${within} group by slot`.execute(db)
   if (query.by === 'none') return { all, lines: [], ofLines: [], more: false }
-  const column = sql.ref(COLUMNS[query.by])
+  const column = sql.ref(REFUSAL_COLUMNS[query.by])
   const { rows: ranked } = await sql<{ key: string | number }>`
     select ${column} as key, ${count} as calls from usage_refusals where ${within}
     group by ${column} order by calls desc, key limit ${query.top + 1}`.execute(db)

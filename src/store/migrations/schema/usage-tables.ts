@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely'
+import { REFUSAL, REFUSAL_KEY } from '../../../domain/records/refusal.ts'
 import { USAGE } from '../../../domain/records/usage.ts'
 import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kinds.ts'
 import type { ColumnTypes } from '../column-types.ts'
@@ -35,11 +36,7 @@ const USAGE_SUMS: Table = {
 }
 
 const OTHERS: readonly Table[] = [
-  {
-    name: 'usage_refusals',
-    columns: { slot: 'integer', code: 'text', user_id: 'integer', token_id: 'integer', calls: 'integer' },
-    key: ['slot', 'code', 'user_id', 'token_id'],
-  },
+  { name: 'usage_refusals', columns: recordColumns(REFUSAL), key: REFUSAL_KEY },
   {
     name: 'price_sets',
     columns: { version: 'text', model: 'text', group_name: 'text', content: 'text' },

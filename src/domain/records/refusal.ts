@@ -1,0 +1,37 @@
+import { plainText, whole } from './field-types.ts'
+import { columnsWith, record, type Values } from './record.ts'
+
+/** Counters of refused calls, kept as long as sums by half hours. `docs/api.md: Refused calls`. */
+export const REFUSAL = record('usage_refusals', {
+  /** Half hours since 1970-01-01, UTC. */
+  slot: { type: whole(), key: 'part' },
+  /** Code of the error that the clients got. */
+  code: { type: plainText(), key: 'part' },
+  /** 0 = no valid key, or one beyond the limit of counted keys. */
+  token_id: { type: whole(), key: 'part' },
+  user_id: { type: whole(), key: 'part' },
+  calls: { type: whole() },
+})
+
+/** Counter of refused calls. */
+export type RefusalCount = Values<typeof REFUSAL.fields>
+
+/** Columns of the primary key. */
+export const REFUSAL_KEY = columnsWith(REFUSAL, 'key', 'part') as readonly Exclude<
+  keyof RefusalCount,
+  'calls'
+>[]
+
+/** Columns by the dimensions that they divide refused calls by. */
+export const REFUSAL_COLUMNS = { code: 'code', token: 'token_id', user: 'user_id' } as const
+
+/** Dimension of refused calls; `none`: all together. */
+export type RefusalDimension = keyof typeof REFUSAL_COLUMNS | 'none'
+
+/** All dimensions, in the order of messages. */
+export const REFUSAL_DIMENSIONS = [...Object.keys(REFUSAL_COLUMNS), 'none'] as readonly RefusalDimension[]
+
+/** Selects refused calls that match all given fields. */
+export type RefusalFilter = {
+  readonly [Name in 'user_id' | 'code']?: RefusalCount[Name] | undefined
+} & { readonly username?: string | undefined; readonly token_name?: string | undefined }

@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest'
+import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import type { RefusalCount } from '../../domain/records/refusal.ts'
+
+const SLOT = 980_000
+
+describe.each(ENGINES)('counters of refused calls on $name', (engine) => {
+  test('add up by half hour, code, key and user, and are divided by each of these', async () => {
+    const { store } = await openedRows(engine)
+    const count = (of: Partial<RefusalCount>): RefusalCount => ({
+      slot: SLOT,
+      code: 'rate_limited',
+      token_id: 5,
+      user_id: 2,
+      calls: 1,
+      ...of,
+    })
+    await store.write('addRefusals', { counts: [count({}), count({ calls: 3 }), count({ user_id: 3 })] })
+    await store.write('addRefusals', {
+      counts: [
+        count({ code: 'budget_exceeded', calls: 7 }),
+        count({ slot: SLOT + 1 }),
+        count({ token_id: 6 }),
+      ],
+    })
+    const read = async (by: 'code' | 'token' | 'user' | 'none', code?: string) => {
+      const query = { filter: { code }, by, top: 9, first: SLOT, end: SLOT + 1 }
+      const { all, ofLines } = await store.read('refusedCalls', query)
+      return [
+        all.map(({ calls }) => calls),
+        Object.fromEntries(ofLines.map(({ key, calls }) => [key, calls])),
+      ]
+    }
+    // Those of the next half hour are left out: 1 + 3 + 1 + 7 + 1.
+    expect(await read('none')).toEqual([[13], {}])
+    expect(await read('code')).toEqual([[13], { rate_limited: 6, budget_exceeded: 7 }])
+    expect(await read('token')).toEqual([[13], { 5: 12, 6: 1 }])
+    expect(await read('user', 'rate_limited')).toEqual([[6], { 2: 5, 3: 1 }])
+  })
+})
