@@ -1,5 +1,6 @@
 import { backup } from './backup.ts'
-import { disableChannel, enableChannel, listAllChannels, testNamedChannel } from './channels/named-channel.ts'
+import { listAllChannels } from './channels/find-channel.ts'
+import { disableChannel, enableChannel, testNamedChannel } from './channels/named-channel.ts'
 import { budgetToken } from './tokens/budget-token.ts'
 import { budgetUser } from './users/budget-user.ts'
 import { createToken } from './tokens/create-token.ts'

@@ -11,11 +11,6 @@ import { addedCode } from './recipe.ts'
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const LINE = addedCode('add-a-field', 'ts')
 
-type AsRoot = <Data>(
-  request: `${'GET' | 'POST' | 'PUT'} /${string}`,
-  body?: object,
-) => Promise<{ data: Data }>
-
 /** Records with the place of a new field in their file. */
 const RECORDS = [
   {
@@ -23,7 +18,7 @@ const RECORDS = [
     before: '    /** The part of the terms and limits that an operator gave. */',
     line: LINE,
     kind: 'key',
-    create: async (url: string, _: AsRoot, name: string, fields: object) =>
+    create: async (url: string, name: string, fields: object) =>
       (await createToken(url, ROOT_ACCOUNT, name, { ...fields })).id,
     declaredName: 'token-declared',
   },
@@ -32,11 +27,10 @@ const RECORDS = [
     before: "  /** Instructions in front of the client's own; empty = none. */",
     line: LINE.replace("'holder'", "'admin'"),
     kind: 'channel',
-    async create(_: string, asRoot: AsRoot, name: string, fields: object) {
+    create: async (url: string, name: string, fields: object) => {
       const made = { name, type: 1, base_url: 'http://127.0.0.1', key: 'k', models: 'm', group: 'default' }
-      const { data } = await asRoot<{ ids: number[] }>('POST /api/channel/', {
-        channel: { ...made, ...fields },
-      })
+      const body = { channel: { ...made, ...fields } }
+      const { data } = await manage<{ ids: number[] }>(url, ROOT_ACCOUNT, 'POST /api/channel/', body)
       return data.ids[0]
     },
     declaredName: 'm',
@@ -72,10 +66,10 @@ test.each(CASES)(
     const shown = (id: number | undefined) =>
       asRoot<{ note: string; version: string }>(`GET ${path}${String(id)}`)
 
-    const id = await create(url, asRoot, 'noted', { note: 'for tests' })
+    const id = await create(url, 'noted', { note: 'for tests' })
     const made = (await shown(id)).data
     expect(made.note).toBe('for tests')
-    expect((await shown(await create(url, asRoot, 'plain', {}))).data.note).toBe('')
+    expect((await shown(await create(url, 'plain', {}))).data.note).toBe('')
 
     const change = { id, note: 'for more tests', version: made.version }
     expect((await asRoot<{ note: string }>(`PUT ${path}`, change)).data.note).toBe('for more tests')

@@ -39,6 +39,9 @@ const OPEN = { declared: true, audit: true } as const
 /** Settings that may have credentials: the audit log has their changes without their values. */
 const HIDDEN = { declared: true } as const
 
+const maybe = (pattern: RegExp, expected: string) =>
+  ({ ...OPEN, type: nullable(matching(pattern, expected)), default: null }) as const
+
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
 export const CHANNEL_SETTINGS = record('', {
   name: { ...OPEN, type: json<string>() },
@@ -54,28 +57,12 @@ export const CHANNEL_SETTINGS = record('', {
     default: 'generic',
   },
   /** Null for Azure's v1 API, which has no dated versions. */
-  api_version: {
-    ...OPEN,
-    type: nullable(matching(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21')),
-    default: null,
-  },
-  region: {
-    ...OPEN,
-    type: nullable(matching(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1')),
-    default: null,
-  },
+  api_version: maybe(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21'),
+  region: maybe(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1'),
   /** Null for the service account's own. */
-  project: {
-    ...OPEN,
-    type: nullable(matching(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project')),
-    default: null,
-  },
+  project: maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'),
   /** Null for `global`. */
-  location: {
-    ...OPEN,
-    type: nullable(matching(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global')),
-    default: null,
-  },
+  location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
   /** Ends with the version, without a slash: `https://api.example.com/v1`. */
   base_url: { ...HIDDEN, type: json<string>() },
   /** URL of the proxy that its connections go through; may hold a password. */

@@ -81,15 +81,12 @@ export type GivenFields = z.output<typeof someChannelFields>
 
 /** Fields that the gateway sets itself; sent values are ignored. */
 export const OWN_FIELDS: ReadonlySet<string> = new Set([
-  'id',
+  ...CHANNEL.columns.flatMap(({ edit, shown, as, field }) => (edit || shown === false ? [] : [as ?? field])),
   'key',
   'mode',
   'multi_key_mode',
   'key_mode',
-  'created_time',
-  'test_time',
   'test_costs',
-  'response_time',
   'channel_info',
   'managed',
   'managed_by',

@@ -2,7 +2,13 @@ import { z } from 'zod'
 import type { Channel, StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
-import { declaredId, FIRST_DECLARED_ID } from './channel-object.ts'
+import {
+  type ChannelObject,
+  declaredId,
+  declaredObject,
+  FIRST_DECLARED_ID,
+  storedObject,
+} from './channel-object.ts'
 import type { AdministrationParts } from '../parts.ts'
 import type { LiveSettings } from '../settings/live-settings.ts'
 
@@ -30,6 +36,18 @@ export async function findChannel(
 ): Promise<FoundChannel> {
   const declared = declaredChannel(liveConfig, id)
   return declared ? { declared } : { stored: await storedChannel(store, id) }
+}
+
+/** All channels in responses: stored ones, oldest first, followed by declared ones. */
+export async function listAllChannels({
+  store,
+  liveConfig: { declared },
+}: Pick<AdministrationParts, 'store' | 'liveConfig'>): Promise<ChannelObject[]> {
+  const { channels } = await store.read('storedConfiguration')
+  return [
+    ...channels.map(storedObject),
+    ...declared.channels.map((channel) => declaredObject(channel, declared.by)),
+  ]
 }
 
 /** The stored channel of an id; throws `managed_by_file` for a declared one, which is changed in the file. */

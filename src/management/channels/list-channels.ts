@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { type ChannelObject, declaredObject, storedObject } from './channel-object.ts'
-import { offsetOf, type Page, pageOf, pageQuery, pageSchema } from '../page.ts'
+import type { ChannelObject } from './channel-object.ts'
+import { listAllChannels } from './find-channel.ts'
+import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationParts } from '../parts.ts'
-import { type ShownChannel, shownChannel, shownChannelSchema } from './shown-channel.ts'
+import { shownChannel, shownChannelSchema } from './shown-channel.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
@@ -39,23 +40,10 @@ export async function listChannels(
   parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'settings'>,
   query: z.output<typeof channelQuery>,
 ): Promise<z.output<typeof channelPage>> {
-  const { channels } = await parts.store.read('storedConfiguration')
-  const { declared } = parts.liveConfig
-  const all = [
-    ...channels.map(storedObject),
-    ...declared.channels.map((channel) => declaredObject(channel, declared.by)),
-  ]
-  const shown = (object: ChannelObject): ShownChannel => shownChannel(parts, object)
-  return paged(all.filter(matching(query)), pageOf(query), shown)
-}
-
-function paged(
-  all: readonly ChannelObject[],
-  page: Page,
-  shown: (object: ChannelObject) => ShownChannel,
-): z.output<typeof channelPage> {
+  const all = (await listAllChannels(parts)).filter(matching(query))
+  const page = pageOf(query)
   const from = offsetOf(page)
-  const items = all.slice(from, from + page.pageSize).map(shown)
+  const items = all.slice(from, from + page.pageSize).map((object) => shownChannel(parts, object))
   return { page: page.page, page_size: page.pageSize, total: all.length, items }
 }
 

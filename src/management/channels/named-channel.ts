@@ -4,7 +4,8 @@ import { OPERATOR } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 import type { TestResult } from './test-channel.ts'
-import { type ChannelObject, declaredObject, storedObject } from './channel-object.ts'
+import type { ChannelObject } from './channel-object.ts'
+import { listAllChannels } from './find-channel.ts'
 
 /** Services that the operations on channels need. */
 type ChannelParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>
@@ -21,19 +22,6 @@ const testedChannel = namedChannel.extend({ model: z.string().max(200).optional(
 /** Result of a test of a channel. */
 interface ChannelTest extends TestResult {
   readonly channel: string
-}
-
-/** Lists all channels, stored ones first, without their keys. */
-export async function listAllChannels({
-  store,
-  liveConfig,
-}: Pick<ChannelParts, 'store' | 'liveConfig'>): Promise<ChannelObject[]> {
-  const { channels } = await store.read('storedConfiguration')
-  const { declared } = liveConfig
-  return [
-    ...channels.map(storedObject),
-    ...declared.channels.map((channel) => declaredObject(channel, declared.by)),
-  ]
 }
 
 /** Sends a minimal request to a channel's upstream, without a charge; `message` is the upstream's own. */

@@ -1,3 +1,4 @@
+import { channelFields } from '../../management/channels/channel-fields.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
 /** Gateway software that wrote a database. The two differ in channel types and in columns of tokens. */
@@ -81,28 +82,12 @@ const COLUMNS = {
     'deleted_at',
   ],
   channels: [
+    ...Object.keys(channelFields.shape),
     'id',
-    'type',
-    'key',
     'openai_organization',
     'test_model',
-    'status',
-    'name',
-    'weight',
-    'base_url',
-    'other',
-    'models',
-    'group',
-    'model_mapping',
-    'status_code_mapping',
-    'priority',
-    'auto_ban',
     'tag',
     'remark',
-    'setting',
-    'settings',
-    'param_override',
-    'header_override',
     'channel_info',
     'system_prompt',
   ],
