@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
+import type { channelFields } from '../../src/management/channels/channel-fields.ts'
 import type { upstreamModels } from '../../src/management/channels/list-upstream-models.ts'
 import type { ShownChannel } from '../../src/management/channels/shown-channel.ts'
 import type { testAllResult } from '../../src/management/channels/test-all-channels.ts'
@@ -8,41 +9,14 @@ import { ApiError } from './api-error.ts'
 import { queryText, request, sendWhole } from './client.ts'
 import type { Paged } from './paged.ts'
 
-/** A channel, without its keys. */
-export type Channel = Pick<
-  ShownChannel,
-  | 'id'
-  | 'name'
-  | 'type'
-  | 'protocol'
-  | 'status'
-  | 'base_url'
-  | 'models'
-  | 'group'
-  | 'priority'
-  | 'weight'
-  | 'test_time'
-  | 'test_costs'
-  | 'response_time'
-  | 'channel_info'
-  | 'managed'
-  | 'managed_by'
-  | 'version'
->
+/** Fields of an object that are known, where it may have others. */
+type Known<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
 
-/** The fields of a channel that a person sets. */
-export interface ChannelFields {
-  readonly name: string
-  readonly type: number
-  readonly protocol?: string
-  readonly base_url: string
-  /** One a line; empty in a change: the keys stay. */
-  readonly key: string
-  readonly models: string
-  readonly group: string
-  readonly priority: number
-  readonly weight: number
-}
+/** A channel, without its keys. */
+export type Channel = Known<ShownChannel>
+
+/** The fields of a channel that a person sets; an empty key in a change: the keys stay. */
+export type ChannelFields = Known<z.input<typeof channelFields>>
 
 /** The result of a test; `time` in seconds, `success` null where there was no time for it. */
 export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs'> & {
@@ -81,7 +55,7 @@ export async function createChannel(fields: ChannelFields): Promise<number> {
 /** Changes fields of a channel. */
 export function changeChannel(
   id: number,
-  fields: Partial<ChannelFields> & { readonly status?: number; readonly version?: string | undefined },
+  fields: Partial<ChannelFields> & { readonly version?: string | undefined },
 ): Promise<Channel> {
   return request<Channel>('PUT', '/api/channel/', { id, ...fields })
 }

@@ -2,7 +2,7 @@ import type { Channel } from '../../api/channels.ts'
 
 const ENABLED = 1
 
-type Weighed = Pick<Channel, 'id' | 'status' | 'priority' | 'weight' | 'models'>
+type Weighed = Pick<Channel, 'id' | 'priority' | 'weight' | 'models'> & { readonly status: number }
 
 /**
  * The share of each enabled channel in the calls of its models, among the channels of the same priority: from

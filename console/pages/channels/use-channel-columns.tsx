@@ -143,7 +143,7 @@ function ChannelActions({
   const client = useQueryClient()
   const isEnabled = channel.status === ENABLED
   const toggle = isEnabled ? common.disable : common.enable
-  const turn = async (status: number): Promise<void> => {
+  const turn = async (status: 1 | 2): Promise<void> => {
     try {
       await changeChannel(channel.id, { status })
       await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })

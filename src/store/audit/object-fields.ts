@@ -34,18 +34,20 @@ export function tokenFields(row: TokenRow): Fields {
 }
 
 /**
- * The fields of a channel, by their names in gateway.yaml. All that are not declared open are treated as
- * secret: headers, the proxy, changes of requests and fields of tools may have credentials.
+ * Settings of channels that have no secrets. All others are treated as secret: headers, the proxy, changes of
+ * requests and fields of tools may have credentials.
  */
+const OPEN_SETTINGS: ReadonlySet<string> = new Set(columnsWith(CHANNEL_SETTINGS, 'audit'))
+
+/** The fields of a channel, by their names in gateway.yaml. */
 export function channelFields(
   { name, declared, keys, status, family }: ChannelDefinition,
   secrets: Secrets,
 ): Fields {
-  const open = new Set(columnsWith(CHANNEL_SETTINGS, 'audit'))
   const hidden = (value: Json): Secret => secretValue(value, secrets)
   const fields = Object.entries(declared).map(([field, value]) => {
     if (field === 'base_url') return [field, addressWithoutSecrets(value) ?? hidden(value)]
-    return [field, open.has(field) || isEmptyJson(value) ? value : hidden(value)]
+    return [field, OPEN_SETTINGS.has(field) || isEmptyJson(value) ? value : hidden(value)]
   })
   return {
     name,
