@@ -49,14 +49,7 @@ export function newTermColumns(given: TermChanges): TermColumns {
 
 /** The columns of terms. */
 export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
-  return {
-    budget: budget?.amount ?? 0,
-    budget_period: budget?.period ?? '',
-    rate_limit_requests: rateLimit.requests,
-    rate_limit_tokens: rateLimit.tokens,
-    rate_limit_parallel: rateLimit.parallel,
-    rate_limit_window: rateLimit.windowMs,
-  }
+  return termColumns({ budget: budget ?? null, rateLimit }) as TermColumns
 }
 
 /** The operator's terms of a new token that an operator makes. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { channelIdsBody, deleteChannels } from '../../management/channels/delete-channels.ts'
+import { deleteChannels } from '../../management/channels/delete-channels.ts'
+import { CHANNEL_ID } from '../../management/channels/find-channel.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/administration.md: Channels`. */
@@ -10,7 +11,7 @@ export const deleteChannelsEndpoint = defineEndpoint({
   access: 'admin',
   summary: 'Removes channels; returns how many there were',
   errorStatuses: [409],
-  body: channelIdsBody,
+  body: CHANNEL_ID.body,
   responseBody: z.int(),
   handle: ({ body, parts }) => deleteChannels(parts, body.ids),
 })

@@ -1,5 +1,5 @@
 import { declaredObject, storedObject } from '../../management/channels/channel-object.ts'
-import { channelPath, findChannel } from '../../management/channels/find-channel.ts'
+import { CHANNEL_ID, findChannel } from '../../management/channels/find-channel.ts'
 import { shownChannel, shownChannelSchema } from '../../management/channels/shown-channel.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -10,7 +10,7 @@ export const getChannel = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'One channel, without its keys',
-  params: channelPath,
+  params: CHANNEL_ID.path,
   responseBody: shownChannelSchema,
   async handle({ params, parts }) {
     const found = await findChannel(parts, params.id)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { channelPath } from '../../management/channels/find-channel.ts'
+import { CHANNEL_ID } from '../../management/channels/find-channel.ts'
 import { revealChannelKeys } from '../../management/channels/reveal-channel-keys.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -13,7 +13,7 @@ export const revealChannelKey = defineEndpoint({
   cache: 'never',
   summary: 'The keys of a channel, one a line',
   errorStatuses: [409],
-  params: channelPath,
+  params: CHANNEL_ID.path,
   responseBody: z.object({ key: z.string() }),
   handle: ({ params, parts }) => revealChannelKeys(parts, params.id),
 })

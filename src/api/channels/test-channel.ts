@@ -1,4 +1,4 @@
-import { channelPath } from '../../management/channels/find-channel.ts'
+import { CHANNEL_ID } from '../../management/channels/find-channel.ts'
 import { testChannel, testQuery, testResult } from '../../management/channels/test-channel.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -10,7 +10,7 @@ export const testChannelEndpoint = defineEndpoint({
   area: 'management',
   access: 'admin',
   summary: 'Tests a channel with a request for one token',
-  params: channelPath,
+  params: CHANNEL_ID.path,
   query: testQuery,
   responseBody: testResult,
   envelope: 'own',

@@ -1,5 +1,5 @@
 import { deleteTokens } from '../../management/tokens/delete-tokens.ts'
-import { noOwnToken, tokenPath } from '../../management/tokens/token-id.ts'
+import { noOwnToken, TOKEN_ID } from '../../management/tokens/token-id.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Token management`. */
@@ -9,7 +9,7 @@ export const deleteToken = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "Deletes one of the account's tokens",
-  params: tokenPath,
+  params: TOKEN_ID.path,
   async handle({ user, params, parts }) {
     if ((await deleteTokens(parts, { user: user.id, ids: [params.id] })) === 0) noOwnToken()
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { deleteTokens as deleteAll } from '../../management/tokens/delete-tokens.ts'
-import { tokenIdsBody } from '../../management/tokens/token-id.ts'
+import { TOKEN_ID } from '../../management/tokens/token-id.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Token management`. */
@@ -10,7 +10,7 @@ export const deleteTokens = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "Deletes several of the account's tokens, and returns how many there were",
-  body: tokenIdsBody,
+  body: TOKEN_ID.body,
   responseBody: z.int(),
   handle: ({ user, body, parts }) => deleteAll(parts, { user: user.id, ids: body.ids }),
 })

@@ -1,4 +1,4 @@
-import { noOwnToken, tokenPath } from '../../management/tokens/token-id.ts'
+import { noOwnToken, TOKEN_ID } from '../../management/tokens/token-id.ts'
 import { maskedToken, tokenSchema } from '../../management/tokens/token-object.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
@@ -9,7 +9,7 @@ export const getToken = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "One of the account's tokens, its key masked",
-  params: tokenPath,
+  params: TOKEN_ID.path,
   responseBody: tokenSchema,
   async handle({ user, params, parts }) {
     const token = await parts.store.read('keyedToken', { tokenId: params.id, userId: user.id })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { revealKey } from '../../management/tokens/reveal-keys.ts'
-import { tokenPath } from '../../management/tokens/token-id.ts'
+import { TOKEN_ID } from '../../management/tokens/token-id.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Token management`. */
@@ -12,7 +12,7 @@ export const revealToken = defineEndpoint({
   limit: 'critical',
   cache: 'never',
   summary: "The whole key of one of the account's tokens",
-  params: tokenPath,
+  params: TOKEN_ID.path,
   responseBody: z.object({ key: z.string() }),
   async handle({ user, params, parts }) {
     return { key: await revealKey(parts, { user: user.id, id: params.id }) }

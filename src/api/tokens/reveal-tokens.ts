@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { revealKeys } from '../../management/tokens/reveal-keys.ts'
-import { tokenIdsBody } from '../../management/tokens/token-id.ts'
+import { TOKEN_ID } from '../../management/tokens/token-id.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
 /** `docs/api.md: Token management`. */
@@ -12,7 +12,7 @@ export const revealTokens = defineEndpoint({
   limit: 'critical',
   cache: 'never',
   summary: "The whole keys of several of the account's tokens",
-  body: tokenIdsBody,
+  body: TOKEN_ID.body,
   responseBody: z.object({ keys: z.record(z.string(), z.string()) }),
   async handle({ user, body, parts }) {
     return { keys: await revealKeys(parts, { user: user.id, ids: body.ids }) }

@@ -76,6 +76,11 @@ export function mismatch<V>(type: FieldType<V>, value: unknown): string | undefi
   return rules.find((rule) => !rule.accepts(given))?.expected
 }
 
+/** Whether a value is one of the type. */
+export function isOfType<V>(type: FieldType<V>, value: unknown): value is V {
+  return mismatch(type, value) === undefined
+}
+
 /** A whole number. */
 export function whole(
   expected = 'a whole number',

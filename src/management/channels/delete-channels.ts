@@ -1,21 +1,5 @@
-import { z } from 'zod'
-import { channelIdField, refuseDeclared } from './find-channel.ts'
+import { refuseDeclared } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
-
-const IDS = 'expected ids of channels, at least one'
-
-/** A body with ids of channels. */
-export const channelIdsBody = z.object(
-  {
-    ids: z
-      .array(z.unknown().meta({ type: 'integer' }), { error: IDS })
-      .refine((ids) => ids.length > 0 && ids.every((id) => channelIdField.safeParse(id).success), {
-        error: IDS,
-      })
-      .transform((ids) => ids as number[]),
-  },
-  { error: 'expected an object with ids' },
-)
 
 /** Deletes stored channels and returns how many existed. A declared one among them makes it throw. */
 export async function deleteChannels(

@@ -5,14 +5,14 @@ import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { changedChannel } from './changed-channel.ts'
 import { someChannelFields } from './channel-fields.ts'
-import { channelIdField, editableChannel } from './find-channel.ts'
+import { CHANNEL_ID, editableChannel } from './find-channel.ts'
 import { newChannel, unstored } from './new-channel.ts'
 
 /** The name of every draft: its own may be missing yet, or be that of the channel that it changes. */
 const NAME = 'unsaved channel'
 
 /** The fields of a channel that is not saved; with an `id`, changes of the stored one. */
-export const draftField = someChannelFields.extend({ id: channelIdField.nullish() })
+export const draftField = someChannelFields.extend({ id: CHANNEL_ID.id.nullish() })
 
 /** A channel that is not saved. */
 export interface Draft {

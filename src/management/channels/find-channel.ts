@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { Channel, StoredChannel } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
@@ -9,22 +8,12 @@ import {
   FIRST_DECLARED_ID,
   storedObject,
 } from './channel-object.ts'
+import { idFields } from '../id-fields.ts'
 import type { AdministrationParts } from '../parts.ts'
 import type { LiveSettings } from '../settings/live-settings.ts'
 
-const EXPECTED = 'expected the id of a channel'
-
-/** The id of a channel: a whole number from 1 to 2^53 − 1. */
-export const channelIdField = z.int({ error: EXPECTED }).positive({ error: EXPECTED })
-
-/** The parameters of a path with a channel's id. */
-export const channelPath = z.object({
-  id: z
-    .string()
-    .regex(/^[1-9]\d{0,15}$/, { error: EXPECTED })
-    .transform(Number)
-    .pipe(channelIdField),
-})
+/** The id of a channel. */
+export const CHANNEL_ID = idFields('channel', 'expected ids of channels, at least one')
 
 /** A channel, either stored (set over HTTP) or declared by the configuration. */
 export type FoundChannel = { readonly stored: StoredChannel } | { readonly declared: Channel }

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { declaredId } from './channel-object.ts'
-import { channelIdField, type FoundChannel } from './find-channel.ts'
+import { CHANNEL_ID, type FoundChannel } from './find-channel.ts'
 import { testFound, testResult } from './test-channel.ts'
 import { cheapTest } from './tested-model.ts'
 
@@ -15,7 +15,7 @@ const LIMIT_MS = 60_000
 
 /** The channels to test; without `ids` all of them. */
 export const testAllBody = z.object(
-  { ids: z.array(channelIdField, { error: 'expected a list of ids' }).nullish() },
+  { ids: z.array(CHANNEL_ID.id, { error: 'expected a list of ids' }).nullish() },
   { error: 'expected an object' },
 )
 
@@ -23,7 +23,7 @@ export const testAllBody = z.object(
 export const testAllResult = z.array(
   testResult
     .omit({ costs: true })
-    .extend({ id: channelIdField, name: z.string(), success: z.boolean().nullable(), endpoint: z.string() }),
+    .extend({ id: CHANNEL_ID.id, name: z.string(), success: z.boolean().nullable(), endpoint: z.string() }),
 )
 
 type Parts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'>

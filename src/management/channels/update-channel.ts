@@ -6,11 +6,11 @@ import type { AdministrationParts } from '../parts.ts'
 import { changedChannel } from './changed-channel.ts'
 import { someChannelFields } from './channel-fields.ts'
 import { storedObject } from './channel-object.ts'
-import { channelIdField, editableChannel, refuseDeclaredName } from './find-channel.ts'
+import { CHANNEL_ID, editableChannel, refuseDeclaredName } from './find-channel.ts'
 import { type ShownChannel, shownChannel } from './shown-channel.ts'
 
 /** A change of a channel: absent fields stay unchanged, and so do the keys where `key` is empty. */
-export const channelChange = someChannelFields.extend({ id: channelIdField, version: versionField.nullish() })
+export const channelChange = someChannelFields.extend({ id: CHANNEL_ID.id, version: versionField.nullish() })
 
 /**
  * Changes a stored channel. Stored secrets do not go to another address, unless root asks. Resolves to the

@@ -3,13 +3,10 @@ import type { Token } from '../../domain/records/token.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput } from '../read-input.ts'
-import { tokenIdField } from './token-id.ts'
+import { TOKEN_ID } from './token-id.ts'
 
 /** The input of operations on one token of any user. */
-export const anyTokenInput = z.object(
-  { id: tokenIdField },
-  { error: 'expected an object that names a token' },
-)
+export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })
 
 /** The live token that an operator names by its id; throws `not_found`. `given` is validated here. */
 export async function findToken(

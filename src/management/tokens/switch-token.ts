@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TOKEN_STATUS } from '../../domain/records/token.ts'
 import type { ManagementParts } from '../parts.ts'
-import { noOwnToken, tokenIdField } from './token-id.ts'
+import { noOwnToken, TOKEN_ID } from './token-id.ts'
 import { maskedToken, type TokenObject } from './token-object.ts'
 
 /** The statuses that a token can be given. */
@@ -11,7 +11,7 @@ const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabl
 
 /** The token to switch, and its status. */
 export const switchedToken = z.object(
-  { id: tokenIdField, status: switchedStatusField },
+  { id: TOKEN_ID.id, status: switchedStatusField },
   { error: 'expected an object with the id of a token and a status' },
 )
 

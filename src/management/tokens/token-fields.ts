@@ -3,7 +3,7 @@ import { TOKEN } from '../../domain/records/token.ts'
 import { termFields } from '../call-terms.ts'
 import { versionField } from '../changed-meanwhile.ts'
 import { changeShape, createShape } from '../record-schemas.ts'
-import { tokenIdField } from './token-id.ts'
+import { TOKEN_ID } from './token-id.ts'
 
 /** The fields of a new token; null in an optional field is absence. `docs/api.md: Token management`. */
 export const newTokenFields = z.object(
@@ -16,6 +16,6 @@ export type NewTokenFields = z.input<typeof newTokenFields>
 
 /** A change: null is absence, except in `allow_ips`, where it is a value. */
 export const changedTokenFields = z.object(
-  { id: tokenIdField, ...changeShape(TOKEN.fields), ...termFields, version: versionField.nullish() },
+  { id: TOKEN_ID.id, ...changeShape(TOKEN.fields), ...termFields, version: versionField.nullish() },
   { error: 'expected an object with the id of a token' },
 )

@@ -1,20 +1,16 @@
 import { z } from 'zod'
-import type { ManagedUser, User } from '../../domain/records/user.ts'
+import { type ManagedUser, USER, type User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import { fairQueueKey } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import {
-  displayNameField,
-  claimedPasswordField,
-  keepAccessTokensField,
-  passwordField,
-} from './user-fields.ts'
+import { valueSchema } from '../record-schemas.ts'
+import { claimedPasswordField, keepAccessTokensField, passwordField } from './user-fields.ts'
 
 /** The fields that users may change of themselves; null is absence. */
 export const ownProfileInput = z.object(
   {
-    display_name: displayNameField.nullish(),
+    display_name: valueSchema(USER.fields.display_name.type).nullish(),
     password: passwordField.nullish(),
     original_password: claimedPasswordField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),

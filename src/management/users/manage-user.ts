@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
+import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
@@ -7,8 +7,9 @@ import { deleteUser } from './delete-user.ts'
 import { findUser, noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
+import { valueSchema } from '../record-schemas.ts'
 import { textField } from '../text-fields.ts'
-import { quotaField, userIdField } from './user-fields.ts'
+import { userIdField } from './user-fields.ts'
 import { setStatus } from './user-status.ts'
 
 const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const
@@ -21,7 +22,7 @@ export const managedInput = z
       id: userIdField.nullish(),
       username: textField('expected the name of a user').nullish(),
       action: z.enum(ACTIONS, { error: `expected one of ${ACTIONS.join(', ')}` }),
-      value: quotaField.nullish(),
+      value: valueSchema(USER.fields.quota.type).nullish(),
       mode: z.enum(MODES, { error: `expected one of ${MODES.join(', ')}` }).default('add'),
     },
     { error: 'expected an object that names a user and an action' },

@@ -1,13 +1,13 @@
 import type { VerifiedIdentity } from '../../auth/oidc/oidc-client.ts'
 import type { OidcProvider } from '../../domain/login-settings.ts'
-import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
+import { isOfType } from '../../domain/records/field-types.ts'
+import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 import { changedRights, type DirectoryRights, directoryRights } from './directory-rights.ts'
 import { noteRefusal } from './note-refusal.ts'
 import { type SignInPlace, startSession } from './start-session.ts'
-import { displayNameField, usernameField } from './user-fields.ts'
 
 type Parts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
 
@@ -69,16 +69,15 @@ async function createdUser(
   { group, role }: DirectoryRights,
 ): Promise<ManagedUser> {
   if (!create) throw refusal(`no user here belongs to your account at "${name}"; ask an administrator`)
-  const username = usernameField.safeParse(claims[usernameClaim])
-  if (!username.success)
+  const { [usernameClaim]: username, name: displayName } = claims
+  if (!isOfType(USER.fields.username.type, username))
     throw refusal(`the claim "${usernameClaim}" that "${name}" sends is missing, or no username`)
-  const display_name = displayNameField.safeParse(claims['name'])
   try {
     return await store.write('createUserOfIdentity', {
       identity: { issuer, subject },
       user: {
-        username: username.data,
-        display_name: display_name.data,
+        username,
+        display_name: isOfType(USER.fields.display_name.type, displayName) ? displayName : undefined,
         role: role ?? Role.user,
         status: USER_STATUS.enabled,
         group: group ?? 'default',

@@ -1,16 +1,8 @@
 import { z } from 'zod'
 import { characterCount } from '../../domain/character-count.ts'
-import { USER } from '../../domain/records/user.ts'
-import { valueSchema } from '../record-schemas.ts'
 import { textField } from '../text-fields.ts'
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
-
-/** The name that a user logs in with. */
-export const usernameField = valueSchema(USER.fields.username.type)
-
-/** A display name. */
-export const displayNameField = valueSchema(USER.fields.display_name.type)
 
 /** A new password: 8 to 128 grapheme clusters. */
 export const passwordField = textField(PASSWORD).refine(
@@ -29,15 +21,6 @@ const KEEP = 'expected true or false'
 
 /** Whether a password change keeps the access token. */
 export const keepAccessTokensField = z.boolean({ error: KEEP })
-
-/** A role. */
-export const roleField = valueSchema(USER.fields.role.type)
-
-/** Quota units; their bound comes from the settings. */
-export const quotaField = valueSchema(USER.fields.quota.type)
-
-/** An administrator's note, which may be empty. */
-export const remarkField = valueSchema(USER.fields.remark.type)
 
 const EMAIL = 'expected an e-mail address, or an empty text'
 

@@ -2,16 +2,14 @@ import { isAffordableBcrypt } from '../../domain/bcrypt-hash.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { Role } from '../../domain/role.ts'
 import { maxQuota } from '../../management/quota-bound.ts'
-import {
-  displayNameField,
-  emailField,
-  remarkField,
-  roleField,
-  usernameField,
-} from '../../management/users/user-fields.ts'
+import { isOfType } from '../../domain/records/field-types.ts'
+import { USER } from '../../domain/records/user.ts'
+import { emailField } from '../../management/users/user-fields.ts'
 import type { ImportedUser } from '../../store/operations/import-account.ts'
 import { type Cells, UnreadableValue } from './cells.ts'
 import type { Units } from './units.ts'
+
+const { fields } = USER
 
 const ENABLED = 1
 const DISABLED = 2
@@ -71,22 +69,23 @@ export function isDeleted(cells: Cells, kind: 'user' | 'token'): boolean {
 
 function usernameOf(cells: Cells): string {
   const username = cells.text('username')
-  if (usernameField.safeParse(username).success) return username
+  if (isOfType(fields.username.type, username)) return username
   throw new UnreadableValue('username', '1 to 64 characters without spaces around them')
 }
 
 function displayNameOf(cells: Cells): string | undefined {
   const name = cells.lenient(() => cells.text('display_name').trim(), '')
   if (name === '') return undefined
-  if (displayNameField.safeParse(name).success) return name
+  if (isOfType(fields.display_name.type, name)) return name
   cells.note('display_name: expected 1 to 64 characters; the username stands in its place')
   return undefined
 }
 
 function roleOf(cells: Cells, isKept: boolean): Role {
-  const { data: role } = roleField.safeParse(cells.integer('role', Role.user))
-  if (role === undefined) cells.note('role: it is unknown; a common user')
-  if (role === undefined || role === Role.user) return Role.user
+  const role = cells.integer('role', Role.user)
+  const isKnown = isOfType(fields.role.type, role)
+  if (!isKnown) cells.note('role: it is unknown; a common user')
+  if (!isKnown || role === Role.user) return Role.user
   cells.note(
     isKept
       ? `role: ${role}, as --role states`
@@ -133,7 +132,7 @@ function emailOf(cells: Cells): string {
 
 function remarkOf(cells: Cells): string {
   const remark = cells.lenient(() => cells.text('remark'), '')
-  if (remarkField.safeParse(remark).success) return remark
+  if (isOfType(fields.remark.type, remark)) return remark
   cells.note('remark: expected at most 255 characters; left out')
   return ''
 }

@@ -31,7 +31,7 @@ describe.each(ENGINES)('counters of refused calls on $name', (engine) => {
         Object.fromEntries(ofLines.map(({ key, calls }) => [key, calls])),
       ]
     }
-    // Those of the next half hour are left out: 1 + 3 + 1 + 7 + 1.
+    // Without the next half hour: 1 + 3 + 1 + 7 + 1.
     expect(await read('none')).toEqual([[13], {}])
     expect(await read('code')).toEqual([[13], { rate_limited: 6, budget_exceeded: 7 }])
     expect(await read('token')).toEqual([[13], { 5: 12, 6: 1 }])
