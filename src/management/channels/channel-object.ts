@@ -6,10 +6,8 @@ import {
   type ChannelDefinition,
   type StoredChannel,
 } from '../../domain/records/channel.ts'
-import type { Field, Values } from '../../domain/records/record.ts'
 import type { JsonObject } from '../../domain/records/field-types.ts'
 import { answersOf } from '../answers.ts'
-import { answerShape } from '../record-schemas.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
 import { withoutVersion } from './channel-address.ts'
 import { ALLOW_FLAGS } from './channel-text.ts'
@@ -22,11 +20,12 @@ import type { DeclaredSettings } from '../settings/live-settings.ts'
 export const FIRST_DECLARED_ID = 1_000_000_000
 
 const OWN = answersOf(CHANNEL.fields, 'admin')
+const PLAIN = answersOf(PLAIN_SETTINGS, 'admin')
 
 /** A channel in responses, without its keys; unknown fields of tools are included. */
 export const channelSchema = z.looseObject({
   ...OWN.schema.shape,
-  ...answerShape(PLAIN_SETTINGS),
+  ...PLAIN.schema.shape,
   type: z.int(),
   protocol: z.array(z.string()),
   key: z.string(),
@@ -50,13 +49,6 @@ export const channelSchema = z.looseObject({
 
 /** A channel in the format of one-api and its relatives. */
 export type ChannelObject = z.output<typeof channelSchema>
-
-function plainSettings(declared: JsonObject): Values<typeof PLAIN_SETTINGS> {
-  const settings = Object.entries<Field>(PLAIN_SETTINGS)
-  return Object.fromEntries(
-    settings.map(([name, { default: value }]) => [name, declared[name] ?? value]),
-  ) as Values<typeof PLAIN_SETTINGS>
-}
 
 /** Converts a stored channel back to the fields that tools send. */
 export function fieldsOf({ name, declared, status, family }: ChannelDefinition) {
@@ -88,7 +80,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
     header_override: JSON.stringify(declared['headers']),
     setting: JSON.stringify(setting),
     settings: JSON.stringify(settings),
-    ...plainSettings(declared),
+    ...PLAIN.answer(declared),
     weight: (declared['weight'] ?? 0) as number,
   }
 }

@@ -1,3 +1,5 @@
+import { TOKEN } from '../../domain/records/token.ts'
+import { USER } from '../../domain/records/user.ts'
 import { channelFields } from '../../management/channels/channel-fields.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
@@ -29,58 +31,23 @@ export const MAX_COUNTED = 1_000_000
 /** Tables without anything of their own: channels per model and group, and the mark of a finished setup. */
 const DERIVED: readonly string[] = ['abilities', 'setups']
 
-/** Columns that are read if present; versions differ in which they have. */
+/** Columns that are read if present, those of our own names first; versions differ in which they have. */
 const COLUMNS = {
   users: [
-    'id',
-    'username',
+    ...Object.keys(USER.fields),
     'password',
-    'display_name',
-    'role',
-    'status',
-    'email',
     'github_id',
     'wechat_id',
     'telegram_id',
     'discord_id',
-    'oidc_id',
     'linux_do_id',
     'access_token',
-    'quota',
-    'used_quota',
-    'request_count',
-    'group',
-    'aff_code',
-    'aff_count',
-    'aff_quota',
     'aff_history',
-    'inviter_id',
     'deleted_at',
-    'setting',
     'stripe_customer',
-    'remark',
     'created_at',
   ],
-  tokens: [
-    'id',
-    'user_id',
-    'key',
-    'status',
-    'name',
-    'created_time',
-    'accessed_time',
-    'expired_time',
-    'remain_quota',
-    'unlimited_quota',
-    'used_quota',
-    'model_limits_enabled',
-    'model_limits',
-    'models',
-    'allow_ips',
-    'subnet',
-    'group',
-    'deleted_at',
-  ],
+  tokens: [...Object.keys(TOKEN.fields), 'key', 'models', 'subnet', 'deleted_at'],
   channels: [
     ...Object.keys(channelFields.shape),
     'id',

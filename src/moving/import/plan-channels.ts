@@ -118,16 +118,17 @@ function channelTextFor(
   models: readonly string[],
 ): ChannelDefinition {
   const { fields, keys, headers, modelMapping } = read
-  const given: ChannelFields = { ...fields, name, type, models: models.join(','), base_url: address }
-  const channel = channelText(given, keys)
-  const mapping = Object.fromEntries([...modelMapping].filter(([model]) => models.includes(model)))
-  return {
-    ...channel,
-    declared: {
-      ...channel.declared,
-      ...(channel.declared['base_url'] !== undefined && { base_url: address }),
-      headers: Object.fromEntries(headers),
-      model_mapping: mapping,
-    },
+  const mapping = [...modelMapping].filter(([model]) => models.includes(model))
+  const given: ChannelFields = {
+    ...fields,
+    name,
+    type,
+    models: models.join(','),
+    base_url: address,
+    header_override: JSON.stringify(Object.fromEntries(headers)),
+    model_mapping: JSON.stringify(Object.fromEntries(mapping)),
   }
+  const channel = channelText(given, keys)
+  if (channel.declared['base_url'] === undefined) return channel
+  return { ...channel, declared: { ...channel.declared, base_url: address } }
 }
