@@ -22,6 +22,10 @@ export type CreateShape<F extends Fields> = {
 /** Fields of a change, all optional. */
 export type ChangeShape<F extends Fields> = { [Name in NamesWith<F, 'edit'>]: Maybe<ValueOf<F[Name]>> }
 
+type EditedBy<F extends Fields, R> = {
+  [Name in keyof F]: F[Name] extends { readonly edit: R } ? Name : never
+}[keyof F]
+
 /** Reader of an answer; administrators see more fields. */
 type Reader = 'holder' | 'admin'
 
@@ -69,10 +73,13 @@ export function changeShape<const F extends Fields>(fields: F): ChangeShape<F> {
   return shapeOf(fields, isEditable, ({ type }) => valueSchema(type).nullish()) as ChangeShape<F>
 }
 
-/** The fields that can be set over HTTP. */
-export function editable<const F extends Fields>(fields: F): Pick<F, NamesWith<F, 'edit'>> {
-  const kept = Object.entries(fields).filter(([, field]) => isEditable(field))
-  return Object.fromEntries(kept) as Pick<F, NamesWith<F, 'edit'>>
+/** The fields that can be set over HTTP: all of them, or those that a role sets. */
+export function editable<const F extends Fields, R extends NonNullable<Field['edit']>>(
+  fields: F,
+  by?: R,
+): Pick<F, EditedBy<F, R>> {
+  const kept = Object.entries(fields).filter(([, { edit }]) => edit !== undefined && edit === (by ?? edit))
+  return Object.fromEntries(kept) as Pick<F, EditedBy<F, R>>
 }
 
 /** The fields of an object in answers. */

@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { type ManagedUser, USER, type User } from '../../domain/records/user.ts'
+import type { ManagedUser, User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import { fairQueueKey } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { valueSchema } from '../record-schemas.ts'
-import { claimedPasswordField, keepAccessTokensField, passwordField } from './user-fields.ts'
+import { changeShape, storedFields } from '../record-schemas.ts'
+import { claimedPasswordField, keepAccessTokensField, OWN_FIELDS, passwordField } from './user-fields.ts'
 
 /** The fields that users may change of themselves; null is absence. */
 export const ownProfileInput = z.object(
   {
-    display_name: valueSchema(USER.fields.display_name.type).nullish(),
+    ...changeShape(OWN_FIELDS),
     password: passwordField.nullish(),
     original_password: claimedPasswordField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),
@@ -28,12 +28,12 @@ export async function changeOwnProfile(
   input: z.output<typeof ownProfileInput>,
   session: string | undefined,
 ): Promise<ManagedUser> {
-  const { display_name, password, original_password: original } = input
+  const { password, original_password: original } = input
   const change =
     typeof password === 'string' ? await newPassword(parts, { userId, username }, password, original) : {}
   const user = await parts.ledger.changeUser({
     userId,
-    fields: { display_name: display_name ?? undefined, passwordHash: change.passwordHash },
+    fields: { ...storedFields(OWN_FIELDS, input), passwordHash: change.passwordHash },
     passwordWas: change.passwordWas,
     keptSession: change.passwordWas === null ? session : undefined,
     keepAccessTokens: input.keep_access_tokens ?? false,

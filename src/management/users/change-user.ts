@@ -11,7 +11,7 @@ import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
 import { changeShape, storedFields } from '../record-schemas.ts'
 import { userTerms } from './profile-object.ts'
-import { emailField, keepAccessTokensField, passwordField, userIdField } from './user-fields.ts'
+import { emailField, keepAccessTokensField, OWN_FIELDS, passwordField, userIdField } from './user-fields.ts'
 
 /** The fields of a change of a user; null is absence. */
 export const changedUserInput = z.object(
@@ -30,9 +30,9 @@ export const changedUserInput = z.object(
 type Input = z.output<typeof changedUserInput>
 
 /** The fields that administrators may change of themselves; an equal value is no change. */
-const OWN_FIELDS: ReadonlySet<string> = new Set([
+const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
   'id',
-  'display_name',
+  ...Object.keys(OWN_FIELDS),
   'email',
   'remark',
   'keep_access_tokens',
@@ -97,7 +97,7 @@ function changesOf(before: ManagedUser, { username, group, role, quota, password
 
 function refuseOwn(now: Readonly<Record<string, unknown>>, input: Input): void {
   for (const [field, value] of Object.entries(input)) {
-    if (OWN_FIELDS.has(field) || value === null || value === undefined || value === now[field]) continue
+    if (CHANGED_BY_SELF.has(field) || value === null || value === undefined || value === now[field]) continue
     throw new GatewayError('role_too_low', `${field}: only a user with a higher role may change this for you`)
   }
 }

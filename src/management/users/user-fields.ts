@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { characterCount } from '../../domain/character-count.ts'
+import { USER } from '../../domain/records/user.ts'
+import { editable } from '../record-schemas.ts'
 import { textField } from '../text-fields.ts'
+
+/** The fields that users change of themselves. */
+export const OWN_FIELDS = editable(USER.fields, 'holder')
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
 
