@@ -1,8 +1,8 @@
-import type { Event, ScalarEvent, ScalarTagDefinition, YAMLException } from 'js-yaml'
+import { createRequire } from 'node:module'
+import type { Alias, CST, Document, LineCounter, Node, Pair } from 'yaml'
 import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
-import { loadYaml, type Yaml, YamlEvents } from './yaml-events.ts'
-import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
+import { isMapping, type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 /** A diagnostic without the name of its file. */
 export interface DocumentDiagnostic {
@@ -20,11 +20,17 @@ export interface ParsedDocument {
   readonly diagnostics: readonly DocumentDiagnostic[]
 }
 
-/** Most values that stand in the tree through aliases: aliases of aliases must not exhaust the memory. */
+type Yaml = typeof import('yaml')
+
+/** Maximum number of values that aliases add: aliases of aliases must not exhaust the memory. */
 const MAX_ALIASED = 100_000
 const MAX_DEPTH = 32
-/** Index of the event of the document's node: the first one begins the document. */
-const ROOT = 1
+const SYNTAX = 'expected YAML: '
+const EXPECTED_NAME = 'expected a name as the key'
+const TOO_DEEP = `expected at most ${MAX_DEPTH} levels`
+
+// Loaded when there is a file to parse: a start without one does without its 70 modules.
+const load = createRequire(import.meta.url)
 
 /** Parses the text of a YAML file. Errors are returned as diagnostics, never thrown. */
 export function parseYamlDocument(
@@ -32,223 +38,180 @@ export function parseYamlDocument(
   lookup: (name: string) => string | undefined,
 ): ParsedDocument {
   if (text === '') return noTree([])
-  const yaml = loadYaml()
-  let parsed: readonly Event[]
-  try {
-    parsed = yaml.parseEvents(text, {})
-  } catch (error) {
-    if (!(error instanceof yaml.YAMLException)) throw error
-    return noTree([syntaxError(text, error)])
+  const yaml = load('yaml') as Yaml
+  const counter = new yaml.LineCounter()
+  const refused = (offset: number, message: string): ParsedDocument => {
+    const { line, col } = counter.linePos(offset)
+    const hint = text.split('\n')[line - 1]?.includes('${')
+      ? ' (a value with ${NAME} in a [list] needs quotes)'
+      : ''
+    const where = message.startsWith(SYNTAX) ? `, at column ${col}${hint}` : ''
+    return noTree([{ line, path: '', message: message + where }])
   }
-  if (parsed.length === 0) return noTree([])
-  const events = new YamlEvents(yaml, text, parsed)
-  const refusal = documentError(yaml, parsed, events)
-  return refusal ? noTree([refusal]) : new TreeBuilder(yaml, events, lookup).build()
+
+  const tokens = [...new yaml.Parser(counter.addNewLine).parse(text)]
+  // The composer calls itself for each level: some thousand levels would end the process.
+  const deep = tokens.map((token) => tooDeep(token, 0)).find((token) => token !== undefined)
+  if (deep) return refused(deep.offset, TOO_DEEP)
+  // Duplicate keys are found below, with the line of the first.
+  const composer = new yaml.Composer({ resolveKnownTags: false, stringKeys: true, uniqueKeys: false })
+  const [document, second] = composer.compose(tokens)
+  if (!document) return noTree([])
+  const error = document.errors[0] ?? document.warnings[0]
+  if (error?.code === 'NON_STRING_KEY') return refused(error.pos[0], EXPECTED_NAME)
+  if (error) return refused(error.pos[0], SYNTAX + error.message)
+  if (second) return refused(second.range[0], 'expected one YAML document, found a second one')
+  const directive = unknownDirective(document)
+  if (directive !== undefined) return refused(0, `expected no directive but %YAML 1.2, found ${directive}`)
+  return new TreeBuilder(yaml, document, counter, lookup).build()
 }
 
 function noTree(diagnostics: readonly DocumentDiagnostic[]): ParsedDocument {
   return { tree: undefined, lineOf: () => 1, diagnostics }
 }
 
-function syntaxError(text: string, { reason, mark }: YAMLException): DocumentDiagnostic {
-  const { line = 0, column = 0 } = mark ?? {}
-  const hint = text.split('\n')[line]?.includes('${')
-    ? ' (a value with ${NAME} in a [list] needs quotes)'
-    : ''
-  return { line: line + 1, path: '', message: `expected YAML: ${reason}, at column ${column + 1}${hint}` }
-}
-
-/** A text may be one document, of this version of YAML, without tags of its own. */
-function documentError(
-  yaml: Yaml,
-  parsed: readonly Event[],
-  events: YamlEvents,
-): DocumentDiagnostic | undefined {
-  for (const [index, event] of parsed.entries()) {
-    if (event.type !== yaml.EVENT_ID.DOCUMENT) continue
-    if (index > 0)
-      return {
-        line: events.lineOfDocument(index),
-        path: '',
-        message: 'expected one YAML document, found a second one',
-      }
-    const other = event.directives.find((one) => one.kind === 'tag' || one.version !== '1.2')
-    if (!other) continue
-    const found = other.kind === 'tag' ? `%TAG ${other.handle}` : `%YAML ${other.version}`
-    return { line: 1, path: '', message: `expected no directive but %YAML 1.2, found ${found}` }
+/** The first collection in a token that is nested too deeply. */
+function tooDeep(token: CST.Token | null | undefined, depth: number): CST.Token | undefined {
+  if (token?.type === 'document') return tooDeep(token.value, depth)
+  if (!token || !('items' in token)) return undefined
+  if (depth > MAX_DEPTH) return token
+  for (const { key, value } of token.items) {
+    const found = tooDeep(key, depth + 1) ?? tooDeep(value, depth + 1)
+    if (found) return found
   }
   return undefined
 }
 
+/** A directive that would change the meaning of the file. */
+function unknownDirective({ directives }: Document): string | undefined {
+  const version = directives?.yaml.version ?? '1.2'
+  if (version !== '1.2') return `%YAML ${version}`
+  const handle = Object.keys(directives?.tags ?? {}).find((one) => one !== '!!')
+  return handle === undefined ? undefined : `%TAG ${handle}`
+}
+
+/** Converts the document of the library to the tree that the sections are read from. */
 class TreeBuilder {
   readonly #yaml: Yaml
-  readonly #events: YamlEvents
+  readonly #document: Document
+  readonly #counter: LineCounter
   readonly #lookup: (name: string) => string | undefined
   readonly #diagnostics: DocumentDiagnostic[] = []
-  /** Tags that plain scalars may have without saying so. */
-  readonly #implicit: readonly ScalarTagDefinition[]
-  /** First characters of their texts. */
-  readonly #implicitFirst: ReadonlySet<string>
-  /** Path of the node that is converted. */
-  readonly #path: (string | number)[] = []
-  /** The event that is converted next. */
-  #next = ROOT
+  /** Offsets of the entries of each mapping and list in the text. */
+  readonly #offsets = new Map<YamlNode, Map<string | number, number>>()
+  /** Last node so far with each anchor. */
+  readonly #anchors = new Map<string, Node>()
+  /** Nodes that the aliases mean: an anchor may be given again further down. */
+  readonly #targets = new Map<Alias, Node | undefined>()
   #aliased = 0
-  /** Aliases around the node that is being converted. */
+  /** Number of aliases around the current node. */
   #aliases = 0
 
-  constructor(yaml: Yaml, events: YamlEvents, lookup: (name: string) => string | undefined) {
+  constructor(
+    yaml: Yaml,
+    document: Document,
+    counter: LineCounter,
+    lookup: (name: string) => string | undefined,
+  ) {
     this.#yaml = yaml
-    this.#events = events
+    this.#document = document
+    this.#counter = counter
     this.#lookup = lookup
-    this.#implicit = [yaml.nullCoreTag, yaml.boolCoreTag, yaml.intCoreTag, yaml.floatCoreTag]
-    this.#implicitFirst = new Set(this.#implicit.flatMap((tag) => tag.implicitFirstChars ?? []))
   }
 
   build(): ParsedDocument {
-    const tree = this.#convert()
-    return { tree, lineOf: (path) => this.#events.lineOf(path, ROOT), diagnostics: this.#diagnostics }
+    const { contents } = this.#document
+    const begin = contents?.range?.[0] ?? 0
+    const tree = this.#convert(contents, [], begin)
+    const lineOf = (path: Path): number => {
+      let offset = begin
+      let node: YamlNode = tree
+      for (const step of path) {
+        const next = this.#offsets.get(node)?.get(step)
+        if (next === undefined) break
+        offset = next
+        node = Array.isArray(node) ? node[Number(step)] : isMapping(node) ? node[step] : undefined
+      }
+      return this.#lineAt(offset)
+    }
+    return { tree, lineOf, diagnostics: this.#diagnostics }
   }
 
-  #convert(): YamlNode {
+  /** `path` is that of the node, and is reused for the next one. */
+  #convert(node: unknown, path: (string | number)[], offset: number): YamlNode {
     if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
-      this.#report(`expected at most ${MAX_ALIASED} values in aliases`)
-    if (this.#aliased > MAX_ALIASED) return this.#skip()
-    if (this.#path.length > MAX_DEPTH) {
-      this.#report(`expected at most ${MAX_DEPTH} levels`)
-      return this.#skip()
-    }
-    const { ALIAS, MAPPING, SEQUENCE, SCALAR, DOCUMENT, POP } = this.#yaml.EVENT_ID
-    const event = this.#events.at(this.#next++)
-    switch (event.type) {
-      case ALIAS:
-        return this.#alias(event, this.#events.targetOf(this.#next - 1))
-      case SCALAR:
-        return this.#scalar(event)
-      case MAPPING:
-        this.#checkTag(event, 'map')
-        return this.#mapping()
-      case SEQUENCE:
-        this.#checkTag(event, 'seq')
-        return this.#sequence()
-      case DOCUMENT:
-      case POP:
-        return undefined
-    }
+      this.#report(path, offset, `expected at most ${MAX_ALIASED} values in aliases`)
+    if (this.#aliased > MAX_ALIASED) return undefined
+    if (path.length > MAX_DEPTH) return this.#report(path, offset, TOO_DEEP)
+    if (this.#yaml.isAlias(node)) return this.#alias(node, path, offset)
+    if (!this.#yaml.isNode(node)) return undefined
+    if (this.#aliases === 0 && node.anchor !== undefined) this.#anchors.set(node.anchor, node)
+    if (this.#yaml.isMap(node)) return this.#mapping(node.items, path, offset)
+    if (this.#yaml.isSeq(node)) return this.#list(node.items, path, offset)
+    return this.#yaml.isScalar(node) ? this.#scalar(node.value, node.source, path, offset) : undefined
   }
 
-  #skip(): undefined {
-    this.#next = this.#events.after(this.#next)
-  }
-
-  #alias(alias: Event, target: number | undefined): YamlNode {
-    if (target === undefined)
-      return this.#report(`expected the anchor &${this.#events.anchorOf(alias)} further up`)
-    const next = this.#next
-    this.#next = target
+  #alias(alias: Alias, path: (string | number)[], offset: number): YamlNode {
+    if (!this.#targets.has(alias)) this.#targets.set(alias, this.#anchors.get(alias.source))
+    const target = this.#targets.get(alias)
+    if (!target) return this.#report(path, offset, `expected the anchor &${alias.source} further up`)
     this.#aliases += 1
-    const converted = this.#convert()
+    const converted = this.#convert(target, path, offset)
     this.#aliases -= 1
-    this.#next = next
     return converted
   }
 
-  #sequence(): YamlNode {
+  #list(items: readonly unknown[], path: (string | number)[], around: number): YamlNode {
     const result: YamlNode[] = []
-    while (!this.#ended()) {
-      this.#path.push(result.length)
-      result.push(this.#convert())
-      this.#path.pop()
+    const offsets = new Map<number, number>()
+    this.#offsets.set(result, offsets)
+    for (const [index, item] of items.entries()) {
+      const offset = (item as Node).range?.[0] ?? around
+      offsets.set(index, offset)
+      path.push(index)
+      result.push(this.#convert(item, path, offset))
+      path.pop()
     }
     return result
   }
 
-  #mapping(): YamlNode {
+  #mapping(pairs: readonly Pair[], path: (string | number)[], around: number): YamlNode {
     const result: Record<string, YamlNode> = Object.create(null)
-    while (!this.#ended()) {
-      const key = this.#next
-      const name = this.#events.scalarAt(key) ?? ''
-      this.#skip()
+    const offsets = new Map<string, number>()
+    this.#offsets.set(result, offsets)
+    for (const { key, value } of pairs) {
+      const name = this.#yaml.isScalar(key) ? String(key.value) : ''
+      const offset = (key as Node).range?.[0] ?? around
       if (name === '' || name === '__proto__') {
-        this.#report('expected a name as the key', key)
-        this.#skip()
+        this.#report(path, offset, EXPECTED_NAME)
         continue
       }
-      this.#path.push(name)
-      this.#checkTag(this.#events.at(key), 'str')
-      if (name in result) {
-        const line = this.#events.lineOf(this.#path, ROOT)
-        this.#report(`expected this key once, it is already on line ${line}`, key)
-        this.#skip()
-      } else result[name] = this.#convert()
-      this.#path.pop()
+      path.push(name)
+      const first = offsets.get(name)
+      if (first === undefined) {
+        offsets.set(name, offset)
+        result[name] = this.#convert(value, path, offset)
+      } else
+        this.#report(path, offset, `expected this key once, it is already on line ${this.#lineAt(first)}`)
+      path.pop()
     }
     return result
   }
 
-  /** Whether the collection ends here; passes its end. */
-  #ended(): boolean {
-    if (this.#events.at(this.#next).type !== this.#yaml.EVENT_ID.POP) return false
-    this.#next++
-    return true
+  #scalar(value: unknown, source: string | undefined, path: Path, offset: number): YamlNode {
+    if (typeof value === 'number' || typeof value === 'boolean') return new YamlScalar(value, source)
+    if (typeof value !== 'string') return undefined
+    const substituted = substitute(value, this.#lookup)
+    if ('text' in substituted) return new YamlScalar(substituted.text, value)
+    for (const message of substituted.errors) this.#report(path, offset, message)
+    return new UnresolvedScalar(value)
   }
 
-  #scalar(event: ScalarEvent): YamlNode {
-    const text = this.#yaml.getScalarValue(this.#events.text, event)
-    const tag = this.#events.tagOf(event)
-    const value = tag === undefined ? this.#plainValue(event, text) : this.#taggedValue(tag, text)
-    if (typeof value === 'string') {
-      const substituted = substitute(value, this.#lookup)
-      if ('text' in substituted) return new YamlScalar(substituted.text, value)
-      for (const message of substituted.errors) this.#report(message)
-      return new UnresolvedScalar(value)
-    }
-    if (typeof value === 'number' || typeof value === 'boolean') return new YamlScalar(value, text)
-    return value === null ? undefined : this.#report(unknownTag(tag))
+  #lineAt(offset: number): number {
+    return this.#counter.linePos(offset).line
   }
 
-  /** Value by the core schema of YAML 1.2. */
-  #plainValue({ style }: ScalarEvent, text: string): unknown {
-    if (style !== this.#yaml.SCALAR_STYLE.PLAIN || !this.#implicitFirst.has(text.charAt(0))) return text
-    const value = this.#resolved(this.#implicit, text, false)
-    return value === undefined ? text : value
+  #report(path: Path, offset: number, message: string): undefined {
+    this.#diagnostics.push({ line: this.#lineAt(offset), path: pathText(path), message })
   }
-
-  /** Value by a tag; undefined where the core schema does not know it, or the text is none of its. */
-  #taggedValue(tag: string, text: string): unknown {
-    if (isTag(tag, 'str')) return text
-    const stated = this.#implicit.filter(({ tagName }) => isTag(tag, tagName.slice(CORE_PREFIX.length)))
-    return this.#resolved(stated, text, true)
-  }
-
-  #resolved(tags: readonly ScalarTagDefinition[], text: string, isExplicit: boolean): unknown {
-    for (const tag of tags) {
-      const value: unknown = tag.resolve(text, isExplicit, tag.tagName)
-      if (value !== this.#yaml.NOT_RESOLVED) return value
-    }
-    return undefined
-  }
-
-  #checkTag(event: Event, expected: string): void {
-    const tag = this.#events.tagOf(event)
-    if (tag !== undefined && !isTag(tag, expected)) this.#report(unknownTag(tag))
-  }
-
-  /** Reports at the node that is converted, or at a key beside it. */
-  #report(message: string, key?: number): undefined {
-    const line = this.#events.lineOf(this.#path, ROOT)
-    const lineOfKey = key === undefined ? line : this.#events.lineAt(this.#events.offsetOf(key, -1)) || line
-    this.#diagnostics.push({ line: lineOfKey, path: pathText(this.#path), message })
-  }
-}
-
-const CORE_PREFIX = 'tag:yaml.org,2002:'
-
-/** Whether a tag, as it is written, is one of the core schema. `!` is that of each node's kind. */
-function isTag(tag: string, name: string): boolean {
-  return tag === '!' || tag === `!!${name}` || tag === `!<${CORE_PREFIX}${name}>`
-}
-
-function unknownTag(tag: string | undefined): string {
-  return `expected no tag, or one of YAML's core schema that fits the value, found ${tag ?? 'none'}`
 }

@@ -28,6 +28,6 @@ test('a start loads neither Kysely, nor a database driver, nor without a file th
   const seen = JSON.parse(output.split('\n').at(-1) ?? '') as string[]
   const packages = new Set(seen.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1]))
   expect([...packages]).toContain('zod')
-  for (const name of ['kysely', 'pg', 'mysql2', 'js-yaml', 'chokidar', 'undici', 'openid-client'])
+  for (const name of ['kysely', 'pg', 'mysql2', 'yaml', 'chokidar', 'undici', 'openid-client'])
     expect([...packages]).not.toContain(name)
 })

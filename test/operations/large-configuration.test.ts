@@ -17,11 +17,11 @@ import { eventually } from './program.ts'
 const FEW = 10
 const MANY = 10_000
 /**
- * Cost of a start with many keys, as a multiple of that with few: measured 5, 8 to 9 with a YAML parser that
- * makes a tree of its own, and 60 and more where each user had a schema, a query and an insertion of its own.
+ * Cost of a start with many keys, as a multiple of that with few: measured 5, and 60 and more where each user
+ * had a schema, a query and an insertion of its own.
  */
 const MAX_RATIO = 8
-/** Duration of a reload, as a multiple of a start with few keys: measured 3 to 4, ten with that parser. */
+/** Duration of a reload, as a multiple of a start with few keys: measured 4 to 6. */
 const MAX_RELOAD_RATIO = 8
 
 test(`${MANY} keys in gateway.yaml: a start costs a few times as much, and calls go on during a reload`, async () => {
