@@ -93,14 +93,15 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   }
 }
 
-/** The fields as the gateway takes them. */
+/** The fields as the gateway takes them, and the limits that differ from those of `present`. */
 export function keyFieldsOf(
   typed: TypedKey,
   display: MoneyDisplay,
   kept: ApiKey | undefined,
+  present = kept,
 ): NewTokenFields {
   return {
-    ...changedLimits(typed, kept ? typedLimits(kept, display) : NO_LIMITS, display),
+    ...changedLimits(typed, present ? typedLimits(present, display) : NO_LIMITS, display),
     name: typed.name.trim(),
     unlimited_quota: typed.isUnlimited,
     remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? kept?.remain_quota ?? 0),

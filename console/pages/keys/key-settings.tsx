@@ -33,8 +33,8 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     form.resetDirty(typedKey(from, display))
     continueFrom(from.version)
   }
-  const saving = useAction(async (typed: TypedKey, basedOn: string | undefined) => {
-    const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey)
+  const saving = useAction(async (typed: TypedKey, basedOn: string | undefined, from: ApiKey | undefined) => {
+    const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, from ?? apiKey)
     // Each call changes the quota that is left: it is set only where somebody typed it.
     const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
     try {
@@ -51,7 +51,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     <form
       noValidate
       className={classes['form']}
-      onSubmit={form.onSubmit((typed) => void saving.run(typed, version))}
+      onSubmit={form.onSubmit((typed) => void saving.run(typed, version, undefined))}
     >
       {isLimited && <p>{keys.operatorLimits}</p>}
       <KeyFieldInputs form={form} apiKey={apiKey} limits={isLimited ? (apiKey.operator_limits ?? {}) : {}} />
@@ -81,7 +81,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
         }}
         onOverwrite={() => {
           decideLater()
-          void saving.run(form.values, present?.version)
+          void saving.run(form.values, present?.version, present)
         }}
         onClose={decideLater}
       />

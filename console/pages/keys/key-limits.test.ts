@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'vitest'
+import type { MoneyDisplay } from '../../parts/money.ts'
+import { brokenBounds, changedLimits, NO_LIMITS, type TypedLimits } from './key-limits.ts'
+
+const USD: MoneyDisplay = { kind: 'USD', quotaPerUnit: 500_000, usdExchangeRate: '1' }
+const TEN_A_WEEK: TypedLimits = { ...NO_LIMITS, budget: '10', budget_period: 'week' }
+
+describe('the typed limits of a key', () => {
+  test.each<[string, Partial<TypedLimits>, TypedLimits, object]>([
+    ['nothing that is as before', {}, TEN_A_WEEK, {}],
+    ['a budget with its period', { budget: '2.5' }, NO_LIMITS, { budget: 1_250_000, budget_period: 'month' }],
+    [
+      'another period with the amount',
+      { budget_period: 'day' },
+      TEN_A_WEEK,
+      { budget: 5_000_000, budget_period: 'day' },
+    ],
+    ['no budget', { budget: ' ' }, TEN_A_WEEK, { budget: 0 }],
+    ['no period without a budget', { budget_period: 'day' }, NO_LIMITS, {}],
+    [
+      'rate limits, empty for none',
+      { rate_limit_requests: '1,000', rate_limit_parallel: '' },
+      { ...NO_LIMITS, rate_limit_parallel: '3' },
+      { rate_limit_requests: 1000, rate_limit_parallel: 0 },
+    ],
+  ])('send %s', (_, typed, before, sent) => {
+    expect(changedLimits({ ...before, ...typed }, before, USD)).toEqual(sent)
+  })
+
+  test.each([
+    ['rate_limit_requests', '', true],
+    ['rate_limit_requests', '0', true],
+    ['rate_limit_requests', '1000000000000', true],
+    ['rate_limit_requests', '1000000000001', false],
+    ['rate_limit_tokens', '1.5', false],
+    ['rate_limit_parallel', 'many', false],
+    ['rate_limit_window', '1', true],
+    ['rate_limit_window', '', false],
+    ['rate_limit_window', '0', false],
+  ] as const)('have the bounds of the record: %s, %j', (name, typed, isWithin) => {
+    expect(brokenBounds(name, typed) === undefined).toBe(isWithin)
+  })
+})
