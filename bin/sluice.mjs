@@ -107,5 +107,9 @@ else {
   // A package contains only the built files; a clone runs them while they are of its sources as they are.
   const source = new URL('../src/cli/index.ts', import.meta.url)
   const built = new URL('../dist/cli/index.js', import.meta.url)
-  await import((existsSync(source) && !isBuiltOfSources() ? source : built).href)
+  if (existsSync(source) && !isBuiltOfSources()) await import(source.href)
+  else {
+    await import('./source-positions.mjs')
+    await import(built.href)
+  }
 }

@@ -24,6 +24,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // Maps stay beside the files, to look a position up; the gateway does not serve them.
+    sourcemap: 'hidden',
     rolldownOptions: {
       output: {
         entryFileNames: `${NAMES}.js`,

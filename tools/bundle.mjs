@@ -35,6 +35,9 @@ export async function bundle(root, packages, sources) {
       dir: cli,
       format: 'esm',
       minify: false,
+      // Stack traces name files and lines of the sources, whose text is left out: a start reads the maps.
+      sourcemap: true,
+      sourcemapExcludeSources: true,
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
     })

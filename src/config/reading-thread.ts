@@ -35,7 +35,11 @@ const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url)
 
 /** Starts the thread: it posts parts of the users, the next for each message that it gets, then the rest. */
 export function startReading(task: ToReadingThread): Worker {
-  return new Worker(WORKER, { workerData: task, name: 'sluice configuration', execArgv: [] })
+  return new Worker(WORKER, {
+    workerData: task,
+    name: 'sluice configuration',
+    execArgv: ['--enable-source-maps'],
+  })
 }
 
 /**

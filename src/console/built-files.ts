@@ -66,14 +66,14 @@ export interface BuiltConsole {
   readonly assets: ReadonlyMap<string, BuiltFile>
 }
 
-/** Reads the built console into memory; undefined where it is not built. */
+/** Reads the built console into memory, without its source maps; undefined where it is not built. */
 export async function readBuiltConsole(): Promise<BuiltConsole | undefined> {
   const page = await readFile(join(BUILT, 'index.html'), 'utf8').catch(absent)
   if (page === undefined) return undefined
   const names = await readdir(join(BUILT, ASSETS), { recursive: true, withFileTypes: true })
   const assets = new Map<string, BuiltFile>()
   for (const entry of names) {
-    if (!entry.isFile()) continue
+    if (!entry.isFile() || extname(entry.name) === '.map') continue
     const path = join(entry.parentPath, entry.name)
     assets.set(path.slice(BUILT.length), new BuiltFile(entry.name, await readFile(path)))
   }

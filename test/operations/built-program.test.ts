@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
   mkdirSync,
@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { patchedProgram } from '../equipment/patched-copy.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const SOURCES = ['src/cli/index.ts', 'src/main.ts']
@@ -103,4 +104,23 @@ test('a build for a clone has its packages in it, and lists all sources that it 
     expect(list).toContain(`"${path}":`)
   }
   expect(readdirSync(join(folder, 'dist'))).toEqual(['cli', 'sources.json'])
+})
+
+describe('a stack trace of the built program names the source and the line', () => {
+  const PRINTED = `process.getBuiltinModule('node:fs').writeSync(2, new Error('planted').stack); process.kill(process.pid, 'SIGKILL');`
+
+  test.each([
+    ['on the main thread', 'src/cli/run-command.ts', `  const program = new Command('sluice')`],
+    ['in the thread of the database', 'src/store/sqlite/worker.ts', 'if (parentPort)'],
+  ])('%s', async (_, file, text) => {
+    const copy = await patchedProgram([{ file, text, by: `${PRINTED} ${text}` }])
+    onTestFinished(() => copy.discard())
+    const env = { ...process.env, DATA_DIR: join(copy.root, 'data'), PORT: '0' }
+    const run = { cwd: copy.root, env, encoding: 'utf8', timeout: 60_000 } as const
+    const { stderr } = spawnSync(process.execPath, ['bin/sluice.mjs', 'start'], run)
+    const line = readFileSync(join(REPOSITORY, file), 'utf8').split(text)[0]?.split('\n').length
+    expect(/Error: planted\s+at .*?((?:src|dist)\/[\w./-]+:\d+)/.exec(stderr)?.[1] ?? stderr).toBe(
+      `${file}:${line}`,
+    )
+  })
 })

@@ -21,7 +21,11 @@ const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))
  * operator.
  */
 export async function copyDatabase(options: BackupOptions): Promise<void> {
-  const worker = new Worker(WORKER, { workerData: options, name: 'sluice backup', execArgv: [] })
+  const worker = new Worker(WORKER, {
+    workerData: options,
+    name: 'sluice backup',
+    execArgv: ['--enable-source-maps'],
+  })
   const failure = await new Promise<SerializedError | undefined>((resolve, reject) => {
     worker.once('message', resolve)
     worker.once('error', reject)

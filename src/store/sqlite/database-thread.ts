@@ -28,7 +28,7 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
     name: 'sluice database',
     workerData: { expectsMigrations } satisfies ThreadExpectation,
     // Without the options of the main program, such as `--eval` or a debugger's port.
-    execArgv: [],
+    execArgv: ['--enable-source-maps'],
     resourceLimits: MEMORY_LIMITS,
   })
   thread.unref()
