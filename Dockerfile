@@ -32,6 +32,6 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# The first process itself, so that signals reach it; with the flags of `npm start`.
-ENTRYPOINT ["node", "--min-semi-space-size=32", "--max-semi-space-size=32", "--no-memory-reducer", "--single-threaded-gc", "--v8-pool-size=1", "--use-largepages=silent", "/app/bin/sluice.mjs"]
+# The first process itself, so that signals reach it: the program replaces itself, with its flags.
+ENTRYPOINT ["node", "/app/bin/sluice.mjs"]
 CMD ["start"]

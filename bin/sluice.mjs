@@ -5,27 +5,11 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import process from 'node:process'
+import { FLAGS } from './flags.mjs'
 
 // Commands that serve calls.
 const SERVICES = new Set(['start', 'demo'])
 const isService = process.argv.slice(2).some((word) => SERVICES.has(word))
-// Flags of services; scripts of package.json and the Dockerfile name them too, for a quicker start. An
-// unknown flag would end Node: Nodes 20 to 26 know these. src/process/collector-flags.ts has those that can
-// wait.
-const FLAGS = [
-  // Calls are many and short-lived, so their garbage is collected in the young generation: a large one, by
-  // one thread (several have too little work and wait for each other).
-  '--min-semi-space-size=32',
-  '--max-semi-space-size=32',
-  // The young generation keeps its size when nobody calls: V8 would shrink it, and learn anew how large it
-  // must be.
-  '--no-memory-reducer',
-  '--single-threaded-gc',
-  '--v8-pool-size=1',
-  // Node's own code is copied to large pages, which takes some 50 ms of the start: whatever ran meanwhile,
-  // few of its addresses have to be translated anew. A system that has no such pages does without.
-  '--use-largepages=silent',
-]
 
 // Older versions truncate text at NUL in node:sqlite, or cannot run TypeScript.
 function newEnough([major, minor]) {

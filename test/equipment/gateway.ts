@@ -1,19 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { stringify } from 'yaml'
+import { FLAGS } from '../../bin/flags.mjs'
 import type { Configuration } from './configuration.ts'
 import { freePort, statusOn } from './port.ts'
 import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder, TEST_DATABASE_FILE } from './program.ts'
@@ -65,11 +57,10 @@ export interface RunningGateway {
   discard(): Promise<void>
 }
 
-const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** Line of the log after each reading of a valid configuration. */
 const APPLIED = /"msg":"configuration applied"/g
-/** Node's flags, as `npm start` gives them, but for the large pages, which take 50 ms of each start. */
-const FLAGS = [...(startScript().match(/--\S+/g) ?? []), '--use-largepages=off']
+/** The program's flags, but for the large pages, which take 50 ms of each start. */
+const NODE_FLAGS = [...FLAGS, '--use-largepages=off']
 /** Variables of all gateways: `TEST_WORKERS=2 npx vitest run test/http` runs tests on two workers. */
 const EVERY_GATEWAY =
   process.env['TEST_WORKERS'] === undefined ? {} : { WORKERS: process.env['TEST_WORKERS'] }
@@ -102,7 +93,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
     const before = output.length
     mkdirSync(dataDir, { recursive: true })
     write(config)
-    const started = spawn(process.execPath, [...FLAGS, 'bin/sluice.mjs', 'start', '--config', file], {
+    const started = spawn(process.execPath, [...NODE_FLAGS, 'bin/sluice.mjs', 'start', '--config', file], {
       cwd,
       stdio: ['ignore', options.stdout ?? 'pipe', 'pipe'],
       env: {
@@ -204,13 +195,6 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
 function databaseToBegin({ root, dataDir, env }: GatewayOptions): string | undefined {
   const chosen = [root, dataDir, env?.['DATABASE_URL'], env?.['DATA_DIR'], env?.['GATEWAY_SECRET']]
   return chosen.every((one) => one === undefined) ? TEST_DATABASE_FILE : undefined
-}
-
-function startScript(): string {
-  const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
-    scripts: { start: string }
-  }
-  return manifest.scripts.start
 }
 
 function ended(child: ChildProcess): boolean {

@@ -4,20 +4,14 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { FLAGS } from '../../bin/flags.mjs'
 import { COLLECTOR_FLAGS, collectorFlags } from '../../src/process/collector-flags.ts'
 import { OLD_NODE } from '../equipment/old-node.ts'
 import { family } from './process-family.ts'
 import { eventually, readyProgram } from './program.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const PROGRAM = readFileSync(join(ROOT, 'bin/sluice.mjs'), 'utf8')
-const { scripts, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-  scripts: { start: string; demo: string }
-  version: string
-}
-
-const flagsIn = (text: string): string[] => text.match(/--[a-z0-9-]+(?:=\w+)?/g) ?? []
-const FLAGS = flagsIn(PROGRAM.match(/const FLAGS = \[[^\]]*\]/)?.[0] ?? '')
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
 
 /** The command of the image, in this folder. */
 function entryOfContainer(): string[] {
@@ -38,12 +32,6 @@ function installed(): string {
   symlinkSync('../sluice/bin/sluice.mjs', join(folder, 'node_modules/.bin/sluice'))
   return folder
 }
-
-test('scripts of npm name the flags that the program would start itself again with', () => {
-  expect(FLAGS.length).toBeGreaterThan(0)
-  expect(flagsIn(scripts.start)).toEqual(FLAGS)
-  expect(flagsIn(scripts.demo)).toEqual(FLAGS)
-})
 
 /** Size of the nursery that the flags ask for. */
 const NURSERY_BYTES = 32 * 2 ** 20

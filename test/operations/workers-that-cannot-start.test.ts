@@ -1,17 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import {
-  copyFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
+import { FLAGS } from '../../bin/flags.mjs'
 import { call } from '../equipment/client.ts'
 import { isAlive, workerPids } from '../equipment/worker-pids.ts'
 import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
@@ -105,15 +98,11 @@ async function runWith(command: string): Promise<Program> {
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const script = join(folder, 'node')
   writeFileSync(script, `#!/bin/sh\n${command.replaceAll('$FOLDER', folder)}\n`, { mode: 0o755 })
-  const { scripts } = JSON.parse(readFileSync(join(BIN, '../../package.json'), 'utf8')) as {
-    scripts: { start: string }
-  }
-  const flags = scripts.start.match(/--\S+/g) ?? []
   const preload = `process.execPath = ${JSON.stringify(script)}`
   const program = await runProgram({
     config: {},
     // With its flags: otherwise it would start itself again, by that script.
-    command: [process.execPath, ...flags, BIN, 'start'],
+    command: [process.execPath, ...FLAGS, BIN, 'start'],
     env: { WORKERS: '2', NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}` },
   })
   onTestFinished(() => discard(program))
