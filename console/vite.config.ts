@@ -5,8 +5,8 @@ import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
 const FOLDER = import.meta.dirname
-/** Where `npm start` listens: the console's development server passes requests of the API on to it. */
-const GATEWAY = 'http://127.0.0.1:3000'
+/** Address of the gateway that the console's development server passes requests of the API on to. */
+const GATEWAY = `http://127.0.0.1:${process.env['PORT'] ?? 3000}`
 
 /** Each file below the hash of its content, so that it can be cached for ever. */
 const NAMES = 'assets/[hash]/[name]'
@@ -45,7 +45,7 @@ function earlyTheme(): Plugin {
   return {
     name: 'early-theme',
     buildStart() {
-      this.emitFile({ type: 'asset', fileName, source })
+      if (this.environment.mode === 'build') this.emitFile({ type: 'asset', fileName, source })
     },
     transformIndexHtml: (_, { server }) => [
       {

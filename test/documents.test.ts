@@ -12,7 +12,7 @@ function page(path: string): string {
 
 /** The paths of all pages. */
 function pages(): string[] {
-  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'].concat(
+  return ['README.md', 'AGENTS.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'].concat(
     readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.md'))
       .map((path) => join('docs', path)),
@@ -32,27 +32,6 @@ function sources(): string[] {
       .map((path) => join(folder, path)),
   )
 }
-
-test.each([
-  'docs/api.md',
-  'docs/ledger.md',
-  'docs/administration.md',
-  'docs/operations.md',
-  'docs/console.md',
-])('every heading of %s is on the map', (path) => {
-  const rows = new Set(
-    [...page('docs/spec-map.md').matchAll(/^\| \**([^|*]+?)\** \|/gm)].map(([, name]) => name),
-  )
-  expect([...headings(path)].filter((heading) => !rows.has(heading))).toEqual([])
-})
-
-test('every file in the map exists', () => {
-  const named = [...page('docs/spec-map.md').matchAll(/`((?:src|test)\/[^`]*)`/g)].map(
-    ([, path]) => path ?? '',
-  )
-  expect(named.length).toBeGreaterThan(20)
-  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
-})
 
 test('no page has two versions of a part, as a merge leaves them', () => {
   expect(pages().filter((path) => /^(<{7} |={7}$|>{7} )/m.test(page(path)))).toEqual([])

@@ -1,0 +1,59 @@
+// `npm run dev`: the demo's gateway and simulated upstreams from sources, restarted when a file of src
+// changes, and the console with hot reload in front of it. The data, with the key that the first start
+// prints, lives as long as this process, unless DATA_DIR is set.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { watch } from 'chokidar'
+import { createServer } from 'vite'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const { env } = process
+const folder = env.DATA_DIR ?? mkdtempSync(join(tmpdir(), 'sluice-dev-'))
+
+// The running gateway; undefined from its end to the next start.
+let gateway
+let [isStopping, isRestarting] = [false, false]
+const { promise: stopped, resolve: stop } = Promise.withResolvers()
+
+function start() {
+  isRestarting = false
+  gateway = spawn(process.execPath, [join(root, 'src/cli/index.ts'), 'demo'], {
+    stdio: 'inherit',
+    // Compiled code is kept between starts.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...env, DATA_DIR: folder },
+  })
+  gateway.once('exit', () => {
+    gateway = undefined
+    if (isStopping) stop()
+    else if (isRestarting) start()
+    else console.log('The gateway has ended. It starts again when a file of src changes.')
+  })
+}
+
+start()
+// Node's own --watch sends messages of its own to worker threads, which take them for ours.
+const watcher = watch(join(root, 'src'), { ignoreInitial: true }).on('all', (_, path) => {
+  // A second signal would break off calls under way.
+  if (path.endsWith('.test.ts') || isRestarting || isStopping) return
+  console.log(`${relative(root, path)} has changed: the gateway starts again`)
+  isRestarting = true
+  if (gateway) gateway.kill('SIGTERM')
+  else start()
+})
+const pages = await createServer({ configFile: join(root, 'console/vite.config.ts') })
+await pages.listen()
+console.log(`The console with hot reload: ${pages.resolvedUrls?.local[0]}`)
+
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.on(signal, () => {
+    isStopping = true
+    if (gateway) gateway.kill(signal)
+    else stop()
+  })
+await stopped
+await Promise.all([watcher.close(), pages.close()])
+if (env.DATA_DIR === undefined) rmSync(folder, { recursive: true, force: true })
