@@ -1,14 +1,10 @@
 import { type Command, Option } from 'commander'
-import type { Field, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
+import type { Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 import { wholeNumber } from './options.ts'
 
 /** Adds the options of the fields that the command line sets as they are. An empty default is not shown. */
 export function addRecordOptions(command: Command, fields: Fields): Command {
-  for (const [name, { type, default: value, option }] of optionsOf(fields)) {
-    const added = new Option(`--${flagOf(name)} <${option[0]}>`, option[1])
-    if (type.json === 'integer') added.argParser(wholeNumber)
-    command.addOption(value === '' ? added : added.default(value))
-  }
+  for (const [, option] of optionsOf(fields)) command.addOption(option)
   return command
 }
 
@@ -18,17 +14,15 @@ export function givenFields<const F extends Fields>(
   options: object,
 ): { readonly [Name in NamesWith<F, 'option'>]?: ValueOf<F[Name]> } {
   const given = options as Readonly<Record<string, unknown>>
-  const values = optionsOf(fields).map(([name]) => [
-    name,
-    given[new Option(`--${flagOf(name)}`).attributeName()],
-  ])
+  const values = optionsOf(fields).map(([name, option]) => [name, given[option.attributeName()]])
   return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as never
 }
 
-function optionsOf(fields: Fields): [string, Field & Required<Pick<Field, 'option'>>][] {
-  return Object.entries(fields).filter(([, { option }]) => option) as ReturnType<typeof optionsOf>
-}
-
-function flagOf(name: string): string {
-  return name.replaceAll('_', '-')
+function optionsOf(fields: Fields): [string, Option][] {
+  return Object.entries(fields).flatMap(([name, { type, default: value, option }]) => {
+    if (!option) return []
+    const made = new Option(`--${name.replaceAll('_', '-')} <${option[0]}>`, option[1])
+    if (type.json === 'integer') made.argParser(wholeNumber)
+    return [[name, value === '' ? made : made.default(value)]]
+  })
 }

@@ -33,13 +33,13 @@ export function declaredShape<const F extends Fields>(
 
 function declaredField(type: FieldType, expected: Field['declared']): z.ZodType {
   if (type.json === 'boolean') return flag
-  if (type.choices) return oneOf(type.choices as readonly (string | number)[])
+  if (type.bounds.enum) return oneOf(type.bounds.enum as readonly (string | number)[])
   const message = typeof expected === 'string' ? expected : type.expected
   return scalar<unknown>(message, ({ value }) => {
     const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
     const given = isDigits ? Number(value) : value
     const unmet = mismatch(type, given)
     if (unmet !== undefined) return new Refusal(unmet === type.expected ? message : unmet)
-    return type.normal ? type.normal(given) : given
+    return type.normal(given)
   })
 }

@@ -7,7 +7,7 @@ interface Alert {
   /** Fields of its data. Amounts are quota units, times Unix seconds. */
   readonly data: Readonly<Record<string, FieldType>>
   /** Threshold of an event that the database itself finds: quota units, or the percentage of a budget. */
-  threshold?(options: Settings['options']): number
+  readonly threshold?: (options: Settings['options']) => number
 }
 
 const BUDGET = {

@@ -1,32 +1,38 @@
 import { z } from 'zod'
-import type { FieldType } from '../domain/records/field-types.ts'
 import type { Field, ValueOf } from '../domain/records/record.ts'
+import { baseOf } from './record-schemas.ts'
 
 /** Field of answers: a field of a record, or a value that is made of the object. */
-type AnswerField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'default'> & {
+type AnswerField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'secret' | 'default'> & {
   readonly of?: (object: never) => unknown
 }
-type AnswerFields = Readonly<Record<string, AnswerField>>
+
+/** Reader of answers; administrators see more fields. */
 type Audience = 'holder' | 'admin'
 
-type AnswerName<F, Name> = F extends { readonly as: infer As extends string } ? As : Name
+type HiddenFrom<A extends Audience> =
+  | { readonly secret: true }
+  | { readonly shown: false | Exclude<Audience, A> }
 
-type ShownTo<F, A extends Audience> = F extends { readonly shown: infer To } ? (To extends A ? F : never) : F
-
-type Answer<F extends AnswerFields, A extends Audience> = {
-  [Name in keyof F as ShownTo<F[Name], A> extends never ? never : AnswerName<F[Name], Name>]: ValueOf<F[Name]>
+type Answer<F, A extends Audience> = {
+  readonly [Name in keyof F as F[Name] extends HiddenFrom<A>
+    ? never
+    : F[Name] extends { readonly as: infer As extends string }
+      ? As
+      : Name]: ValueOf<F[Name]>
 }
 
-type Shape<Values> = { [Name in keyof Values]: z.ZodType<Values[Name]> }
-
 /** Returns the schema of answers with these fields, in their order, and the function that makes them. */
-export function answersOf<const F extends AnswerFields, A extends Audience>(fields: F, audience: A) {
+export function answersOf<const F extends Readonly<Record<string, AnswerField>>, A extends Audience>(
+  fields: F,
+  audience: A,
+) {
   const shown = Object.entries<AnswerField>(fields)
-    .filter(([, { shown }]) => shown === undefined || shown === audience)
+    .filter(([, { shown = audience, secret }]) => shown === audience && !secret)
     .map(([field, one]) => ({ ...one, field, name: one.as ?? field }))
   const shape = Object.fromEntries(shown.map((one) => [one.name, schemaOf(one)]))
   return {
-    schema: z.object(shape as unknown as Shape<Answer<F, A>>),
+    schema: z.object(shape as unknown as { [N in keyof Answer<F, A>]: z.ZodType<Answer<F, A>[N]> }),
     answer: (object: object): Answer<F, A> => {
       const values = object as Readonly<Record<string, unknown>>
       const answer: Record<string, unknown> = {}
@@ -38,13 +44,9 @@ export function answersOf<const F extends AnswerFields, A extends Audience>(fiel
 }
 
 function schemaOf({ type, about }: AnswerField): z.ZodType {
-  const plain = plainSchema(type)
-  const schema = type.isNullable ? plain.nullable() : plain
+  const choices = type.bounds.enum as readonly string[] | undefined
+  const isListed = choices && (type.json === 'string' || choices.length === 1)
+  const plain = isListed ? z.literal(choices) : baseOf(type)
+  const schema: z.ZodType = type.isNullable ? plain.nullable() : plain
   return about === undefined ? schema : schema.meta({ description: about })
-}
-
-function plainSchema({ json, choices }: FieldType): z.ZodType {
-  if (choices?.length === 1) return z.literal(choices[0] as number)
-  if (choices && json === 'string') return z.enum(choices as string[])
-  return { boolean: z.boolean, integer: z.int, string: z.string, any: z.unknown }[json]()
 }

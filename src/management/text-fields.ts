@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { isWithin, TEXT_BYTES } from '../domain/records/field-types.ts'
-import { BYTES_KEYWORD } from './record-schemas.ts'
 
 /** A text of at most `bytes` bytes. `expected` is the message where another type is given. */
 export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
   return z
     .string({ error: expected })
     .refine((text) => isWithin(text, bytes), { error: tooLong(bytes), abort: true })
-    .meta({ [BYTES_KEYWORD]: bytes })
+    .meta({ 'x-max-bytes': bytes })
 }
 
 /** A JSON value of any type, whose texts and names of members have at most `bytes` bytes each. */
@@ -15,7 +14,7 @@ export function anyField(bytes: number = TEXT_BYTES.plain) {
   return z
     .unknown()
     .refine((value) => textsOf(value).every((text) => isWithin(text, bytes)), { error: tooLong(bytes) })
-    .meta({ [BYTES_KEYWORD]: bytes })
+    .meta({ 'x-max-bytes': bytes })
 }
 
 /** The message of a union with a text: its bound where that is exceeded, else `expected`. */

@@ -25,9 +25,9 @@ export interface Sources {
 export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly labels?: readonly string[]
   /** Reads its value, or the label sets that have the value 1; absent = the program counts it. */
-  read?(sources: Sources): number | Sample['labels'][]
+  readonly read?: (sources: Sources) => number | Sample['labels'][]
   /** Whether this gateway has the metric. */
-  isPresent?(sources: Sources): boolean
+  readonly isPresent?: (sources: Sources) => boolean
   /** The value of several workers that counts for all; absent = their sum. */
   readonly merge?: 'largest' | 'smallest'
 }

@@ -74,7 +74,7 @@ export const CHANNEL_SETTINGS = record('', {
   /** Higher values are tried first. */
   priority: {
     ...OPEN,
-    type: whole('a whole number from -1000000 to 1000000', { min: -1_000_000, max: 1_000_000 }),
+    type: whole('a whole number from -1000000 to 1000000', { minimum: -1_000_000, maximum: 1_000_000 }),
     default: 0,
     edit: 'admin',
   },
@@ -135,7 +135,7 @@ export const CHANNEL = record('channels', {
   id: { type: whole(), key: 'primary' },
   /** Unique among the stored channels. */
   name: {
-    type: plainText('a text', { bytes: TEXT_BYTES.plain }),
+    type: plainText('a text', { 'x-max-bytes': TEXT_BYTES.plain }),
     edit: 'admin',
     isRequired: true,
     key: 'unique',

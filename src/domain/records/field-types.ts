@@ -3,41 +3,12 @@ import { characterCount } from '../character-count.ts'
 /** Value of a column. */
 export type Stored = string | number | null
 
-/** Rule of values, and what is expected where it is broken. */
-interface Rule<V> {
-  accepts(value: V): boolean
-  readonly expected: string
-}
-
 /** A JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 
 /** A JSON object. */
 export interface JsonObject {
   readonly [key: string]: Json
-}
-
-/** Type of a field: `V` in the program and in JSON, `C` in its column. */
-export interface FieldType<V = unknown, C extends Stored = Stored> {
-  readonly json: 'boolean' | 'integer' | 'string' | 'any'
-  readonly column: 'integer' | 'text'
-  /** Whether null is a value. */
-  readonly isNullable: boolean
-  /** Allowed values, as messages describe them. */
-  readonly expected: string
-  readonly choices?: readonly V[] | undefined
-  /** Lowest and highest integer. */
-  readonly min?: number | undefined
-  readonly max?: number | undefined
-  /** Maximum length of a text, in UTF-16 code units and in bytes of UTF-8. */
-  readonly length?: number | undefined
-  readonly bytes?: number | undefined
-  readonly rules: readonly Rule<V>[]
-  /** Form in which a given value is stored. */
-  normal?(value: V): V
-  /** Conversions between value and column; absent where both are equal. */
-  encode?(value: V): C
-  decode?(column: C): V
 }
 
 /** Bounds of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
@@ -57,21 +28,66 @@ export function isWithin(text: string, bytes: number): boolean {
   return text.length <= bytes && Buffer.byteLength(text) <= bytes
 }
 
+/** Bounds of values, by their keywords in JSON Schema. */
+interface Bounds<V> {
+  readonly enum?: readonly V[]
+  readonly minimum?: number
+  readonly maximum?: number
+  /** Maximum of UTF-16 code units. */
+  readonly maxLength?: number
+  /** Maximum of bytes in UTF-8. */
+  readonly 'x-max-bytes'?: number
+}
+
+/** Further rule of values, and what is expected where it is broken. */
+interface Rule<V> {
+  accepts(value: V): boolean
+  readonly expected: string
+}
+
+/** Type of a field: `V` in the program and in JSON, `C` in its column. */
+export interface FieldType<V = unknown, C extends Stored = Stored> {
+  readonly json: 'boolean' | 'integer' | 'string' | 'any'
+  readonly column: 'integer' | 'text'
+  /** Whether null is a value. */
+  readonly isNullable: boolean
+  /** Allowed values, as messages describe them. */
+  readonly expected: string
+  readonly bounds: Bounds<V>
+  readonly rules: readonly Rule<V>[]
+  /** Form in which a given value is stored. */
+  normal(value: V): V
+  encode(value: V): C
+  decode(column: C): V
+}
+
+/** Conversion between equal values. */
+export const same = (value: unknown): never => value as never
+
+const COLUMNS = { boolean: 'integer', integer: 'integer', string: 'text', any: 'text' } as const
+const PLAIN = { isNullable: false, rules: [], normal: same, encode: same, decode: same }
+
+const typed = <V, C extends Stored>(
+  json: FieldType['json'],
+  expected: string,
+  bounds: Bounds<V> = {},
+): FieldType<V, C> => ({ ...PLAIN, json, column: COLUMNS[json], expected, bounds })
+
 /**
  * Returns what is expected in place of a value, as it follows `expected `; undefined for a value of the type.
  * Null is not a value here.
  */
 export function mismatch<V>(type: FieldType<V>, value: unknown): string | undefined {
-  const { json, expected, choices, min = -Infinity, max = Infinity, length = Infinity, bytes, rules } = type
-  const isOfType =
-    json === 'any' || (json === 'integer' ? Number.isSafeInteger(value) : typeof value === json)
-  if (!isOfType) return expected
+  const { json, expected, rules, bounds } = type
+  const { minimum = -Infinity, maximum = Infinity, maxLength = Infinity, 'x-max-bytes': bytes } = bounds
   const given = value as V
-  if (choices && !choices.includes(given)) return expected
-  if (typeof given === 'number' && (given < min || given > max)) return expected
-  if (typeof given === 'string') {
-    if (bytes !== undefined && !isWithin(given, bytes)) return `at most ${bytes} bytes`
-    if (given.length > length) return expected
+  const isOfType = json === 'integer' ? Number.isSafeInteger(value) : json === 'any' || typeof value === json
+  if (!isOfType) return expected
+  if (bounds.enum && !bounds.enum.includes(given)) return expected
+  if (typeof value === 'number' && (value < minimum || value > maximum)) return expected
+  if (typeof value === 'string') {
+    if (bytes !== undefined && !isWithin(value, bytes)) return `at most ${bytes} bytes`
+    if (value.length > maxLength) return expected
   }
   return rules.find((rule) => !rule.accepts(given))?.expected
 }
@@ -82,76 +98,41 @@ export function isOfType<V>(type: FieldType<V>, value: unknown): value is V {
 }
 
 /** A whole number. */
-export function whole(
-  expected = 'a whole number',
-  bounds: { readonly min?: number; readonly max?: number } = {},
-): FieldType<number, number> {
-  return { json: 'integer', column: 'integer', isNullable: false, expected, rules: [], ...bounds }
-}
+export const whole = (expected = 'a whole number', bounds?: Bounds<number>) =>
+  typed<number, number>('integer', expected, bounds)
 
 /** One of a few whole numbers. */
-export function wholeOf<const V extends number>(
-  choices: readonly V[],
-  expected: string,
-): FieldType<V, number> {
-  return { json: 'integer', column: 'integer', isNullable: false, expected, choices, rules: [] }
-}
+export const wholeOf = <const V extends number>(choices: readonly V[], expected: string) =>
+  typed<V, number>('integer', expected, { enum: choices })
 
 /** True or false, stored as 1 and 0. */
 export const flag: FieldType<boolean, number> = {
-  json: 'boolean',
-  column: 'integer',
-  isNullable: false,
-  expected: 'true or false',
-  rules: [],
+  ...typed('boolean', 'true or false'),
   encode: Number,
   decode: (column) => column === 1,
 }
 
-/** A text of at most this number of characters, as people count them. */
-export function text(characters: number): FieldType<string, string> {
-  const expected = `a text of at most ${characters} characters`
-  return {
-    ...plainText(expected, { bytes: Math.max(TEXT_BYTES.plain, characters * 4) }),
-    rules: [{ accepts: (given) => isStorable(given) && characterCount(given) <= characters, expected }],
-  }
-}
-
 /** A text that is not bounded here. */
-export function plainText(
-  expected = 'a text',
-  bounds: { readonly bytes?: number; readonly length?: number } = {},
-): FieldType<string, string> {
-  return { json: 'string', column: 'text', isNullable: false, expected, rules: [], ...bounds }
-}
+export const plainText = (expected = 'a text', bounds?: Bounds<string>) =>
+  typed<string, string>('string', expected, bounds)
 
 /** One of a few texts. */
-export function textOf<const V extends string>(
-  choices: readonly V[],
-  expected: string,
-): FieldType<V, string> {
-  return { json: 'string', column: 'text', isNullable: false, expected, choices, rules: [] }
-}
+export const textOf = <const V extends string>(choices: readonly V[], expected: string) =>
+  typed<V, string>('string', expected, { enum: choices })
+
+/** A text of at most this number of characters, as people count them. */
+export const text = (characters: number) =>
+  shortText(characters, `a text of at most ${characters} characters`, isStorable)
 
 /** A trimmed text of 1 to `characters` characters, as people count them, without control characters. */
-export function name(characters: number): FieldType<string, string> {
-  const expected = `a text of 1 to ${characters} characters without spaces around it`
-  const accepts = (given: string): boolean =>
-    given !== '' &&
-    given === given.trim() &&
-    !/\p{Cc}/u.test(given) &&
-    given.isWellFormed() &&
-    characterCount(given) <= characters
-  return { ...plainText(expected, { bytes: TEXT_BYTES.plain }), rules: [{ accepts, expected }] }
-}
+export const name = (characters: number) =>
+  shortText(characters, `a text of 1 to ${characters} characters without spaces around it`, isName)
 
 /** A text of several lines, entries or members, stored without spaces around it. */
 export function listText(bytes: number): FieldType<string, string> {
-  return {
-    ...plainText('a text', { bytes }),
-    rules: [{ accepts: isStorable, expected: 'a text without NUL and lone surrogates' }],
-    normal: (given) => given.trim(),
-  }
+  const expected = 'a text without NUL and lone surrogates'
+  const type = ruled(plainText('a text', { 'x-max-bytes': bytes }), { accepts: isStorable, expected })
+  return { ...type, normal: (given) => given.trim() }
 }
 
 /** A text of a form. */
@@ -162,34 +143,43 @@ export function matching(pattern: RegExp, expected: string): FieldType<string, s
 /** A value that readers of its own check, such as a list or a mapping; JSON in a column. */
 export function json<V>(): FieldType<V, string> & { readonly json: 'any' } {
   return {
+    ...typed<V, string>('any', 'a value'),
     json: 'any',
-    column: 'text',
-    isNullable: false,
-    expected: 'a value',
-    rules: [],
     encode: (value) => JSON.stringify(value),
     decode: (column) => JSON.parse(column) as V,
   }
 }
 
 /** The type with further rules. */
-export function ruled<V, C extends Stored>(
-  type: FieldType<V, C>,
-  ...rules: readonly Rule<V>[]
-): FieldType<V, C> {
+export function ruled<V, C extends Stored>(type: FieldType<V, C>, ...rules: Rule<V>[]): FieldType<V, C> {
   return { ...type, rules: [...type.rules, ...rules] }
 }
 
 /** The type with null as a further value. */
 export function nullable<V, C extends Stored>(type: FieldType<V, C>): FieldType<V | null, C | null> {
-  return { ...(type as unknown as FieldType<V | null, C | null>), isNullable: true }
+  return {
+    ...(type as unknown as FieldType<V | null, C | null>),
+    isNullable: true,
+    encode: (value) => (value === null ? null : type.encode(value)),
+    decode: (column) => (column === null ? null : type.decode(column)),
+  }
 }
 
 /** The type with absence as a further value. */
 export function optional<V, C extends Stored, T extends FieldType<V, C>>(
   type: T & FieldType<V, C>,
 ): FieldType<V | undefined, C> & Pick<T, 'json'> {
-  return type as unknown as FieldType<V | undefined, C> & Pick<T, 'json'>
+  return type
+}
+
+function shortText(characters: number, expected: string, isAllowed: (given: string) => boolean) {
+  const bytes = Math.max(TEXT_BYTES.plain, characters * 4)
+  const accepts = (given: string): boolean => isAllowed(given) && characterCount(given) <= characters
+  return ruled(plainText(expected, { 'x-max-bytes': bytes }), { accepts, expected })
+}
+
+function isName(given: string): boolean {
+  return given !== '' && given === given.trim() && !/\p{Cc}/u.test(given) && given.isWellFormed()
 }
 
 function isStorable(given: string): boolean {

@@ -51,10 +51,10 @@ describe('a record', () => {
 
 describe('a type of fields', () => {
   test.each([
-    [whole('a count', { min: 0, max: 3 }), 4, 'a count'],
-    [whole('a count', { min: 0, max: 3 }), -1, 'a count'],
-    [whole('a count', { min: 0, max: 3 }), 1.5, 'a count'],
-    [whole('a count', { min: 0, max: 3 }), 3, undefined],
+    [whole('a count', { minimum: 0, maximum: 3 }), 4, 'a count'],
+    [whole('a count', { minimum: 0, maximum: 3 }), -1, 'a count'],
+    [whole('a count', { minimum: 0, maximum: 3 }), 1.5, 'a count'],
+    [whole('a count', { minimum: 0, maximum: 3 }), 3, undefined],
     [flag, 1, 'true or false'],
     [textOf(['cat', 'dog'], 'cat or dog'), 'cow', 'cat or dog'],
     [name(3), 'Ada', undefined],

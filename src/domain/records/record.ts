@@ -1,4 +1,4 @@
-import type { FieldType, Stored } from './field-types.ts'
+import { type FieldType, same, type Stored } from './field-types.ts'
 
 /** Field of a record: everything that the program derives from it. */
 export interface Field<V = unknown, C extends Stored = Stored> {
@@ -39,15 +39,6 @@ export type Fields = Readonly<Record<string, Field>>
 /** Value of a field. */
 export type ValueOf<F> = F extends { readonly type: FieldType<infer V, infer _> } ? V : never
 
-/** Name of a field's column. */
-type ColumnName<F extends Fields, Name extends keyof F> = F[Name] extends {
-  readonly column: infer C extends string
-}
-  ? C
-  : Name
-
-type ColumnOf<F> = F extends { readonly type: FieldType<infer _, infer C> } ? C : never
-
 /** Fields that have a property, such as `edit`. */
 export type NamesWith<F extends Fields, Property extends keyof Field> = {
   [Name in keyof F]: F[Name] extends Readonly<Record<Property, unknown>> ? Name : never
@@ -58,29 +49,27 @@ export type Values<F extends Fields> = {
   readonly [Name in Exclude<keyof F, NamesWith<F, 'secret'>>]: ValueOf<F[Name]>
 }
 
-type PrimaryKey<F extends Fields> = {
-  [Name in keyof F]: F[Name] extends { readonly key: 'primary' } ? Name : never
-}[keyof F] &
-  keyof Values<F>
+/** Fields that the database fills in: those with a default, and the id. */
+export type Filled<F extends Fields> = {
+  [Name in keyof F]: F[Name] extends { default: unknown } | { key: 'primary' } ? Name : never
+}[keyof F]
 
-/** Fields that a new object may lack: those with a default, and the id, which the database makes. */
-type Optional<F extends Fields> = PrimaryKey<F> | (NamesWith<F, 'default'> & keyof Values<F>)
-
-/** Object to be created. */
-export type NewValues<F extends Fields> = Omit<Values<F>, Optional<F>> & {
-  readonly [Name in Optional<F>]?: Values<F>[Name] | (Name extends PrimaryKey<F> ? undefined : never)
+/** Object to be created; an id that is undefined is the next free one. */
+export type NewValues<F extends Fields> = Omit<Values<F>, Filled<F>> & {
+  readonly [Name in Filled<F> & keyof Values<F>]?:
+    | Values<F>[Name]
+    | (F[Name] extends { readonly key: unknown } ? undefined : never)
 }
 
 /** Row of a record. */
 export type Row<F extends Fields> = {
-  [Name in keyof F as ColumnName<F, Name> & string]: ColumnOf<F[Name]>
+  [Name in keyof F as F[Name] extends { readonly column: infer C extends string }
+    ? C
+    : Name & string]: F[Name] extends { readonly type: FieldType<infer _, infer C> } ? C : never
 }
 
 /** Fields that can be set over HTTP, as they are stored. */
 export type Edits<F extends Fields> = { readonly [Name in NamesWith<F, 'edit'>]?: ValueOf<F[Name]> }
-
-/** Row without its secrets. */
-export type PlainRow<F extends Fields> = Row<Omit<F, NamesWith<F, 'secret'>>>
 
 /** Column of a record. */
 export interface Column extends Field {
@@ -88,56 +77,46 @@ export interface Column extends Field {
   readonly field: string
 }
 
-/** Record with what is derived from its fields; `parts` are columns that together make other values. */
-export interface RecordOf<F extends Fields, P extends Fields> {
-  readonly table: string
-  readonly fields: F
-  readonly parts: P
-  /** All columns in the order of the declaration, those of `parts` last. */
-  readonly columns: readonly Column[]
-  /** Values of the fields that have a default. */
-  readonly defaults: Pick<Values<F>, NamesWith<F, 'default'> & keyof Values<F>>
-  /** Columns with these values; absent values have none. */
-  toRow(values: Partial<Values<F>>): Partial<PlainRow<F>>
-  /** Columns of a new row, without its secrets and `parts`. */
-  newRow(values: NewValues<F>): PlainRow<F>
-  /** Values of a row. */
-  fromRow(row: PlainRow<F>): Values<F>
-}
-
-/** Declares a record. Lists and conversions are derived once. */
+/** Declares a record; `parts` are columns that together make other values. */
 export function record<const F extends Fields, const P extends Fields = {}>(
   table: string,
   fields: F,
-  parts?: P,
-): RecordOf<F, P> {
+  parts: P = {} as P,
+) {
+  type PlainRow = Row<Omit<F, NamesWith<F, 'secret'>>>
   const own = columnsOf(fields)
   const values = own.filter(({ secret }) => !secret)
-  const stated = values.filter(({ default: value }) => value !== undefined)
-  const defaults = Object.fromEntries(stated.map(({ field, default: value }) => [field, value]))
-  const toRow = (given: Readonly<Record<string, unknown>>): Record<string, Stored> => {
-    const row: Record<string, Stored> = {}
-    for (const { field, name, type } of values) {
-      const value = given[field]
-      if (value !== undefined) row[name] = encoded(type, value)
-    }
-    return row
-  }
+  const filled = values.filter(({ default: value }) => value !== undefined)
+  const defaults = Object.fromEntries(filled.map(({ field, default: value }) => [field, value]))
   return {
     table,
     fields,
-    parts: parts ?? ({} as P),
-    columns: [...own, ...columnsOf(parts ?? {})],
+    parts,
+    /** All columns in the order of the declaration, those of `parts` last. */
+    columns: [...own, ...columnsOf(parts)],
+    /** Values of the fields that have a default. */
     defaults: defaults as Pick<Values<F>, NamesWith<F, 'default'> & keyof Values<F>>,
-    toRow: (given) => toRow(given) as Partial<PlainRow<F>>,
-    newRow: (given) => toRow({ ...defaults, ...given }) as PlainRow<F>,
-    fromRow(row) {
+    /** Columns with these values; absent values have none. */
+    toRow: (given: Partial<Values<F>>) => rowOf(values, given) as Partial<PlainRow>,
+    /** Columns of a new row, without its secrets and `parts`. */
+    newRow: (given: NewValues<F>) => rowOf(values, { ...defaults, ...given }) as PlainRow,
+    /** Values of a row. */
+    fromRow(row: PlainRow): Values<F> {
       const object: Record<string, unknown> = {}
-      for (const { field, name, type } of values)
-        object[field] = decoded(type, (row as Readonly<Record<string, Stored>>)[name] as Stored)
+      const stored = row as Readonly<Record<string, Stored>>
+      for (const { field, name, type } of values) object[field] = type.decode(stored[name]!)
       return object as Values<F>
     },
   }
+}
+
+function columnsOf(fields: Fields): Column[] {
+  return Object.entries(fields).map(([field, one]) => ({ ...one, field, name: one.column ?? field }))
+}
+
+function rowOf(columns: readonly Column[], given: Readonly<Record<string, unknown>>): object {
+  const present = columns.filter(({ field }) => given[field] !== undefined)
+  return Object.fromEntries(present.map(({ field, name, type }) => [name, type.encode(given[field])]))
 }
 
 /** Names of the columns whose field has a property, with one of these values where some are given. */
@@ -156,33 +135,19 @@ export function textColumns({ columns }: { readonly columns: readonly Column[] }
   return columns.filter(({ type }) => type.column === 'text').map(({ name }) => name)
 }
 
-/** Value of a column. */
-export function encoded<V>(type: FieldType<V>, value: V): Stored {
-  return value === null || !type.encode ? (value as Stored) : type.encode(value)
-}
-
-/** Value that a column has. */
-export function decoded<V>(type: FieldType<V>, column: Stored): V {
-  return column === null || !type.decode ? (column as V) : type.decode(column)
-}
-
-function columnsOf(fields: Fields): Column[] {
-  return Object.entries(fields).map(([field, one]) => ({ ...one, field, name: one.column ?? field }))
-}
-
 /**
  * Returns the function that lists the values of these columns in their order, defaults for those that an
  * object lacks. Every call needs it: its loop reads lists of one shape.
  */
 export function listerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
   const fields = columns.map(({ field }) => field)
-  const types = columns.map(({ type }) => (type.encode ? type : undefined))
+  const types = columns.map(({ type }) => (type.encode === same ? undefined : type))
   const defaults = columns.map(({ default: value }) => value)
   return (given, values = []) => {
     for (let i = 0; i < fields.length; i += 1) {
       const value = (given as Readonly<Record<string, unknown>>)[fields[i]!] ?? defaults[i]
       const type = types[i]
-      values.push(type ? encoded(type, value) : (value as Stored))
+      values.push(type ? type.encode(value) : (value as Stored))
     }
     return values
   }

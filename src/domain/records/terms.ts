@@ -6,7 +6,7 @@ import type { Fields, Row } from './record.ts'
 const MAX_COUNT = 1_000_000_000_000
 const MAX_WINDOW_SECONDS = 2_147_483
 
-const count = whole(`a whole number from 0 (no limit) to ${MAX_COUNT}`, { min: 0, max: MAX_COUNT })
+const count = whole(`a whole number from 0 (no limit) to ${MAX_COUNT}`, { minimum: 0, maximum: MAX_COUNT })
 
 const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown: false } as const
 
@@ -20,7 +20,7 @@ export const RATE_LIMIT = {
   rate_limit_window: {
     ...TERM,
     type: {
-      ...whole(`whole seconds from 1 to ${MAX_WINDOW_SECONDS}`, { min: 1, max: MAX_WINDOW_SECONDS }),
+      ...whole(`whole seconds from 1 to ${MAX_WINDOW_SECONDS}`, { minimum: 1, maximum: MAX_WINDOW_SECONDS }),
       encode: (seconds: number) => seconds * 1000,
       decode: (milliseconds: number) => Math.round(milliseconds / 1000),
     },
@@ -33,7 +33,7 @@ export type RateLimitName = keyof typeof RATE_LIMIT
 /** Terms of the calls of a token or a user: the columns of a budget and of a rate limit. */
 export const TERMS = {
   /** Quota units per period; 0 = no budget. */
-  budget: { ...TERM, type: whole('a whole number of quota units, or 0 for no budget', { min: 0 }) },
+  budget: { ...TERM, type: whole('a whole number of quota units, or 0 for no budget', { minimum: 0 }) },
   /** Empty = no budget. */
   budget_period: {
     ...TERM,

@@ -89,7 +89,7 @@ export const TOKEN = record(
     },
     /** May be negative after a call that cost more than its hold. */
     remain_quota: {
-      type: whole('a whole number of quota units', { min: MIN_QUOTA }),
+      type: whole('a whole number of quota units', { minimum: MIN_QUOTA }),
       edit: 'holder',
       isRequired: true,
       moves: true,
@@ -133,7 +133,7 @@ export const TOKEN = record(
     },
     /** Empty = the user's own group. */
     group: {
-      type: plainText('the name of a group', { bytes: TEXT_BYTES.plain, length: 200 }),
+      type: plainText('the name of a group', { 'x-max-bytes': TEXT_BYTES.plain, maxLength: 200 }),
       column: 'group_name',
       default: '',
       edit: 'holder',

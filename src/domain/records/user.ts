@@ -38,7 +38,7 @@ const CALLER = {
   },
   status: { type: wholeOf(Object.values(USER_STATUS), '1 or 2'), audit: true, admission: 'recall' },
   group: {
-    type: plainText('the name of a group', { bytes: TEXT_BYTES.plain, length: 200 }),
+    type: plainText('the name of a group', { 'x-max-bytes': TEXT_BYTES.plain, maxLength: 200 }),
     column: 'group_name',
     default: 'default',
     edit: 'admin',

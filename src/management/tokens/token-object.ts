@@ -6,9 +6,9 @@ import { hasOperatorTerms } from '../../domain/operator-terms.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { LOOP_TURNS } from '../../limits/shared-turns.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+import { answersOf } from '../answers.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
-import { answerOf, answerShape } from '../record-schemas.ts'
 
 /** Limits that an operator gave, and the holder can only tighten; of the quota the part that is left. */
 const operatorLimits = z.object({
@@ -18,9 +18,11 @@ const operatorLimits = z.object({
   expired_time: z.int().optional(),
 })
 
+const own = answersOf(TOKEN.fields, 'holder')
+
 /** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response that creates it. */
 export const tokenSchema = z.object({
-  ...answerShape(TOKEN.fields),
+  ...own.schema.shape,
   key: z.string(),
   ...termSchema,
   operator_limits: operatorLimits.optional(),
@@ -73,7 +75,7 @@ function termsOwner(token: Token): TermsOwner {
 
 function shown(token: Token, key: string, terms: TermsObject, nowMs: number): TokenObject {
   return {
-    ...answerOf(TOKEN.fields, token),
+    ...own.answer(token),
     key,
     status: statusAt(token, token.remain_quota, nowMs),
     ...terms,

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { userVersion } from '../../domain/object-version.ts'
 import { type ManagedUser, USER } from '../../domain/records/user.ts'
+import { answersOf } from '../answers.ts'
 import { type TermsObject, termsObjects } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
-import { answerOf, answerShape } from '../record-schemas.ts'
 import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
+
+const all = answersOf(USER.fields, 'admin')
 
 /**
  * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
@@ -12,7 +14,7 @@ import { profileSchema, profileWithTerms, userTerms } from './profile-object.ts'
  */
 export const managedUserSchema = profileSchema
   .omit({ has_password: true })
-  .extend({ ...answerShape(USER.fields, 'admin'), version: z.string() })
+  .extend({ ...all.schema.shape, version: z.string() })
 
 /** A user in responses to administrators. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
@@ -34,6 +36,6 @@ export async function managedUserObjects(
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => {
     const { has_password: _, ...profile } = profileWithTerms(user, terms[index] as TermsObject)
-    return { ...profile, ...answerOf(USER.fields, user, 'admin'), version: userVersion(user) }
+    return { ...profile, ...all.answer(user), version: userVersion(user) }
   })
 }

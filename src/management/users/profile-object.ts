@@ -2,13 +2,15 @@ import { z } from 'zod'
 import { isLimited } from '../../domain/operator-terms.ts'
 import { type ManagedUser, USER, type User } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
+import { answersOf } from '../answers.ts'
 import { termSchema, type TermsObject, termsObject, type TermsOwner } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
-import { answerOf, answerShape } from '../record-schemas.ts'
+
+const own = answersOf(USER.fields, 'holder')
 
 /** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
-  ...answerShape(USER.fields),
+  ...own.schema.shape,
   ...termSchema,
   has_password: z.boolean(),
   permissions: z.object({
@@ -44,7 +46,7 @@ export function userTerms({ id, budget, rateLimit }: User): TermsOwner {
 /** Converts a stored profile whose terms are read. */
 export function profileWithTerms(profile: ManagedUser, terms: TermsObject): ProfileObject {
   return {
-    ...answerOf(USER.fields, profile),
+    ...own.answer(profile),
     ...terms,
     has_password: profile.has_password,
     permissions: PERMISSIONS[profile.role],

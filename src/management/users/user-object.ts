@@ -1,9 +1,11 @@
 import type { Values } from '../../domain/records/record.ts'
 import { CALLING_USER, type User } from '../../domain/records/user.ts'
+import { answersOf } from '../answers.ts'
 import { type TermsObject, termsObjects } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
-import { answerOf } from '../record-schemas.ts'
 import { userTerms } from './profile-object.ts'
+
+const own = answersOf(CALLING_USER.fields, 'holder')
 
 /** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
 export type UserObject = Values<typeof CALLING_USER.fields> & TermsObject
@@ -24,7 +26,7 @@ export async function userObjects(
 ): Promise<UserObject[]> {
   const terms = await termsObjects(store, users.map(userTerms), nowMs())
   return users.map((user, index) => ({
-    ...answerOf(CALLING_USER.fields, user),
+    ...own.answer(user),
     ...(terms[index] as TermsObject),
   }))
 }

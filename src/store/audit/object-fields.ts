@@ -3,7 +3,7 @@ import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/c
 import { OPTIONS } from '../../domain/options.ts'
 import type { Json, JsonObject, Stored } from '../../domain/records/field-types.ts'
 import type { StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
-import { type Column, columnsWith, decoded } from '../../domain/records/record.ts'
+import { type Column, columnsWith } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
@@ -72,7 +72,7 @@ function auditFields({ columns }: { readonly columns: readonly Column[] }, row: 
   return Object.fromEntries(
     audited.map(({ audit, field, name, secret, type }) => {
       const value = values[name] ?? null
-      const shown = secret ? secretOf(value as string | null) : (decoded(type, value) as Json)
+      const shown = secret ? secretOf(value as string | null) : (type.decode(value) as Json)
       return [typeof audit === 'string' ? audit : field, shown]
     }),
   )

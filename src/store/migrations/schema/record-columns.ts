@@ -1,5 +1,5 @@
 import type { Stored } from '../../../domain/records/field-types.ts'
-import { type Column, encoded } from '../../../domain/records/record.ts'
+import type { Column } from '../../../domain/records/record.ts'
 
 /** Columns of a record's table, as `Table.columns` has them. */
 export function recordColumns({
@@ -19,7 +19,7 @@ function typeOf({ type, key, default: value }: Column): string {
     ...(key === 'primary' ? ['primary key'] : []),
     ...(key === 'unique' ? ['unique'] : []),
     ...(table ? [`references ${table} (${column})`] : []),
-    ...(value === undefined || value === null ? [] : [`default ${literal(encoded(type, value))}`]),
+    ...(value === undefined || value === null ? [] : [`default ${literal(type.encode(value))}`]),
   ]
     .join(' ')
     .concat(type.isNullable ? '?' : '')
