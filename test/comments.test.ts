@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { badComments } from './comment-rules.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const FOLDERS = ['src', 'console', 'test', 'bench', 'e2e', 'tools', 'bin']
+const FOLDERS = ['src', 'packages', 'console', 'test', 'bench', 'e2e', 'tools', 'bin']
 
 describe('the comments of the sources', () => {
   test('open with a noun or a verb, and are at most 110 columns wide', () => {

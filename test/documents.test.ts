@@ -26,7 +26,7 @@ function headings(path: string): Set<string> {
 }
 
 function sources(): string[] {
-  return ['src', 'console', 'test'].flatMap((folder) =>
+  return ['src', 'packages', 'console', 'test'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts'))
       .map((path) => join(folder, path)),
@@ -38,7 +38,7 @@ test('no page has two versions of a part, as a merge leaves them', () => {
 })
 
 test('every source file that a page names exists', () => {
-  const files = ['src', 'console', 'test', 'bench', 'bin', 'e2e', 'tools'].flatMap((folder) =>
+  const files = ['src', 'packages', 'console', 'test', 'bench', 'bin', 'e2e', 'tools'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
   )
   const known = new Set(files.flatMap((path) => [path, basename(path)]))

@@ -24,7 +24,7 @@ function askedNames(): Set<string> {
 
 /** Names of variables in the sources: those that are read directly, and those of OpenTelemetry. */
 function writtenNames(): string[] {
-  const sources = ['src', 'bin'].flatMap((folder) =>
+  const sources = ['src', 'packages', 'bin'].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((path) => /(?<!\.test)\.(?:ts|mjs)$/.test(path))
       .map((path) => readFileSync(join(ROOT, folder, path), 'utf8')),

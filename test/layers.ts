@@ -4,7 +4,7 @@
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['cli'],
-  ['main.ts', 'simulator'],
+  ['main.ts'],
   ['process'],
   ['control', 'moving'],
   ['bootstrap'],

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { LAYERS, SEPARATE_SUBFOLDERS } from './layers.ts'
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url))
+const PACKAGES = fileURLToPath(new URL('../packages', import.meta.url))
 
 interface Import {
   readonly from: string
@@ -23,7 +24,6 @@ describe('the layers of src', () => {
     ['shared helpers that import a protocol', 'protocols/json/x.ts', 'protocols/chat/y.ts'],
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
     ['the relay that names the program', 'relay/x.ts', 'main.ts'],
-    ['anything but the command that imports the simulator', 'main.ts', 'simulator/start-simulator.ts'],
   ])('%s would be found', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)
   })
@@ -43,6 +43,28 @@ describe('the layers of src', () => {
       .filter((file) => !file.endsWith('.test.ts'))
       .filter((file) => readFileSync(file, 'utf8').split('\n').length > 301)
     expect(large.map((file) => relative(SRC, file))).toEqual([])
+  })
+})
+
+describe('the packages', () => {
+  const folders = readdirSync(PACKAGES).map((name) => join(PACKAGES, name))
+
+  test.each(folders)('%s imports its own files, its dependencies and Node alone', (folder) => {
+    const { name, dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const declared = new Set([name, ...Object.keys(dependencies)])
+    const files = sources(join(folder, 'src')).filter((file) => !file.endsWith('.test.ts'))
+    const foreign = files.flatMap((file) =>
+      specifiers(file).filter((to) =>
+        to.startsWith('.')
+          ? !resolve(dirname(file), to).startsWith(`${folder}/`)
+          : !to.startsWith('node:') && !declared.has(to),
+      ),
+    )
+    expect(foreign).toEqual([])
+  })
+
+  test.each(folders)('%s has a README that shows its use', (folder) => {
+    expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(/^```ts\n(?:.*\n){3,10}```$/m)
   })
 })
 
@@ -82,13 +104,18 @@ function sources(folder: string): string[] {
   })
 }
 
+/** What a file imports, as it names it. */
+function specifiers(file: string): string[] {
+  const names = /^(?:(?:import|export)\b[^'\n]* from|import|\} from) '([^'\n]+)'|\bimport\('([^'\n]+)'\)/gm
+  return [...readFileSync(file, 'utf8').matchAll(names)].map(([, one, other]) => one ?? other ?? '')
+}
+
 function importsOf(files: string[]): Import[] {
   return files
     .flatMap((file) =>
-      [...readFileSync(file, 'utf8').matchAll(/(?:from|import\(|import)\s*'(\.[^']+)'/g)].map((match) => ({
-        from: relative(SRC, file),
-        to: relative(SRC, resolve(dirname(file), match[1] ?? '')),
-      })),
+      specifiers(file)
+        .filter((to) => to.startsWith('.'))
+        .map((to) => ({ from: relative(SRC, file), to: relative(SRC, resolve(dirname(file), to)) })),
     )
     .filter(({ from, to }) => !(from.endsWith('.test.ts') && to.startsWith('../test/')))
 }

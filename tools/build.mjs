@@ -7,11 +7,11 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const sources = join(root, 'src')
+const sources = ['src', 'packages'].map((folder) => join(root, folder))
 const isForClone = process.argv.includes('--for-clone')
 // npm prepares a folder that it packs as well, after what was built for the package.
 const isPacking = ['pack', 'publish'].includes(process.env.npm_command ?? '')
-const isPossible = existsSync(sources) && existsSync(join(root, 'node_modules/rolldown'))
+const isPossible = existsSync(sources[0]) && existsSync(join(root, 'node_modules/rolldown'))
 
 if (!isForClone || (isPossible && !isPacking)) {
   const { bundle } = await import('./bundle.mjs')
@@ -24,7 +24,10 @@ if (!isForClone || (isPossible && !isPacking)) {
 // packages, which are in the build as well.
 function states(modules) {
   const manifests = ['package.json', 'package-lock.json'].map((name) => join(root, name))
-  const own = [...modules.filter((path) => path.startsWith(sources)), ...manifests.filter(existsSync)]
+  const own = [
+    ...modules.filter((path) => sources.some((folder) => path.startsWith(folder))),
+    ...manifests.filter(existsSync),
+  ]
   const read = own.map((path) => [relative(root, path), statSync(path)])
   return Object.fromEntries(read.map(([path, { size, mtimeMs }]) => [path, [size, mtimeMs]]))
 }

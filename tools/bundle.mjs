@@ -24,7 +24,7 @@ export async function bundle(root, packages, sources) {
     cwd: sources,
     platform: 'node',
     // A package with machine code loads its file from its own folder.
-    external: packages === 'linked' ? /^[^./\0]/ : /^@node-rs\/|^koffi$|^pg-native$/,
+    external: packages === 'linked' ? /^(?!@sluice\/)[^./\0]/ : /^@node-rs\/|^koffi$|^pg-native$/,
     input: ENTRIES,
     logLevel: 'silent',
     // Nothing is removed: a call whose result is not used may be there for what it throws.

@@ -15,9 +15,10 @@ const bill = JSON.parse(
 Object.assign(bill.metadata.component, { type: 'application', name, version })
 
 // npm's own "--omit dev" (11.19) omits packages that are needed both at run time and for development.
+// The packages of this repository are parts of the program.
 const used = new Set(
   Object.entries(read('package-lock.json').packages)
-    .filter(([path, { dev }]) => path !== '' && !dev)
+    .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
     .map(([path, locked]) => `${path.split('node_modules/').pop()}@${locked.version}`),
 )
 bill.components = bill.components.filter((component) => used.has(`${component.name}@${component.version}`))

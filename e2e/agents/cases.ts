@@ -1,4 +1,4 @@
-import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
+import { DEMO_MODELS } from '@sluice/simulator'
 import { type Agent, CLAUDE_CODE, CODEX, GEMINI_CLI, OPENCODE, PI, QWEN_CODE } from './agents.ts'
 
 /** Models of the strict upstreams, which refuse what a provider would. */

@@ -1,13 +1,13 @@
-import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
-import { Refusal } from '../../src/simulator/refusal.ts'
 import {
   bearer,
   type Call,
   type Frame,
+  Refusal,
   type Reply,
   type Stamp,
   type Upstream,
-} from '../../src/simulator/upstream.ts'
+} from '@sluice/simulator'
+import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 import { type ModelInput, nextTurn, pieces, tokensOf } from './model.ts'
 import { type ReturnedSignatures, signed } from './signatures.ts'
 

@@ -1,13 +1,5 @@
-import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
-import { Refusal } from '../../src/simulator/refusal.ts'
-import {
-  bearer,
-  type Frame,
-  postTo,
-  type Reply,
-  type Stamp,
-  type Upstream,
-} from '../../src/simulator/upstream.ts'
+import { bearer, type Frame, postTo, Refusal, type Reply, type Stamp, type Upstream } from '@sluice/simulator'
+import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 import { type ReturnedSignatures, signed } from './signatures.ts'
 

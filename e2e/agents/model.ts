@@ -1,4 +1,4 @@
-import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
+import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 
 /** Tool that a model is offered; in the schema of one that takes plain text, the text is `input`. */
 export interface OfferedTool {

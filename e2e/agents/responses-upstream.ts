@@ -1,13 +1,5 @@
-import { type Fields, fields, list, string } from '../../src/simulator/fields.ts'
-import { Refusal } from '../../src/simulator/refusal.ts'
-import {
-  bearer,
-  type Frame,
-  postTo,
-  type Reply,
-  type Stamp,
-  type Upstream,
-} from '../../src/simulator/upstream.ts'
+import { bearer, type Frame, postTo, Refusal, type Reply, type Stamp, type Upstream } from '@sluice/simulator'
+import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 import { type ModelInput, nextTurn, type OfferedTool, pieces, tokensOf } from './model.ts'
 
 const ENCRYPTED = 'gAAAAencrypted-by-the-model-that-thought-it'

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { Refusal } from '../../src/simulator/refusal.ts'
+import { Refusal } from '@sluice/simulator'
 
 const KEY = randomBytes(32)
 

@@ -1,4 +1,4 @@
-import { type Fields, fields, string } from '../../src/simulator/fields.ts'
+import { type Fields, fields, string } from '@sluice/simulator/fields'
 import type { UsageRow } from '../../test/equipment/database.ts'
 import type { Ended } from './run-program.ts'
 

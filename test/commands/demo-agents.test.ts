@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
+import { DEMO_MODELS } from '@sluice/simulator'
 import { call } from '../equipment/client.ts'
 import { DEMO_AGENTS, type DemoAgent, FOLDER } from '../equipment/demo-agents.ts'
 import { type DemoCall, type DemoRun, runTask } from '../equipment/demo-session.ts'

@@ -1,5 +1,5 @@
-import { demoYaml } from '../../src/simulator/demo-config.ts'
-import { startSimulator } from '../../src/simulator/start-simulator.ts'
+import { startSimulator } from '@sluice/simulator'
+import { demoYaml } from '../../src/cli/demo-config.ts'
 import { DEMO_USERS } from './demo-session.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
 

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
+import { DEMO_MODELS } from '@sluice/simulator'
 import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
 
 type Item = OpenAI.Responses.ResponseOutputItem

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { DEMO_MODELS } from '../../src/simulator/demo-models.ts'
+import { DEMO_MODELS } from '@sluice/simulator'
 import { call } from '../equipment/client.ts'
 import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
 import type { RunningGateway } from '../equipment/gateway.ts'

@@ -122,6 +122,7 @@ describe('the image', () => {
     expect(rules.filter((rule) => rule.startsWith('!'))).toEqual([
       '!bin',
       '!src',
+      '!packages',
       '!console',
       '!tools/build-console.mjs',
       '!LICENSE',

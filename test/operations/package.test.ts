@@ -51,6 +51,7 @@ interface Locked {
   readonly version: string
   readonly integrity: string
   readonly dev?: boolean
+  readonly link?: boolean
 }
 
 /** Environment without the variables of the npm that started the tests. */
@@ -112,7 +113,7 @@ describe('a package carries a bill of materials', () => {
       readonly packages: Record<string, Locked>
     }
     const locked = Object.entries(packages)
-      .filter(([path, { dev }]) => path !== '' && !dev)
+      .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
       .map(([path, { version, integrity }]) => {
         const name = path.split('node_modules/').pop() ?? ''
         const [algorithm, hash = ''] = integrity.split('-')

@@ -1,5 +1,5 @@
-import { DEMO_MODELS } from './demo-models.ts'
-import type { Simulator } from './start-simulator.ts'
+import { DEMO_MODELS } from '@sluice/simulator'
+import type { Simulator } from '@sluice/simulator'
 
 /** URLs of the simulated upstreams. */
 export type DemoUrls = Pick<

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { seededBy } from './random.ts'
 import { type ValueHints, valueFor } from './schema-value.ts'
-import { lawRuns } from '../../test/tier.ts'
+import { lawRuns } from '../../../test/tier.ts'
 
 const PLAIN: ValueHints = { text: () => undefined, mentions: () => false }
 const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }

@@ -1,0 +1,16 @@
+export { chatUpstream } from './chat.ts'
+export { DEMO_MODELS } from './demo-models.ts'
+export { messagesUpstream } from './messages.ts'
+export { PromptCache } from './prompt-cache.ts'
+export { Refusal } from './refusal.ts'
+export { serve } from './server.ts'
+export { type Simulator, startSimulator } from './start-simulator.ts'
+export {
+  bearer,
+  type Call,
+  type Frame,
+  postTo,
+  type Reply,
+  type Stamp,
+  type Upstream,
+} from './upstream.ts'
