@@ -11,7 +11,6 @@ export class BytePattern {
   readonly bytes: Buffer
   readonly #view: DataView
 
-  /** The bytes stay shared: they may be changed. */
   constructor(bytes: Buffer) {
     this.bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
-import { type CountedSeparator, separatorAfter } from './counted-separator.ts'
 import { NumberedBytes } from './numbered-bytes.ts'
 
 /** Text that a frame brings. */
@@ -44,10 +43,6 @@ const PADDING = [',"obfuscation":"', ',"p":"'] as const
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
-/** Numbered frames of which a separator is made when as much as so many of them follow. */
-const WORTH_COUNTING = 4
-/** Separators in a row that no frame followed, after which no more are made. */
-const MAX_UNUSED = 3
 
 /**
  * Frame of a stream with a placeholder for the text that the model wrote. A frame that equals a parsed one in
@@ -69,11 +64,6 @@ export class FrameTemplate implements TextMatch {
    */
   readonly #separator: NumberedBytes | undefined
   readonly #headSize: number
-  readonly #tailBytes: Buffer
-  /** The same of frames whose head is numbered, while many of them are in the bytes. */
-  #counted: CountedSeparator | undefined
-  readonly #isCountable: boolean
-  #unused = 0
   /** Offset at which a frame's head is known to stand, and the offset after that. */
   #headAt = NOT_FOUND
   #headEnd = 0
@@ -94,12 +84,10 @@ export class FrameTemplate implements TextMatch {
     this.#tail = new NumberedBytes(before)
     this.#afterPadding = after && new NumberedBytes(after)
     this.#isSpaced = isSpaced
-    this.#tailBytes = tail
     const hasPadding = after !== undefined && !isSpaced
     this.#headSize = head.length
     this.#separator =
       hasPadding || !this.#head.plain ? undefined : new NumberedBytes(Buffer.concat([tail, head]))
-    this.#isCountable = !hasPadding && !this.#head.plain && new NumberedBytes(tail).plain !== undefined
   }
 
   /** Drops positions, because other bytes follow. */
@@ -127,27 +115,11 @@ export class FrameTemplate implements TextMatch {
     this.from = from
     this.to = to
     this.end = end
-    if (this.#isCountable && this.#unused < MAX_UNUSED && end > 0) this.#count(bytes, start)
     return end > 0
-  }
-
-  /** Expects the number after that of the frame that matched at `start`, if many frames follow. */
-  #count(bytes: Buffer, start: number): void {
-    if (bytes.length - this.end <= WORTH_COUNTING * (this.end - start)) return
-    this.#counted = separatorAfter(bytes, start, { head: this.#head, tail: this.#tailBytes })
-    if (this.#counted) this.#unused++
   }
 
   /** Whether the bytes between two frames stand at `at`; notes where the head of the second one is. */
   #separates(bytes: Buffer, at: number): boolean {
-    const counted = this.#counted
-    if (counted?.stands(bytes, at)) {
-      this.#headAt = at + this.#tailBytes.length
-      this.#headEnd = at + counted.length
-      this.#unused = 0
-      if (!counted.countUp()) this.#counted = undefined
-      return true
-    }
     const end = this.#separator ? this.#separator.endIn(bytes, at) : NOT_FOUND
     if (end < 0) return false
     this.#headAt = end - this.#headSize

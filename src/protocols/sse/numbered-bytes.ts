@@ -12,7 +12,7 @@ const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
  */
 export class NumberedBytes {
   /** The bytes between the numbers. */
-  readonly pieces: readonly BytePattern[]
+  readonly #pieces: readonly BytePattern[]
   /** Length with numbers of one digit. */
   readonly #minLength: number
   /** The bytes, where there is no number in them. */
@@ -34,7 +34,7 @@ export class NumberedBytes {
       numbers.push(from === bytes.length ? undefined : bytes.subarray(number, from))
     }
     pieces.push(new BytePattern(bytes.subarray(from)))
-    this.pieces = pieces
+    this.#pieces = pieces
     this.#minLength = pieces.reduce((sum, piece) => sum + piece.bytes.length, pieces.length - 1)
     this.plain = pieces.length === 1 ? bytes : undefined
     this.#numbers = numbers
@@ -45,8 +45,8 @@ export class NumberedBytes {
   endIn(bytes: Buffer, from: number): number {
     if (from + this.#minLength > bytes.length) return -1
     const end = endThrough(this.#steady, bytes, from)
-    if (end >= 0 || this.#steady.length === this.pieces.length) return end
-    const changed = endThrough(this.pieces, bytes, from)
+    if (end >= 0 || this.#steady.length === this.#pieces.length) return end
+    const changed = endThrough(this.#pieces, bytes, from)
     if (changed >= 0) this.#noteChanges(bytes, from)
     return changed
   }
@@ -55,7 +55,7 @@ export class NumberedBytes {
   #noteChanges(bytes: Buffer, from: number): void {
     let at = from
     for (const [i, known] of this.#numbers.entries()) {
-      at += (this.pieces[i] as BytePattern).bytes.length
+      at += (this.#pieces[i] as BytePattern).bytes.length
       const end = endOfDigits(bytes, at)
       if (known?.equals(bytes.subarray(at, end)) === false) this.#numbers[i] = undefined
       at = end
@@ -64,7 +64,7 @@ export class NumberedBytes {
   }
 
   #joined(): BytePattern[] {
-    const [first, ...others] = this.pieces.map(({ bytes }) => bytes)
+    const [first, ...others] = this.#pieces.map(({ bytes }) => bytes)
     const groups: Buffer[][] = [[first as Buffer]]
     for (const [i, number] of this.#numbers.entries()) {
       const next = others[i] as Buffer
@@ -86,7 +86,7 @@ function endThrough(pieces: readonly BytePattern[], bytes: Buffer, from: number)
 }
 
 /** The offset after the digits at `from`. */
-export function endOfDigits(bytes: Buffer, from: number): number {
+function endOfDigits(bytes: Buffer, from: number): number {
   let at = from
   while (isDigit(bytes[at])) at++
   return at
