@@ -104,7 +104,7 @@ function sources(folder: string): string[] {
   })
 }
 
-/** What a file imports, as it names it. */
+/** Names of the modules that a file imports. */
 function specifiers(file: string): string[] {
   const names = /^(?:(?:import|export)\b[^'\n]* from|import|\} from) '([^'\n]+)'|\bimport\('([^'\n]+)'\)/gm
   return [...readFileSync(file, 'utf8').matchAll(names)].map(([, one, other]) => one ?? other ?? '')

@@ -29,13 +29,6 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
   return { digits: a.digits * b.digits, scale: a.scale + b.scale }
 }
 
-/** Exact sum. */
-export function sumOf(values: readonly Decimal[]): Decimal {
-  const sum = new Sum()
-  for (const value of values) sum.add(value)
-  return sum
-}
-
 /** A sum that grows, exact. */
 export class Sum implements Decimal {
   digits = 0n

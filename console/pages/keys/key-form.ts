@@ -67,7 +67,7 @@ export function useKeyForm(key: ApiKey | undefined) {
           name,
           (typed: string) => {
             const bounds = brokenBounds(name, typed)
-            return bounds ? keys.notWithin(count(bounds.min ?? 0), count(bounds.max ?? 0)) : null
+            return bounds ? keys.notWithin(count(bounds.minimum ?? 0), count(bounds.maximum ?? 0)) : null
           },
         ]),
       ),

@@ -37,8 +37,8 @@ export function typedLimits(key: ApiKey, display: MoneyDisplay): TypedLimits {
 /** The bounds of a field of the rate limit where the typed text is not within them. */
 export function brokenBounds(name: RateLimitName, typed: string) {
   const { type } = RATE_LIMIT[name]
-  const isNone = typed.trim() === '' && type.min === 0
-  return isNone || mismatch(type, numberIn(typed)) === undefined ? undefined : type
+  const isNone = typed.trim() === '' && type.bounds.minimum === 0
+  return isNone || mismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
 }
 
 /** The limits that differ from those `before`, as the gateway takes them. */
