@@ -12,7 +12,14 @@ function page(path: string): string {
 
 /** The paths of all pages. */
 function pages(): string[] {
-  return ['README.md', 'AGENTS.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md'].concat(
+  return [
+    'README.md',
+    'AGENTS.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    'SECURITY.md',
+    'bench/README.md',
+  ].concat(
     readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.md'))
       .map((path) => join('docs', path)),
