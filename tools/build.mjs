@@ -1,6 +1,8 @@
 // Builds dist/, the program in a few files: for a package, which has no sources and brings its dependencies;
 // and, as `npm ci` calls it with --for-clone, for this folder: bin/sluice.mjs runs it in place of the sources
-// as long as these have not changed. Types are only removed here: `npm run typecheck` checks them.
+// as long as these have not changed. Types are only removed here: `npm run typecheck` checks them. A start
+// takes 340 ms from the bundle and 527 from sources. Files are compared by size and time, which takes 10 ms;
+// hashing their contents takes 17, and 100 where the system has not read them lately.
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import process from 'node:process'

@@ -14,7 +14,10 @@ export interface AllowedMethods {
   readonly area: Area
 }
 
-/** Finds endpoints by method and path; a literal path goes before one with parameters. */
+/**
+ * Finds endpoints by method and path; a literal path goes before one with parameters. A web framework would
+ * bring a second set of error handlers, request ids and body limits, to be kept equal to those of calls.
+ */
 export class RouteTable<Kind extends Endpoint> {
   /** Endpoints by their declared path, with empty parameters. */
   readonly #byPath = new Map<string, FoundEndpoint<Kind>[]>()

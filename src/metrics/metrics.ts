@@ -26,7 +26,7 @@ type Series = Record<Counted<'counter'>, Counter> & Record<Counted<'histogram'>,
 
 /**
  * Metrics for the operator. Sums, labelled by values that the configuration bounds, so that a call costs a
- * few additions.
+ * few additions. OpenTelemetry's SDK would create and hash an object of attributes for each record.
  */
 export class Metrics {
   /** Reads the texts of the other workers, given that of this one; undefined for a gateway of one process. */

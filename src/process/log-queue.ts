@@ -15,6 +15,7 @@ const CLOSE_TIMEOUT_MS = 1_000
 /**
  * Queue of lines for a file, a pipe or a terminal; nothing waits for it. Where the other side reads too
  * slowly or has no room left, a bounded number of lines is kept, in order; the rest is dropped and counted.
+ * pino's own destination keeps lines without a bound there, and never ends at a stop.
  */
 export class LogQueue {
   readonly #file: number

@@ -3,6 +3,9 @@ import { parentPort } from 'node:worker_threads'
 import { ALL_FORMATS, BufferSource, CustomSource, Input, type Source } from 'mediabunny'
 import type { RecordingToMeasure } from './recording-length.ts'
 
+// mediabunny counts packets. music-metadata believes headers: ten seconds of WAV were ten hours for it,
+// because a header said so.
+
 /** Bytes of a recording that are kept in memory at one time. */
 const MAX_CACHE_BYTES = 2 * 1024 * 1024
 /** Bytes of a WAV file before its sound, at least. */

@@ -46,7 +46,7 @@ export interface PruneResult {
 
 /**
  * Writes that every call makes, with recovery and pruning. They go to the local SQLite file, whatever
- * database holds the rest, as prepared statements; `docs/decisions/2026-11-20-store-threads.md`.
+ * database holds the rest, as prepared statements; `docs/decisions/embedded-database.md`.
  */
 export interface LedgerWrites {
   hold(opening: HoldOpening): void

@@ -1,6 +1,9 @@
 import type { Channel } from '../domain/records/channel.ts'
 
-/** Failures in a row that open a channel's circuit. */
+/**
+ * Failures in a row that open a channel's circuit. A share of failures would take a channel that fails every
+ * other call out of rotation half of the time; the retry budget bounds its retries.
+ */
 const FAILURES_TO_OPEN = 5
 /** First cooldown; doubled after each failed trial. */
 const MIN_COOLDOWN_MS = 5_000

@@ -60,7 +60,7 @@ const NOTHING: FoundSignatures = new Map()
 
 /**
  * Signatures of converted replies, for turns that come back without them. Every node sees the same; a missing
- * entry is never an error. `docs/decisions/2026-11-21-signature-store.md`.
+ * entry is never an error. `docs/decisions/stored-responses.md`.
  */
 export class SignatureStore {
   readonly #parts: SignatureStoreParts

@@ -1,6 +1,9 @@
 import { createHmac, hash } from 'node:crypto'
 import type { AwsKey } from '../../domain/bedrock-key.ts'
 
+// Own code of 80 lines: aws4fetch signs asynchronously, and `@smithy/signature-v4` brings several megabytes.
+// Tests compare it with aws4fetch and with published vectors.
+
 /** Request to be signed: what the signature covers. */
 export interface SignableRequest {
   readonly method: string
