@@ -1,6 +1,6 @@
-// `npm run dev`: the demo's gateway and simulated upstreams from sources, restarted when a file of src
-// changes, and the console with hot reload in front of it. The data, with the key that the first start
-// prints, lives as long as this process, unless DATA_DIR is set.
+// `npm run dev`: the demo's gateway and simulated upstreams from sources, restarted when a file of src or
+// packages changes, and the console with hot reload in front of it. The data, with the key that the first
+// start prints, lives as long as this process, unless DATA_DIR is set.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,20 +30,23 @@ function start() {
     gateway = undefined
     if (isStopping) stop()
     else if (isRestarting) start()
-    else console.log('The gateway has ended. It starts again when a file of src changes.')
+    else console.log('The gateway has ended. It starts again when a file changes.')
   })
 }
 
 start()
 // Node's own --watch sends messages of its own to worker threads, which take them for ours.
-const watcher = watch(join(root, 'src'), { ignoreInitial: true }).on('all', (_, path) => {
-  // A second signal would break off calls under way.
-  if (path.endsWith('.test.ts') || isRestarting || isStopping) return
-  console.log(`${relative(root, path)} has changed: the gateway starts again`)
-  isRestarting = true
-  if (gateway) gateway.kill('SIGTERM')
-  else start()
-})
+const watcher = watch([join(root, 'src'), join(root, 'packages')], { ignoreInitial: true }).on(
+  'all',
+  (_, path) => {
+    // A second signal would break off calls under way.
+    if (path.endsWith('.test.ts') || isRestarting || isStopping) return
+    console.log(`${relative(root, path)} has changed: the gateway starts again`)
+    isRestarting = true
+    if (gateway) gateway.kill('SIGTERM')
+    else start()
+  },
+)
 const pages = await createServer({ configFile: join(root, 'console/vite.config.ts') })
 await pages.listen()
 console.log(`The console with hot reload: ${pages.resolvedUrls?.local[0]}`)
