@@ -13,6 +13,7 @@ import {
   temporaryFolder,
 } from '../../../test/store-rows.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
+import type { Store } from '../store.ts'
 import { openForWriting } from './connection.ts'
 import { SUM_UP } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
@@ -123,6 +124,20 @@ test('a call that is removed from the log is in the sums all the same', async ()
   expect(await store.write('prune', { beforeMs: T0 + 1, limit: 10 })).toMatchObject({ rows: 2 })
   const sums = sumsIn(await afterCrash(path))
   for (const { name } of SUM_KINDS) expect(totalOf(sums[name]), name).toMatchObject({ requests: 2 })
+})
+
+const EVERY = { filter: {}, days: {} } as const
+
+test.each<[string, (store: Store) => Promise<unknown>, unknown]>([
+  ['the sum of days', (store) => store.read('sumUsageDays', EVERY), { requests: 1, quota: 300 }],
+  ['usage by day', (store) => store.read('usageByDay', EVERY), [{ requests: 1, quota: 300 }]],
+  ['usage by key', (store) => store.read('usageGroups', { by: 'key', days: {} }), [{ requests: 1 }]],
+  ['the check of all sums', (store) => store.read('conservation'), { tokens: [], users: [], days: [] }],
+])('%s has a call that was settled just before', async (_, read, expected) => {
+  const { store } = await storeWithAccount(join(temporaryFolder(), 'sluice.db'))
+  await store.write('settle', settledCall(WHO, 'a', { ended_ms: T0 }))
+  expect(await read(store)).toMatchObject(expected as object)
+  await store.close()
 })
 
 /** A writer with an account, without a thread and without sums in idle time. */
