@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { badSentences } from './document-rules.ts'
+import { LAYERS } from './layers.ts'
 import { tutorialBlocks } from './operations/tutorial-page.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -55,6 +56,20 @@ test('every source file that a page names exists', () => {
       .filter((name) => !known.has(name) && !files.some((path) => path.endsWith(`/${name}`)))
       .map((name) => `${from}: ${name}`),
   )
+  expect(lost).toEqual([])
+})
+
+test('the architecture page has the layers as they are, and each named file has the named functions', () => {
+  const text = page('docs/architecture.md')
+  const drawn = [...text.matchAll(/^ {2}layer\d+\["(.+)"\]$/gm)].map(([, row = '']) => row.split(' · '))
+  expect(drawn).toEqual(LAYERS)
+  const steps = [...text.matchAll(/`((?:src|packages|test)\/[\w./-]*)`((?:,? `#?[\w.#]+`)*)/g)]
+  expect(steps.length).toBeGreaterThan(40)
+  const lost = steps.flatMap(([, path = '', names = '']) => {
+    if (!existsSync(join(ROOT, path))) return [path]
+    const functions = [...names.matchAll(/([\w#]+)`/g)].map(([, name = '']) => name)
+    return functions.filter((name) => !page(path).includes(name)).map((name) => `${path}: ${name}`)
+  })
   expect(lost).toEqual([])
 })
 
