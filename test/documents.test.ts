@@ -68,7 +68,9 @@ test('the architecture page has the layers as they are, and each named file has 
   const lost = steps.flatMap(([, path = '', names = '']) => {
     if (!existsSync(join(ROOT, path))) return [path]
     const functions = [...names.matchAll(/([\w#]+)`/g)].map(([, name = '']) => name)
-    return functions.filter((name) => !page(path).includes(name)).map((name) => `${path}: ${name}`)
+    return functions
+      .filter((name) => !new RegExp(`(?<!\\w)${name}\\b`).test(page(path)))
+      .map((name) => `${path}: ${name}`)
   })
   expect(lost).toEqual([])
 })
