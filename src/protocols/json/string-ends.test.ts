@@ -1,5 +1,8 @@
+import { hash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { SOURCE_SHA256 } from './string-end-module.ts'
 import { StringEnds } from './string-ends.ts'
 import { lawRuns } from '../../../test/tier.ts'
 
@@ -149,4 +152,10 @@ describe('a processor without vector instructions', () => {
     const broken = Buffer.from(text.replace('\\n', '\\x'))
     expect(() => scanObject(broken)).toThrow('a character that can be escaped')
   })
+})
+
+test('the module is made of the source beside it', () => {
+  const source = readFileSync(new URL('string-end.wat', import.meta.url))
+  // `node tools/assemble.mjs` makes it anew.
+  expect(hash('sha256', source)).toBe(SOURCE_SHA256)
 })

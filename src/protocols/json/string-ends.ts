@@ -56,7 +56,8 @@ export class StringEnds {
 /** Creates a scanner that skips nothing, for processors without vector instructions. */
 function createScanner(): Scanner {
   try {
-    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(STRING_END_MODULE))
+    const code = Uint8Array.from(Buffer.from(STRING_END_MODULE, 'base64'))
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(code))
     const { memory, stringEnd } = exports as { memory: WebAssembly.Memory; stringEnd: Scanner['stringEnd'] }
     return { memory: new Uint8Array(memory.buffer), stringEnd }
   } catch {
