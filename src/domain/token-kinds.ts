@@ -1,5 +1,8 @@
 import { type Decimal, decimalText, multiply } from './decimal.ts'
-import type { Usage } from './usage.ts'
+import type { Field } from './records/record.ts'
+
+/** Column of a count, with its name in answers and its description. */
+export type CountColumn = { readonly name: string } & Pick<Field, 'as' | 'about' | 'shown'>
 
 /** A kind of tokens that has a price. */
 interface KindOfTokens {
@@ -8,7 +11,9 @@ interface KindOfTokens {
   /** Its line in the cost of a call; absent = its name. */
   readonly line?: string
   /** The count of a usage that holds these tokens. */
-  readonly count: keyof Usage
+  readonly count: string
+  /** Its column; absent if it is in `USAGE_COUNTS` without, or only a particular of a call. */
+  readonly column?: CountColumn
   /** Whether they belong to the prompt, which determines the tier, or to the output. */
   readonly side: 'prompt' | 'output'
   /** The kind whose count includes these tokens, and whose price they have where no other is stated. */
@@ -29,10 +34,18 @@ const ZERO: Decimal = { digits: 0n, scale: 0 }
 const ONE: Decimal = { digits: 1n, scale: 0 }
 
 const TABLE = [
-  { name: 'input', count: 'input', side: 'prompt', isRequired: true, data: 'input_mtok' },
+  {
+    name: 'input',
+    count: 'input',
+    column: { name: 'input_tokens', shown: false },
+    side: 'prompt',
+    isRequired: true,
+    data: 'input_mtok',
+  },
   {
     name: 'output',
     count: 'output',
+    column: { name: 'output_tokens', as: 'completion_tokens' },
     side: 'output',
     isRequired: true,
     byDefault: { of: 'input', times: ONE },
@@ -43,6 +56,7 @@ const TABLE = [
     name: 'cache_read',
     line: 'cached',
     count: 'cacheRead',
+    column: { name: 'cache_read_tokens', as: 'cached_tokens' },
     side: 'prompt',
     byDefault: { of: 'input', times: { digits: 1n, scale: 1 } },
     ratio: { name: 'cache', of: 'input' },
@@ -51,6 +65,7 @@ const TABLE = [
   {
     name: 'cache_write_5m',
     count: 'cacheWrite5m',
+    column: { name: 'cache_write_5m_tokens' },
     side: 'prompt',
     byDefault: { of: 'input', times: { digits: 125n, scale: 2 } },
     ratio: { name: 'createCache', of: 'input' },
@@ -59,6 +74,7 @@ const TABLE = [
   {
     name: 'cache_write_1h',
     count: 'cacheWrite1h',
+    column: { name: 'cache_write_1h_tokens' },
     side: 'prompt',
     byDefault: { of: 'input', times: { digits: 2n, scale: 0 } },
     // Written for an hour: 1.6 times the price of five minutes.
@@ -68,6 +84,7 @@ const TABLE = [
   {
     name: 'audio_input',
     count: 'audioInput',
+    column: { name: 'audio_input_tokens', about: 'The part of prompt_tokens that was audio' },
     side: 'prompt',
     partOf: 'input',
     medium: 'audio',
@@ -77,6 +94,7 @@ const TABLE = [
   {
     name: 'audio_output',
     count: 'audioOutput',
+    column: { name: 'audio_output_tokens', about: 'The part of completion_tokens that was audio' },
     side: 'output',
     partOf: 'output',
     medium: 'audio',
@@ -86,6 +104,7 @@ const TABLE = [
   {
     name: 'image_input',
     count: 'imageInput',
+    column: { name: 'image_input_tokens', about: 'The part of prompt_tokens that was images' },
     side: 'prompt',
     partOf: 'input',
     medium: 'image',
@@ -95,6 +114,7 @@ const TABLE = [
   {
     name: 'image_output',
     count: 'imageOutput',
+    column: { name: 'image_output_tokens', about: 'The part of completion_tokens that was images' },
     side: 'output',
     partOf: 'output',
     medium: 'image',
@@ -126,6 +146,12 @@ type Row = (typeof TABLE)[number]
 /** Name of the price of a kind of tokens. */
 export type TokenKind = Row['name']
 
+/** Name of the count of a kind of tokens. */
+export type TokenCount = Row['count']
+
+/** Kinds of tokens whose counts have a column. */
+export type StoredKind = Extract<Row, { readonly column: unknown }>
+
 /** Name of the line of a kind of tokens in the cost of a call. */
 export type TokenLine = LineOf<Row>
 
@@ -141,6 +167,7 @@ export type TokenRatio = Extract<Row, { readonly ratio: unknown }>['ratio']['nam
 export interface TokenKindRow extends KindOfTokens {
   readonly name: TokenKind
   readonly line: TokenLine
+  readonly count: TokenCount
   readonly partOf?: TokenKind
   readonly byDefault?: { readonly of: TokenKind; readonly times: Decimal }
   readonly ratio?: { readonly name: TokenRatio; readonly of: TokenKind; readonly times?: Decimal }
@@ -176,7 +203,7 @@ function countedKinds(isWanted: (kind: TokenKindRow) => boolean): CountedKind[] 
 }
 
 /** Counts that make up a prompt. */
-export const PROMPT_COUNTS: readonly (keyof Usage)[] = TOKEN_KINDS.flatMap(({ side, partOf, count }) =>
+export const PROMPT_COUNTS: readonly TokenCount[] = TOKEN_KINDS.flatMap(({ side, partOf, count }) =>
   side === 'prompt' && !partOf ? [count] : [],
 )
 

@@ -1,18 +1,14 @@
 import { USAGE_COUNTS } from './records/usage-counts.ts'
-import { PROMPT_COUNTS } from './token-kinds.ts'
+import { PROMPT_COUNTS, type TokenCount } from './token-kinds.ts'
 
 /**
  * Usage of one response. Counts do not overlap, except for parts of others: `input` excludes cached tokens.
- * All are non-negative safe integers.
+ * All are non-negative safe integers. Counts without a column may be absent: none, or not known. They shape
+ * the charge, and are stored with the particulars of the call.
  */
-export interface Usage extends Readonly<Record<keyof typeof USAGE_COUNTS, number>> {
-  /**
-   * Parts of `cacheRead` that stand for audio and for images; absent = none, or not known. They shape the
-   * charge, and are not stored with it.
-   */
-  readonly audioCacheRead?: number
-  readonly imageCacheRead?: number
-}
+export interface Usage
+  extends Readonly<Record<keyof typeof USAGE_COUNTS, number>>,
+    Readonly<Partial<Record<Exclude<TokenCount, keyof typeof USAGE_COUNTS>, number>>> {}
 
 /** Zero usage. */
 export const NO_USAGE: Usage = Object.fromEntries(

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { manage } from '../equipment/account.ts'
+import { call } from '../equipment/client.ts'
 import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { ask, startFixture } from '../equipment/fixture.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
@@ -9,11 +10,21 @@ import { addedCode } from './recipe.ts'
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 
 const END_OF_TABLE = '] as const satisfies readonly KindOfTokens[]'
-const ROW = {
+/** Row of a kind whose tokens have no count before. */
+const COUNTED_ROW = `{
+  name: 'video_input',
+  count: 'videoInput',
+  column: { name: 'video_tokens', about: 'The part of prompt_tokens that was video' },
+  side: 'prompt',
+  partOf: 'input',
+},
+`
+const rows = (added: string) => ({
   file: 'src/domain/token-kinds.ts',
   text: END_OF_TABLE,
-  by: addedCode('add-a-price-kind', 'ts') + END_OF_TABLE,
-}
+  by: added + END_OF_TABLE,
+})
+const ROW = rows(addedCode('add-a-price-kind', 'ts'))
 
 test('a row of the table adds a price kind to the configuration, the charge, its lines and the prices', async () => {
   const copy = await patchedProgram([ROW])
@@ -34,13 +45,13 @@ test('a row of the table adds a price kind to the configuration, the charge, its
     "completion_tokens_details":{"reasoning_tokens":20}}`
   fixture.upstream.script('up', { kind: 'whole', usage })
 
-  const call = async (model: string) => {
+  const detail = async (model: string) => {
     const { headers } = await fixture.chat('ann', ask(model))
     const path = `GET /api/log/${String(headers['x-request-id'])}` as const
     return (await manage<{ quota: number; cost: object[] }>(fixture.gateway.url, ROOT_ACCOUNT, path)).data
   }
   // 100 × 0.5 + 30 × 1 + 20 × 5 units.
-  const stated = await call('stated')
+  const stated = await detail('stated')
   expect(stated.quota).toBe(180)
   expect(stated.cost).toMatchObject([
     { kind: 'input', count: 100, price_usd: '1' },
@@ -48,7 +59,7 @@ test('a row of the table adds a price kind to the configuration, the charge, its
     { kind: 'reasoning_output', count: 20, price_usd: '10', quota: '100' },
   ])
   // 100 × 0.5 + 50 × 1 units.
-  expect((await call('derived')).quota).toBe(100)
+  expect((await detail('derived')).quota).toBe(100)
 
   const { data } = await manage<{ model: string; price: Record<string, string> }[]>(
     fixture.gateway.url,
@@ -62,6 +73,29 @@ test('a row of the table adds a price kind to the configuration, the charge, its
       ['derived', '2'],
     ]),
   )
+})
+
+test('a row with a column adds the count to the usage log, its sums and the CSV', async () => {
+  const copy = await patchedProgram([rows(COUNTED_ROW)])
+  onTestFinished(() => copy.discard())
+  const fixture = await startFixture(
+    (upstream) => ({
+      models: { m: { price: { input: '1', output: '2', video_input: '3' } } },
+      channels: [channel('up', upstream.baseUrl('up'), { models: ['m'] })],
+      users: [ROOT, user(2, 'ann', [token('ann')])],
+    }),
+    { root: copy.root },
+  )
+  onTestFinished(() => fixture.close())
+  const { url } = fixture.gateway
+  expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
+
+  const page = async () => (await manage<{ items: object[] }>(url, ROOT_ACCOUNT, 'GET /api/log/')).data.items
+  await expect.poll(page).toMatchObject([{ username: 'ann', video_tokens: 0 }])
+  expect((await manage(url, ROOT_ACCOUNT, 'GET /api/log/stat')).data).toMatchObject({ video_tokens: 0 })
+  const headers = { authorization: ROOT.access_token, 'gateway-user': '1' }
+  const csv = await call(url, undefined, { method: 'GET', path: '/api/log/export', headers })
+  expect(csv.text.split('\r\n')[0]).toContain('image_input_tokens,video_tokens,audio_output_tokens')
 })
 
 test('nothing but its two texts is missing in the console then', async () => {

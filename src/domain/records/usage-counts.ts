@@ -1,39 +1,43 @@
+import { type CountColumn, type StoredKind, TOKEN_KINDS, type TokenKindRow } from '../token-kinds.ts'
 import { whole } from './field-types.ts'
 import type { Row } from './record.ts'
 
-const count = <const Column extends string, const Name extends string = Column>(
-  column: Column,
-  { as, about }: { readonly as?: Name; readonly about?: string } = {},
-) => ({ type: whole(), column, as: as ?? (column as string as Name), about, default: 0 })
+const count = <const C extends CountColumn>({ name, as, ...more }: C) => ({
+  ...more,
+  type: whole(),
+  column: name as C['name'],
+  as: (as ?? name) as C extends { readonly as: infer As } ? As : C['name'],
+  default: 0,
+})
+
+type TokenCounts = {
+  readonly [Kind in StoredKind as Kind['count']]: ReturnType<typeof count<Kind['column']>>
+}
+
+function tokenCounts(isWanted: (kind: TokenKindRow) => boolean): TokenCounts {
+  const kinds = TOKEN_KINDS.filter(isWanted)
+  return Object.fromEntries(
+    kinds.flatMap(({ count: name, column }) => (column ? [[name, count(column)]] : [])),
+  ) as TokenCounts
+}
 
 /**
  * Counts of a usage, in the usage log and in the daily sums. They do not overlap, except for parts of others;
- * all are non-negative safe integers.
+ * all are non-negative safe integers. The order is that of answers and of the CSV.
  */
 export const USAGE_COUNTS = {
-  /** Prompt tokens that were neither read from nor written to a cache. */
-  input: { ...count('input_tokens'), shown: false },
-  /** Output tokens, reasoning included. */
-  output: count('output_tokens', { as: 'completion_tokens' }),
-  cacheRead: count('cache_read_tokens', { as: 'cached_tokens' }),
-  /** Prompt tokens written to the five-minute cache. */
-  cacheWrite5m: count('cache_write_5m_tokens'),
-  /** Prompt tokens written to the one-hour cache. */
-  cacheWrite1h: count('cache_write_1h_tokens'),
-  reasoning: count('reasoning_tokens', { about: 'The part of completion_tokens that was reasoning' }),
+  ...tokenCounts(({ partOf }) => !partOf),
+  reasoning: count({ name: 'reasoning_tokens', about: 'The part of completion_tokens that was reasoning' }),
   /** Web searches by the upstream. */
-  webSearches: count('web_searches'),
-  // Parts for audio and for images do not overlap.
-  audioInput: count('audio_input_tokens', { about: 'The part of prompt_tokens that was audio' }),
-  imageInput: count('image_input_tokens', { about: 'The part of prompt_tokens that was images' }),
-  audioOutput: count('audio_output_tokens', { about: 'The part of completion_tokens that was audio' }),
-  imageOutput: count('image_output_tokens', { about: 'The part of completion_tokens that was images' }),
+  webSearches: count({ name: 'web_searches' }),
+  ...tokenCounts(({ partOf, side }) => partOf !== undefined && side === 'prompt'),
+  ...tokenCounts(({ partOf, side }) => partOf !== undefined && side === 'output'),
   /** Rounded up. */
-  seconds: count('seconds', { about: 'Seconds of audio that was transcribed or spoken' }),
+  seconds: count({ name: 'seconds', about: 'Seconds of audio that was transcribed or spoken' }),
   /** Unicode code points. */
-  characters: count('characters', { about: 'Characters that were spoken' }),
-  images: count('images', { about: 'Images that were returned' }),
-  searchUnits: count('search_units', { about: 'Search units of rerank calls' }),
+  characters: count({ name: 'characters', about: 'Characters that were spoken' }),
+  images: count({ name: 'images', about: 'Images that were returned' }),
+  searchUnits: count({ name: 'search_units', about: 'Search units of rerank calls' }),
 } as const
 
 /** Columns of the counts. */

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely'
-import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import { TOKEN_KINDS } from '../../domain/token-kinds.ts'
 import { DIMENSION_COLUMNS, kindFor } from '../sum-kinds.ts'
 import type { Db } from './operation.ts'
@@ -56,10 +55,9 @@ async function accountsOutOfBalance(
 
 /** Sum of all tokens in a row. */
 function tokensOf(table: string): RawBuilder<number> {
-  const counts = TOKEN_KINDS.filter(({ partOf }) => !partOf).map(({ count }) => count)
-  const columns = Object.entries(USAGE_COUNTS).filter(([name]) => counts.some((count) => count === name))
+  const columns = TOKEN_KINDS.flatMap(({ partOf, column }) => (partOf || !column ? [] : [column.name]))
   return sql`(${sql.join(
-    columns.map(([, { column }]) => sql.ref(`${table}.${column}`)),
+    columns.map((name) => sql.ref(`${table}.${name}`)),
     sql` + `,
   )})`
 }
