@@ -1,19 +1,16 @@
-import { addLines, linesOf, sumOfLines } from './cost-lines.ts'
+import { addLines, linesOf, type PricedLine, sumOfLines } from './cost-lines.ts'
 import { type Decimal, multiply, powerOfTen } from './decimal.ts'
-import { dearestImage, type ImageForm } from './image-price.ts'
+import type { ImageForm } from './image-price.ts'
 import type { Rate } from './price.ts'
+import { MEASURED_UNITS, type MeasuredUnit } from './price-units.ts'
 import type { PricedTool } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /** The most that a call is expected to use; all 0 where absent. */
-export interface UsageBounds {
+export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>> {
   readonly prompt: number
   readonly output: number
   readonly tools?: readonly PricedTool[]
-  readonly seconds?: number
-  readonly characters?: number
-  readonly images?: number
-  readonly searchUnits?: number
   /** Whether tokens of prompt or output may stand for audio or images. */
   readonly hasMedia?: boolean
 }
@@ -30,33 +27,30 @@ export function charge(
 ): number {
   const quota = inQuota(sumOfLines(linesOf(rate.price, usage, form, tools)), rate.factor)
   if (quota > 0 || rate.free) return quota
-  const { output, seconds, characters, images, searchUnits } = usage
-  return promptTokens(usage) + output + seconds + characters + images + searchUnits > 0 ? 1 : 0
+  const isUsed =
+    promptTokens(usage) + usage.output > 0 || MEASURED_UNITS.some(({ count }) => usage[count] > 0)
+  return isUsed ? 1 : 0
 }
 
 /**
  * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input price,
- * cache writes included, and the whole output, each at the most expensive tier within reach; or its seconds,
- * characters, search units and images, each image at the dearest price, where that is more. At least 1 where
- * anything has a price: a charge is, too.
+ * cache writes included, and the whole output, each at the most expensive tier within reach; or its measured
+ * units, each image at the dearest price, where that is more. At least 1 where anything has a price: a charge
+ * is, too.
  */
 export function maxCharge({ price, factor, dearest, free }: Rate, bounds: UsageBounds): number {
-  const { prompt, output, tools = [], seconds = 0, characters = 0, images = 0, searchUnits = 0 } = bounds
+  const { prompt, output, tools = [] } = bounds
   const tier = dearest.findLast(({ above }) => prompt > above) ?? dearest[0]!
   const sum = sumOfLines([
     { kind: 'input', count: prompt, price: bounds.hasMedia ? tier.mediaInput : tier.input },
     { kind: 'output', count: output, price: bounds.hasMedia ? tier.mediaOutput : tier.output },
   ])
-  if (seconds + characters + searchUnits + images > 0) {
-    sum.raiseTo(
-      sumOfLines([
-        { kind: 'second', count: seconds, price: price.second },
-        { kind: 'character', count: characters, price: price.characters },
-        { kind: 'search_unit', count: searchUnits, price: price.search_unit },
-        { kind: 'image', count: images, price: dearestImage(price.image) },
-      ]),
-    )
+  const measured: PricedLine[] = []
+  for (const { line, count, priceOf } of MEASURED_UNITS) {
+    const used = bounds[count]
+    if (used) measured.push({ kind: line, count: used, price: priceOf(price) })
   }
+  if (measured.length > 0) sum.raiseTo(sumOfLines(measured))
   sum.add(price.request)
   addLines(sum, tools)
   return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)

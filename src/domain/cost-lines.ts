@@ -1,12 +1,13 @@
 import { type Decimal, Sum } from './decimal.ts'
-import { type ImageForm, imagePrice } from './image-price.ts'
+import type { ImageForm } from './image-price.ts'
 import type { Price } from './price.ts'
+import { MEASURED_UNITS, type MeasuredUnit } from './price-units.ts'
 import { TOKEN_KINDS, type TokenLine, type TokenPrices, WHOLE_KINDS } from './token-kinds.ts'
-import { measuredMedia, type PricedTool, type ToolCostKind } from './tool-use.ts'
+import type { PricedTool, ToolCostKind } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /** Kinds of things that a call is charged for. */
-export type CostKind = TokenLine | 'second' | 'character' | 'image' | 'search_unit' | ToolCostKind | 'request'
+export type CostKind = TokenLine | MeasuredUnit['line'] | ToolCostKind | 'request'
 
 /** Something that a call is charged for. */
 export interface PricedLine {
@@ -18,15 +19,15 @@ export interface PricedLine {
 
 const PER_MILLION: ReadonlySet<string> = new Set<CostKind>([
   ...TOKEN_KINDS.map(({ line }) => line),
-  'character',
+  ...MEASURED_UNITS.filter(({ isPerMillion }) => isPerMillion).map(({ line }) => line),
   'image_generation_input',
   'image_generation_image_input',
   'image_generation_output',
 ])
 
 /**
- * Lists what a call is charged for, without what it did not use. Seconds, characters, images and search units
- * count where no tokens do: either none are reported, or they have no price. `form`: size and quality of the
+ * Lists what a call is charged for, without what it did not use. Measured units (`MEASURED_UNITS`) count
+ * where no tokens do: either none are reported, or they have no price. `form`: size and quality of the
  * images; `tools`: uses of the provider's, and media that are priced beside tokens.
  */
 export function linesOf(
@@ -36,18 +37,14 @@ export function linesOf(
   tools: readonly PricedTool[],
 ): PricedLine[] {
   const lines = tokenLines((tierOf(price, usage) ?? price).tokens, usage)
-  const add = (kind: CostKind, count: number, each: Decimal): void => {
-    if (count !== 0) lines.push({ kind, count, price: each })
-  }
   if (lines.every((line) => line.price.digits === 0n)) {
-    const { seconds, images } = measuredMedia(usage, tools)
-    add('second', seconds, price.second)
-    add('character', usage.characters, price.characters)
-    if (images !== 0) add('image', images, imagePrice(price.image, form))
-    add('search_unit', usage.searchUnits, price.search_unit)
+    for (const { line, count, priceOf } of MEASURED_UNITS) {
+      if (usage[count] === 0 || tools.some(({ kind }) => kind === line)) continue
+      lines.push({ kind: line, count: usage[count], price: priceOf(price, form) })
+    }
   }
-  for (const tool of tools) add(tool.kind, tool.count, tool.price)
-  add('request', price.request.digits === 0n ? 0 : 1, price.request)
+  for (const { kind, count, price: each } of tools) if (count !== 0) lines.push({ kind, count, price: each })
+  if (price.request.digits !== 0n) lines.push({ kind: 'request', count: 1, price: price.request })
   return lines
 }
 

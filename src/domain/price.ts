@@ -1,10 +1,11 @@
 import { type Decimal, isMore, multiply } from './decimal.ts'
-import { dearestImage, type ImagePrices } from './image-price.ts'
+import type { ImagePrices } from './image-price.ts'
+import { byUnit, MEASURED_UNITS, type UnitPrices } from './price-units.ts'
 import { byTokenKind, TOKEN_KINDS, type TokenKindRow, type TokenPrices } from './token-kinds.ts'
 import { TOOL_KINDS, type ToolPrices } from './tool-use.ts'
 
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
-export interface Price {
+export interface Price extends Readonly<UnitPrices> {
   readonly tokens: TokenPrices
   /** Prices for prompts of more than `above` tokens, which then hold for the whole call; ascending. */
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenPrices }[]
@@ -12,12 +13,6 @@ export interface Price {
   readonly request: Decimal
   /** USD for each use of tools that the provider runs, where they are stated. */
   readonly tools: ToolPrices
-  /** USD per million characters that are spoken. */
-  readonly characters: Decimal
-  /** USD per second of a recording. */
-  readonly second: Decimal
-  /** USD per search unit of a rerank call. */
-  readonly search_unit: Decimal
   readonly image: ImagePrices
 }
 
@@ -29,9 +24,7 @@ export const FREE_PRICE: Price = {
   tiers: [],
   request: ZERO,
   tools: Object.fromEntries(TOOL_KINDS.map((kind) => [kind, ZERO])),
-  characters: ZERO,
-  second: ZERO,
-  search_unit: ZERO,
+  ...byUnit(() => ZERO),
   image: {},
 }
 
@@ -69,7 +62,7 @@ export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number):
   const price = factor.digits === 0n ? { ...FREE_PRICE, tools: modelPrice.tools } : modelPrice
   const tiers = [{ above: 0, tokens: price.tokens }, ...price.tiers]
   const perToken = tiers.some(({ tokens }) => TOKEN_KINDS.some(({ name }) => isMore(tokens[name], ZERO)))
-  const units = [price.request, price.characters, price.second, price.search_unit, dearestImage(price.image)]
+  const units = [price.request, ...MEASURED_UNITS.map(({ priceOf }) => priceOf(price))]
   const free = !perToken && !units.some((unit) => isMore(unit, ZERO))
   return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), perToken, free }
 }

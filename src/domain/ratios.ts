@@ -1,6 +1,7 @@
 import { type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
 import type { ImagePrices } from './image-price.ts'
 import { FREE_PRICE, type Price } from './price.ts'
+import { byUnit, PLAIN_UNITS, type UnitPrices } from './price-units.ts'
 import type { Json, JsonObject } from './records/field-types.ts'
 import {
   defaultPrice,
@@ -15,13 +16,8 @@ import {
  * Price of a model in the relative numbers that related gateways use. A model ratio of 1 is 2 USD per million
  * prompt tokens; other ratios are relative to the prompt price. An absent ratio is not set.
  */
-export interface Ratios extends Readonly<Partial<Record<TokenRatio, Decimal>>> {
+export interface Ratios extends Readonly<Partial<Record<TokenRatio | keyof UnitPrices, Decimal>>> {
   readonly model?: Decimal
-  /** USD per million characters, and per second. */
-  readonly characters?: Decimal
-  readonly second?: Decimal
-  /** USD per search unit. */
-  readonly searchUnit?: Decimal
   /** USD per image. */
   readonly images?: ImagePrices
   /** USD per call; overrides all other ratios. */
@@ -82,12 +78,12 @@ export function imagesJson(images: ImagePrices): Record<string, string> {
  * Ratios equivalent to a price, rounded to six places where they are not exact. Those of audio and images are
  * absent where these cost as much as text.
  */
-export function ratiosOf({ tokens, request, characters, second, search_unit, image }: Price): Ratios {
+export function ratiosOf({ tokens, request, image, ...units }: Price): Ratios {
   const { input, output } = tokens
   const measured = {
-    ...(characters.digits > 0n && { characters }),
-    ...(second.digits > 0n && { second }),
-    ...(search_unit.digits > 0n && { searchUnit: search_unit }),
+    ...Object.fromEntries(
+      PLAIN_UNITS.flatMap(({ name }) => (units[name].digits > 0n ? [[name, units[name]]] : [])),
+    ),
     ...(Object.keys(image).length > 0 && { images: image }),
   }
   if (input.digits === 0n && output.digits === 0n)
@@ -125,7 +121,7 @@ function isSame(a: Decimal, b: Decimal): boolean {
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   const tools = base?.tools ?? {}
   if (ratios.price) return { ...FREE_PRICE, request: ratios.price, tools: {} }
-  const hasUnits = Boolean(ratios.characters ?? ratios.second ?? ratios.searchUnit ?? ratios.images)
+  const hasUnits = PLAIN_UNITS.some(({ name }) => ratios[name]) || ratios.images !== undefined
   const input = ratios.model
     ? multiply(ratios.model, TWO)
     : (base?.tokens.input ?? (hasUnits ? ZERO : undefined))
@@ -135,9 +131,7 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
     tiers: [],
     request: ratios.model ? ZERO : (base?.request ?? ZERO),
     tools,
-    characters: ratios.characters ?? base?.characters ?? ZERO,
-    second: ratios.second ?? base?.second ?? ZERO,
-    search_unit: ratios.searchUnit ?? base?.search_unit ?? ZERO,
+    ...byUnit(({ name }) => ratios[name] ?? base?.[name] ?? ZERO),
     image: ratios.images ?? base?.image ?? {},
   }
 }

@@ -1,5 +1,4 @@
 import type { Decimal } from './decimal.ts'
-import type { Usage } from './usage.ts'
 
 /** Kinds of tools that providers run during a call, as `price.tools` in gateway.yaml names them. */
 export const TOOL_KINDS = [
@@ -74,15 +73,6 @@ export interface PricedTool {
   readonly kind: ToolCostKind | MediaCostKind
   readonly count: number
   readonly price: Decimal
-}
-
-/** Seconds and images of a usage that are not priced by themselves. */
-export function measuredMedia(
-  { seconds, images }: Pick<Usage, 'seconds' | 'images'>,
-  priced: readonly PricedTool[],
-): Pick<Usage, 'seconds' | 'images'> {
-  const hasPriced = (kind: MediaCostKind): boolean => priced.some((one) => one.kind === kind)
-  return { seconds: hasPriced('second') ? 0 : seconds, images: hasPriced('image') ? 0 : images }
 }
 
 /** Uses without those of other lists that are lower: the larger number of each kind and form counts. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Decimal } from '../../domain/decimal.ts'
 import type { Price } from '../../domain/price.ts'
+import { PLAIN_UNITS } from '../../domain/price-units.ts'
 import type { Group } from '../../domain/records/group.ts'
 import { TOKEN_KINDS, type TokenPrices } from '../../domain/token-kinds.ts'
 import type { ModelSettings } from '../../domain/records/model.ts'
@@ -33,14 +34,13 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
 }
 
-function priceContent({ tokens, tiers, image, tools, ...single }: Price): unknown[] {
+function priceContent({ tokens, tiers, image, tools, request, ...units }: Price): unknown[] {
   const all = tiers.map(({ above, tokens }) => [above, tokensContent(tokens)])
-  const { request, characters, second, search_unit } = single
   const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
     tokensContent(tokens),
     all,
-    ...[request, characters, second, search_unit].map(canonical),
+    ...[request, ...PLAIN_UNITS.map(({ name }) => units[name])].map(canonical),
     Object.entries(tools)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([kind, value]) => [kind, canonical(value)]),

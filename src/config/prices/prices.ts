@@ -1,5 +1,6 @@
 import type { Decimal } from '../../domain/decimal.ts'
 import type { Price } from '../../domain/price.ts'
+import { byUnit, PLAIN_UNITS } from '../../domain/price-units.ts'
 import { byTokenKind, completePrices, TOKEN_KINDS } from '../../domain/token-kinds.ts'
 import { TOOL_KINDS, type ToolKind, type ToolPrices } from '../../domain/tool-use.ts'
 import { decimal, type Field, integer, list, section } from '../fields.ts'
@@ -27,16 +28,15 @@ export const price: Field<Price> = section({
   request: amount.optional(),
   web_search: amount.optional(),
   tools: tools.optional(),
-  characters: amount.optional(),
-  second: amount.optional(),
-  search_unit: amount.optional(),
+  ...byUnit(() => amount.optional()),
   image: imagePrices.optional(),
   tiers: list(tier, 'a list of { above, input, output }'),
 })
   .superRefine((given, ctx) => {
-    const { request, characters, second, search_unit, image } = given
     const perToken = [...TOKEN_KINDS.map(({ name }) => given[name]), given.tiers[0]]
-    const hasOther = [request, characters, second, search_unit, image].some((value) => value !== undefined)
+    const hasOther = [given.request, ...PLAIN_UNITS.map(({ name }) => given[name]), given.image].some(
+      (value) => value !== undefined,
+    )
     const isOther = hasOther && perToken.every((value) => value === undefined)
     for (const { name } of isOther ? [] : TOKEN_KINDS.filter((kind) => kind.isRequired && !given[kind.name]))
       ctx.addIssue({
@@ -71,9 +71,7 @@ export const price: Field<Price> = section({
     })),
     request: given.request ?? ZERO,
     tools: toolPrices({ ...given.tools, web_search: given.tools?.web_search ?? given.web_search }),
-    characters: given.characters ?? ZERO,
-    second: given.second ?? ZERO,
-    search_unit: given.search_unit ?? ZERO,
+    ...byUnit(({ name }) => given[name] ?? ZERO),
     image: given.image ?? {},
   }))
 

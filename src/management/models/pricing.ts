@@ -126,7 +126,7 @@ function priced(
       ...(ratios.audioCompletion && { audio_completion_ratio: number(ratios.audioCompletion) }),
       ...(ratios.characters && { character_price: number(ratios.characters) }),
       ...(ratios.second && { second_price: number(ratios.second) }),
-      ...(ratios.searchUnit && { search_unit_price: number(ratios.searchUnit) }),
+      ...(ratios.search_unit && { search_unit_price: number(ratios.search_unit) }),
       ...(ratios.images && { image_price: imagePrice(ratios.images) }),
       tool_prices: toolPrices(models, name, channels),
       owned_by: vendor ?? 'custom',

@@ -23,7 +23,7 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
   ['AudioCompletionRatio', 'audioCompletion'],
   ['CharacterPrice', 'characters'],
   ['SecondPrice', 'second'],
-  ['SearchUnitPrice', 'searchUnit'],
+  ['SearchUnitPrice', 'search_unit'],
   ['ImagePrice', 'images'],
   ['ModelPrice', 'price'],
 ])

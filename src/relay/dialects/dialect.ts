@@ -2,6 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
 import type { CallNote } from '../../domain/call-note.ts'
 import type { UsageBounds } from '../../domain/charge.ts'
+import type { MeasuredUnit } from '../../domain/price-units.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '../../domain/protocols.ts'
 import type { Provenance } from '../../domain/provenance.ts'
@@ -28,13 +29,8 @@ import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
 import type { PassedResponses } from './passage.ts'
 
-/**
- * Bounds of seconds, characters, images and search units, and whether tokens may stand for audio or images.
- */
-export type MeasuredBounds = Pick<
-  UsageBounds,
-  'seconds' | 'characters' | 'images' | 'searchUnits' | 'hasMedia'
->
+/** Bounds of measured units, and whether tokens may stand for audio or images. */
+export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
 
 /** A client's request as the relay sees it, in any dialect. */
 export interface RelayedRequest {
@@ -54,7 +50,7 @@ export interface RelayedRequest {
    * Seconds and characters of the prompt, the least number of images that come, and expected search units: a
    * crash during the call is charged them.
    */
-  readonly measuredPrompt?: Partial<Pick<Usage, 'seconds' | 'characters' | 'images' | 'searchUnits'>>
+  readonly measuredPrompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
   /** Search units of the request if its texts have so many tokens; absent where none are charged. */
   readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */

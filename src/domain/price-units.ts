@@ -1,0 +1,46 @@
+import type { Decimal } from './decimal.ts'
+import { dearestImage, type ImageForm, imagePrice } from './image-price.ts'
+import type { Price } from './price.ts'
+
+/**
+ * Units with one price beside tokens: its name, its line in the cost of a call, and the count of a usage. The
+ * charge, holds, settings, texts and ratios of prices follow from a row; images are below.
+ */
+export const PLAIN_UNITS = [
+  /** USD per million characters that are spoken. */
+  { name: 'characters', line: 'character', count: 'characters', isPerMillion: true },
+  /** USD per second of a recording. */
+  { name: 'second', line: 'second', count: 'seconds', isPerMillion: false },
+  /** USD per search unit of a rerank call. */
+  { name: 'search_unit', line: 'search_unit', count: 'searchUnits', isPerMillion: false },
+] as const
+
+type PlainUnit = (typeof PLAIN_UNITS)[number]
+
+/** Prices of the units with one price. */
+export type UnitPrices<T = Decimal> = Record<PlainUnit['name'], T>
+
+/** Units that a usage measures, in the order of the lines of a cost: those by the million are last. */
+export const MEASURED_UNITS = [
+  ...PLAIN_UNITS.map(({ name, line, count, isPerMillion }) => ({
+    line,
+    count,
+    isPerMillion,
+    /** The price of one of this form, or the highest. Each charge reads this: objects of one shape. */
+    priceOf: (price: Price, _form?: ImageForm) => price[name],
+  })),
+  {
+    line: 'image' as const,
+    count: 'images' as const,
+    isPerMillion: false,
+    priceOf: ({ image }: Price, form?: ImageForm) => (form ? imagePrice(image, form) : dearestImage(image)),
+  },
+].toSorted((one, other) => Number(one.isPerMillion) - Number(other.isPerMillion))
+
+/** Unit that is charged where no priced tokens are. */
+export type MeasuredUnit = (typeof MEASURED_UNITS)[number]
+
+/** Makes an object with a value for each unit with one price. */
+export function byUnit<T>(value: (unit: PlainUnit) => T): UnitPrices<T> {
+  return Object.fromEntries(PLAIN_UNITS.map((unit) => [unit.name, value(unit)])) as UnitPrices<T>
+}
