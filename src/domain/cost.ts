@@ -1,5 +1,5 @@
 import { costOfLine, linesOf, type PricedLine, sumOfLines, tierOf } from './cost-lines.ts'
-import { type Decimal, divide, multiply } from './decimal.ts'
+import { type Decimal, divide, multiply, ONE } from './decimal.ts'
 import type { ImageForm } from './image-price.ts'
 import type { Price } from './price.ts'
 import type { PricedTool } from './tool-use.ts'
@@ -19,8 +19,6 @@ export interface Cost {
   /** Number of prompt tokens above which its prices hold; null = those of all prompts. */
   readonly tierAbove: number | null
 }
-
-const ONE: Decimal = { digits: 1n, scale: 0 }
 
 /** The lines that `charge` adds up: their sum times the ratio, rounded once, is the charge. */
 export function costOf(

@@ -6,6 +6,12 @@ export interface Decimal {
   readonly scale: number
 }
 
+/** The number 0, as of a price of something free. */
+export const ZERO: Decimal = { digits: 0n, scale: 0 }
+
+/** The number 1. */
+export const ONE: Decimal = { digits: 1n, scale: 0 }
+
 /** Powers of ten that sums of prices need. */
 const POWERS = Array.from({ length: 24 }, (_, places) => 10n ** BigInt(places))
 

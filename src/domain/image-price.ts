@@ -1,6 +1,4 @@
-import { type Decimal, isMore } from './decimal.ts'
-
-const ZERO: Decimal = { digits: 0n, scale: 0 }
+import { type Decimal, isMore, ZERO } from './decimal.ts'
 
 /** Size and quality of an image, as requests and responses spell them: `1024x1024`, `hd`. */
 export interface ImageForm {

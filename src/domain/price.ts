@@ -1,4 +1,4 @@
-import { type Decimal, isMore, multiply } from './decimal.ts'
+import { type Decimal, isMore, multiply, ZERO } from './decimal.ts'
 import type { ImagePrices } from './image-price.ts'
 import { byUnit, MEASURED_UNITS, type UnitPrices } from './price-units.ts'
 import { byTokenKind, TOKEN_KINDS, type TokenKindRow, type TokenPrices } from './token-kinds.ts'
@@ -15,8 +15,6 @@ export interface Price extends Readonly<UnitPrices> {
   readonly tools: ToolPrices
   readonly image: ImagePrices
 }
-
-const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 /** The price of something free. */
 export const FREE_PRICE: Price = {

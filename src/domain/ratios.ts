@@ -1,4 +1,4 @@
-import { type Decimal, decimalText, divide, multiply, parseDecimal } from './decimal.ts'
+import { type Decimal, decimalText, divide, multiply, ONE, parseDecimal, ZERO } from './decimal.ts'
 import type { ImagePrices } from './image-price.ts'
 import { FREE_PRICE, type Price } from './price.ts'
 import { byUnit, PLAIN_UNITS, type UnitPrices } from './price-units.ts'
@@ -28,8 +28,6 @@ export interface Ratios extends Readonly<Partial<Record<TokenRatio | keyof UnitP
 export type RatioName = keyof Ratios
 
 const TWO: Decimal = { digits: 2n, scale: 0 }
-const ONE: Decimal = { digits: 1n, scale: 0 }
-const ZERO: Decimal = { digits: 0n, scale: 0 }
 /** Decimal places of computed ratios. */
 const PLACES = 6
 

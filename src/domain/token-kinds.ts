@@ -1,4 +1,4 @@
-import { type Decimal, decimalText, multiply } from './decimal.ts'
+import { type Decimal, decimalText, multiply, ONE, ZERO } from './decimal.ts'
 import type { Field } from './records/record.ts'
 
 /** Column of a count, with its name in answers and its description. */
@@ -29,9 +29,6 @@ interface KindOfTokens {
   /** Key of the built-in price data. */
   readonly data?: string
 }
-
-const ZERO: Decimal = { digits: 0n, scale: 0 }
-const ONE: Decimal = { digits: 1n, scale: 0 }
 
 const TABLE = [
   {

@@ -1,6 +1,6 @@
 import type { Channel, ProviderName } from './records/channel.ts'
 import { type ProtocolName, PROTOCOLS } from './protocols.ts'
-import { type Decimal, isMore, parseDecimal } from './decimal.ts'
+import { type Decimal, isMore, parseDecimal, ZERO } from './decimal.ts'
 import { type ImageForm, imagePrice } from './image-price.ts'
 import type { Price } from './price.ts'
 import { FREE_TOOLS, LISTED_TOOLS, type ListedTool, type ToolVendor, VENDOR_HOSTS } from './tool-list.ts'
@@ -26,7 +26,6 @@ export interface KnownTool extends OfferedTool {
   readonly kind: ToolKind | undefined
 }
 
-const ZERO: Decimal = { digits: 0n, scale: 0 }
 /** Model that draws where an answer names none. */
 const USUAL_PAINTER = 'gpt-image-1'
 const PROVIDERS: Readonly<Record<ProviderName, ToolVendor | undefined>> = {

@@ -1,4 +1,4 @@
-import { isMore } from '../domain/decimal.ts'
+import { isMore, ZERO } from '../domain/decimal.ts'
 import { imagePrice } from '../domain/image-price.ts'
 import type { Price } from '../domain/price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
@@ -7,7 +7,6 @@ import type { ArrivedMedia, ArrivedPicture } from '../protocols/arrived-media.ts
 
 /** Tokens of a second of sound where seconds have no price. */
 const TOKENS_PER_SECOND = 20
-const ZERO = { digits: 0n, scale: 0 }
 const NOTHING: readonly PricedTool[] = []
 
 /** Prices of media. */

@@ -1,11 +1,10 @@
+import { ZERO } from '../domain/decimal.ts'
 import { FREE_PRICE, type Price, type Rate, rateOf } from '../domain/price.ts'
 import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { PriceSets } from '../ledger/price-sets.ts'
 import { GatewayError } from '../errors.ts'
-
-const ZERO = { digits: 0n, scale: 0 }
 
 /** Rates of calls; each is made when it is first needed. */
 export class Rates {

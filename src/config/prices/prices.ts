@@ -1,13 +1,10 @@
-import type { Decimal } from '../../domain/decimal.ts'
+import { type Decimal, ZERO } from '../../domain/decimal.ts'
 import type { Price } from '../../domain/price.ts'
 import { byUnit, PLAIN_UNITS } from '../../domain/price-units.ts'
 import { byTokenKind, completePrices, TOKEN_KINDS } from '../../domain/token-kinds.ts'
 import { TOOL_KINDS, type ToolKind, type ToolPrices } from '../../domain/tool-use.ts'
 import { decimal, type Field, integer, list, section } from '../fields.ts'
 import { imagePrices } from './image-prices.ts'
-
-/** The price of something free. */
-export const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 const amount = decimal()
 const tokenPrices = byTokenKind(() => amount.optional())

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { withUnstored } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/cost.ts'
-import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
+import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import { priceSetFrom } from '../../domain/price-set.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
@@ -15,7 +15,6 @@ export const callPath = z.object({
 })
 
 const decimal = z.string()
-const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 const costFields = {
   cost: z
