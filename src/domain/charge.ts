@@ -38,7 +38,7 @@ export function charge(
  * units, each image at the dearest price, where that is more. At least 1 where anything has a price: a charge
  * is, too.
  */
-export function maxCharge({ price, factor, dearest, free }: Rate, bounds: UsageBounds): number {
+export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [] } = bounds
   const tier = dearest.findLast(({ above }) => prompt > above) ?? dearest[0]!
   const sum = sumOfLines([
@@ -46,7 +46,7 @@ export function maxCharge({ price, factor, dearest, free }: Rate, bounds: UsageB
     { kind: 'output', count: output, price: bounds.hasMedia ? tier.mediaOutput : tier.output },
   ])
   const measured: PricedLine[] = []
-  for (const { line, count, priceOf } of MEASURED_UNITS) {
+  for (const { line, count, priceOf } of units) {
     const used = bounds[count]
     if (used) measured.push({ kind: line, count: used, price: priceOf(price) })
   }

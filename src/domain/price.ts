@@ -1,6 +1,6 @@
 import { type Decimal, isMore, multiply, ZERO } from './decimal.ts'
 import type { ImagePrices } from './image-price.ts'
-import { byUnit, MEASURED_UNITS, type UnitPrices } from './price-units.ts'
+import { byUnit, MEASURED_UNITS, type MeasuredUnit, type UnitPrices } from './price-units.ts'
 import { byTokenKind, TOKEN_KINDS, type TokenKindRow, type TokenPrices } from './token-kinds.ts'
 import { TOOL_KINDS, type ToolPrices } from './tool-use.ts'
 
@@ -48,6 +48,8 @@ export interface Rate {
   readonly factor: Decimal
   /** One for each tier, beginning with that of all prompts. */
   readonly dearest: readonly DearestTokens[]
+  /** Measured units that cost something. */
+  readonly units: readonly MeasuredUnit[]
   /** Whether any kind of token costs something. */
   readonly perToken: boolean
   /** Whether nothing that a call is charged by costs anything; tools apart. */
@@ -60,9 +62,9 @@ export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number):
   const price = factor.digits === 0n ? { ...FREE_PRICE, tools: modelPrice.tools } : modelPrice
   const tiers = [{ above: 0, tokens: price.tokens }, ...price.tiers]
   const perToken = tiers.some(({ tokens }) => TOKEN_KINDS.some(({ name }) => isMore(tokens[name], ZERO)))
-  const units = [price.request, ...MEASURED_UNITS.map(({ priceOf }) => priceOf(price))]
-  const free = !perToken && !units.some((unit) => isMore(unit, ZERO))
-  return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), perToken, free }
+  const units = MEASURED_UNITS.filter(({ priceOf }) => isMore(priceOf(price), ZERO))
+  const free = !perToken && units.length === 0 && !isMore(price.request, ZERO)
+  return { price, ratio, quotaPerUnit, factor, dearest: dearestTokens(tiers), units, perToken, free }
 }
 
 function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
