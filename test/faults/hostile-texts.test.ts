@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { bearerKey } from '../../src/auth/bearer.ts'
 import { pathPattern } from '../../src/api/routing/path-pattern.ts'
-import type { Channel } from '../../src/domain/records/channel.ts'
 import { lookupKey } from '../../src/domain/api-key.ts'
 import { allowedAddresses, parseAddresses } from '../../src/domain/ip-allow-list.ts'
 import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { redact } from '../../src/upstreams/redact.ts'
 import { retryAfterMs } from '../../src/upstreams/retry-after.ts'
+import { channelOf } from '../channel.ts'
 import { cpuMs } from '../equipment/pace.ts'
 
 const LENGTH = 100_000
@@ -15,11 +15,11 @@ const LIMIT_MS = 50
 /** Allowed growth of time: one look at every letter, with a margin. */
 const LINEAR = 300
 
-const CHANNEL = {
+const CHANNEL = channelOf({
   keys: ['upstream-key-1', 'sk-sk-sk-sk-sk-'],
   headers: new Map([['x-key', 'aaaaaaaaaaaaaaaa']]),
-  baseUrl: 'https://aaaa.aaaa.example/v1',
-} as unknown as Channel
+  base_url: 'https://aaaa.aaaa.example/v1',
+})
 
 /**
  * Functions that parse texts from outside: clients' headers and paths, users' lists, upstreams' headers and

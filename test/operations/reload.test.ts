@@ -82,7 +82,7 @@ const chat = (key = 'ann', model = 'm', headers: Record<string, string> = {}): P
   call(program.url, ask(model), { key, headers })
 
 async function charged(answer: FullResponse): Promise<{ quota: number; price_version: string }> {
-  expect(answer).toMatchObject({ status: 200 })
+  expect(answer.status, answer.text).toBe(200)
   const row = databaseOf(program.folder.path).usageOf(String(answer.headers['x-request-id']))
   return row as unknown as { quota: number; price_version: string }
 }
