@@ -33,10 +33,10 @@ export function charge(
 }
 
 /**
- * Highest possible charge of a call (`docs/ledger.md: Holds`): the prompt at its most expensive input price,
- * cache writes included, and the whole output, each at the most expensive tier within reach; or its measured
- * units, each image at the dearest price, where that is more. At least 1 where anything has a price: a charge
- * is, too.
+ * Maximum charge of a call (`docs/ledger.md: Holds`): the larger of two sums, plus the price of the request
+ * and of tools. One is the whole prompt and the whole output at the highest price of their kinds, in the
+ * tiers that a prompt of this size can reach. The other is the measured units, with images at their highest
+ * price. At least 1 if anything has a price, like a charge.
  */
 export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [] } = bounds

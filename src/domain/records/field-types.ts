@@ -140,7 +140,7 @@ export function matching(pattern: RegExp, expected: string): FieldType<string, s
   return ruled(plainText(expected), { accepts: (given) => pattern.test(given), expected })
 }
 
-/** A value that readers of its own check, such as a list or a mapping; JSON in a column. */
+/** A list, a mapping or another structure, stored as JSON. Whoever reads the field validates it. */
 export function json<V>(): FieldType<V, string> & { readonly json: 'any' } {
   return {
     ...typed<V, string>('any', 'a value'),

@@ -17,7 +17,7 @@ export interface SumsQuery {
   readonly filter: UsageFilter
   readonly unit: SumKind['unit']
   readonly starts: SumStarts
-  /** Whether each half hour or day has sums of its own. */
+  /** Whether to return a row for each half hour or day instead of one row for all. */
   readonly perStart?: boolean
   /** Dimension that the sums are divided by. */
   readonly by?: DimensionColumn | undefined
@@ -28,7 +28,7 @@ export interface SumsQuery {
 
 /** Row of sums. */
 export interface SumsRow {
-  /** The half hour or day; null without one of its own. */
+  /** The half hour or day; null in a row for all of them. */
   readonly at: number | null
   /** The value of the dimension; null without one. */
   readonly key: string | number | null
