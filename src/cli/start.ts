@@ -11,6 +11,9 @@ import { startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
 import { plainText } from './plain-text.ts'
 
+/** How long the rest of a start may take after a signal to stop. */
+const START_GRACE_MS = 3_000
+
 /** Options of `sluice start`. */
 interface StartOptions {
   readonly config?: string
@@ -48,8 +51,11 @@ export function cannotStart(error: unknown): number {
 /** Runs a gateway with a configuration, and with what was opened for it already. */
 export async function run(config: Config, opened: OpenedParts = {}): Promise<number> {
   setThreadFlags()
+  const stopSignal = untilStopSignal()
   const { startGateway } = await import('../main.ts')
   let gateway: Gateway
+  // It answers calls before its start has ended: a signal until then waits, but not for a start that hangs.
+  void stopSignal.then(() => setTimeout(() => gateway ?? process.exit(1), START_GRACE_MS).unref())
   try {
     gateway = await startGateway(config, opened)
   } catch (error) {
@@ -63,7 +69,7 @@ export async function run(config: Config, opened: OpenedParts = {}): Promise<num
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => {})
   process.stdout.write(welcome(gateway))
-  const reason = await Promise.race([untilStopSignal(), gateway.failed])
+  const reason = await Promise.race([stopSignal, gateway.failed])
   if (reason instanceof Error) {
     process.stderr.write(
       `sluice stops: ${plainText(reason.message)}; calls that were under way are settled at the next start\n`,

@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,7 +14,7 @@ import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upst
 import { statusOn } from '../equipment/port.ts'
 import { ask, askStream } from '../equipment/fixture.ts'
 import { byTier } from '../tier.ts'
-import { eventually, type Program, readyProgram } from './program.ts'
+import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
 const STREAMS = byTier(80, 200)
 const EVENTS = 25
@@ -276,3 +276,37 @@ test.each([
     expect(databaseOf(program.folder.path).openHolds()).toEqual([])
   },
 )
+
+test.each(['1', '2'])(
+  'a signal during the start, with %s workers, stops the gateway once it has started, with exit code 0',
+  async (workers) => {
+    const program = await runProgram({ config: config(), env: { WORKERS: workers } })
+    onTestFinished(() => discard(program))
+    await eventually(() => isOpen(program.port), 'it listens')
+    program.kill('SIGTERM')
+    expect(await program.exit).toMatchObject({ code: 0, signal: null })
+    expect(program.out()).toContain('SIGTERM: no new calls')
+    expect(program.err()).toBe('')
+  },
+)
+
+test('a start that waits for a silent database ends soon after a signal', async () => {
+  const sockets = new Set<{ destroy(): void }>()
+  const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+  })
+  await eventually(() => silent.listening, 'it listens')
+  const { port } = silent.address() as AddressInfo
+  const program = await runProgram({
+    config: config(),
+    env: { DATABASE_URL: `postgres://u@127.0.0.1:${port}/d` },
+  })
+  onTestFinished(() => discard(program))
+  await eventually(() => sockets.size > 0, 'it asks the database')
+  program.kill('SIGTERM')
+  expect(await program.exit).toMatchObject({ code: 1, signal: null })
+  // It did not wait for the timeout of the connection, which would be named here.
+  expect(program.err()).toBe('')
+})
