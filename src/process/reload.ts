@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs'
 import process from 'node:process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
@@ -70,8 +69,9 @@ async function read(
   log: Logger,
 ): Promise<ReloadResult> {
   try {
-    refuseEmpty(environment.configFile)
     const config = await readConfigInThread(environment, builtIn)
+    // By the text that was read: the file may have been emptied in the meantime.
+    refuseEmpty(config)
     await apply(config)
     await warn(config.warnings, log)
     log.info({ channels: config.settings.channels.length }, 'configuration applied')
@@ -93,7 +93,7 @@ async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
 
 // An empty file means "no channels". At a start that may be intended; in a running gateway an editor has
 // opened the file and not written it yet.
-function refuseEmpty(file: string | undefined): void {
-  if (file === undefined || statSync(file, { throwIfNoEntry: false })?.size !== 0) return
+function refuseEmpty({ environment: { configFile: file }, fileText }: Config): void {
+  if (file === undefined || fileText !== '') return
   throw new ConfigError([{ file, path: '', message: 'expected more than an empty file' }])
 }

@@ -251,6 +251,19 @@ describe('a bad file changes nothing', () => {
     },
   )
 
+  test('when it is emptied while it is read', async () => {
+    await change(base)
+    const before = await readings('refused')
+    for (let turn = 0; turn < 5; turn += 1) {
+      program.kill('SIGHUP')
+      await sleep(15 * turn)
+      truncateSync(program.folder.configFile)
+      await eventually(async () => (await readings('refused')) > before + turn, 'it is refused')
+      expect((await charged(await chat())).quota).toBe(30)
+      await change(base)
+    }
+  })
+
   test('when its users cannot be made: nothing else of it applies either', async () => {
     await change(base)
     const clash = user(2, 'somebody-else', [token('clash')])
