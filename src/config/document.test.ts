@@ -92,6 +92,13 @@ describe('a YAML document', () => {
     expect(diagnostics).toEqual([{ line: 3, path: '', message: 'expected at most 32 levels' }])
   })
 
+  test.each([
+    [33, []],
+    [34, [{ line: 1, path: '', message: 'expected at most 32 levels' }]],
+  ])('has values of at most 32 steps: %i lists', (lists, expected) => {
+    expect(parse('['.repeat(lists) + ']'.repeat(lists)).diagnostics).toEqual(expected)
+  })
+
   test('may be JSON of any layout', () => {
     const value = fc
       .jsonValue({ maxDepth: 4 })
