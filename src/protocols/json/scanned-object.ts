@@ -82,10 +82,13 @@ export class ScannedObject {
   /** Whether any key or string begins with these bytes, the opening quote among them. */
   hasStringFrom(beginning: Buffer): boolean {
     const { bytes, tape } = this
+    const { length } = beginning
+    const last = beginning[length - 1]
     for (let node = 0; node < tape.length; node += 3) {
       const start = tape[node] as number
-      if ((tape[node + 1] as number) - start > beginning.length && startsAt(bytes, start, beginning))
-        return true
+      // All strings begin with a quote, so that the last byte rules out more.
+      if (bytes[start + length - 1] !== last || (tape[node + 1] as number) - start <= length) continue
+      if (startsAt(bytes, start, beginning)) return true
     }
     return false
   }
