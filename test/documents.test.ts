@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { badSentences } from './document-rules.ts'
+import { expect, test } from 'vitest'
 import { LAYERS } from './layers.ts'
 import { tutorialBlocks } from './operations/tutorial-page.ts'
 
@@ -179,39 +178,4 @@ test('every link to a heading has one', () => {
       .map(([target, anchor]) => `${from}: ${target}#${anchor}`),
   )
   expect(broken).toEqual([])
-})
-
-describe('the sentences of the pages', () => {
-  test('open with their subject', () => {
-    const found = pages()
-      .filter((path) => path !== 'CHANGELOG.md')
-      .flatMap((path) => badSentences(page(path)).map(({ line, message }) => `${path}:${line}: ${message}`))
-    expect(found).toEqual([])
-  })
-
-  test.each([
-    ['a paragraph', 'First.\n\nWho saw an answer end has been charged.', 3],
-    ['a sentence in a line', 'It is sent. Of several, the first counts.', 1],
-    ['a sentence after a bold one', '**It is sent.** Whoever sends it is refused.', 1],
-    ['a sentence in the next line', 'One is sent.\nThose that wait are not.', 2],
-    ['an item', '- one\n- What is left.', 2],
-    ['a numbered item in bold', '1. **What is left** goes.', 1],
-    ['a heading', '## What it costs', 1],
-    ['a cell', '| A | B |\n|---|---|\n| one | What is left |', 3],
-    ['a sentence before a question', 'What is left goes. Does it?', 1],
-    ['a sentence after a link in brackets', 'One ([two](three.md)). What is left.', 1],
-  ])('%s would be found', (_, source, line) => {
-    expect(badSentences(source)).toEqual([{ line, message: expect.any(String) }])
-  })
-
-  test.each([
-    ['a question', '## What does a call cost?\n\nWho pays? Whose\nkey is it?'],
-    ['a heading of a column', 'Text.\n\n| What | Who pays |\n| --- |:---|\n| one | two |'],
-    ['a word in the middle', 'The size of what is left, and of those who wait.'],
-    ['a longer word', 'Whole days. Offers. Whatsoever.'],
-    ['an example', '```sh\nWhat is this\n```\n\n`Of it` is a text. Code: `a. What`.'],
-    ['a comment', '<!-- What is left -->'],
-  ])('%s would not', (_, source) => {
-    expect(badSentences(source)).toEqual([])
-  })
 })
