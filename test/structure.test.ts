@@ -38,10 +38,10 @@ describe('the layers of src', () => {
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
   })
 
-  test('files stay small: none above 300 lines', () => {
+  test('files stay small: none above 500 lines', () => {
     const large = sources(SRC)
       .filter((file) => !file.endsWith('.test.ts'))
-      .filter((file) => readFileSync(file, 'utf8').split('\n').length > 301)
+      .filter((file) => readFileSync(file, 'utf8').split('\n').length > 501)
     expect(large.map((file) => relative(SRC, file))).toEqual([])
   })
 })
