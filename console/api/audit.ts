@@ -1,7 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
-import type { auditSchema } from '../../src/management/audit/audit-object.ts'
-import type { auditPageSchema } from '../../src/management/audit/list-audit.ts'
+import type { auditPageSchema, auditSchema } from '../../src/management/audit/list-audit.ts'
 import { queryText, request } from './client.ts'
 
 /** Kinds of objects that the audit log is about. */

@@ -11,26 +11,27 @@ import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
+import { meteredStore } from '../management/metered-store.ts'
 import type { AdministrationParts } from '../management/parts.ts'
-import { recordedParts } from '../management/recorded-parts.ts'
 import { readInput } from '../management/read-input.ts'
+import { recordedParts } from '../management/recorded-parts.ts'
 import { namedKey, noOwnToken } from '../management/tokens/token-id.ts'
 import type { BodyReader } from '../relay/body-reader.ts'
-import type { Request } from '../server/request.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import type { JsonEndpoint, LimitSubject, ClientExchange } from './endpoint.ts'
+import type { Request } from '../server/request.ts'
+import type { Response } from '../server/response.ts'
+import type { ClientExchange, JsonEndpoint, LimitSubject } from './endpoint.ts'
 import { type Area, inEnvelope } from './envelopes.ts'
 import { type GlobalLimit, isGloballyLimited } from './global-limit.ts'
 import { JSON_ROUTES } from './json-routes.ts'
-import { meteredParts } from './metered-parts.ts'
+import { takeAndSetHeaders } from './rate-limit-headers.ts'
+import { RAW_ROUTES } from './raw-routes.ts'
+import { type AllowedMethods, type FoundEndpoint, RouteTable } from './route-table.ts'
 import { PathSuggestions } from './routing/mistyped-path.ts'
 import type { PathParams } from './routing/path-pattern.ts'
-import { RAW_ROUTES } from './raw-routes.ts'
-import { type FoundEndpoint, type AllowedMethods, RouteTable } from './route-table.ts'
 import { sendBody, sendJson } from './send-json.ts'
 import { sendText } from './send-text.ts'
-import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
 /** Bytes that a request body may have, unless its endpoint declares another limit. */
 const BODY_LIMIT = 1024 * 1024
@@ -295,4 +296,21 @@ function parseJson(bytes: Buffer): unknown {
 function originOf({ user, sessionHash }: Partial<Authenticated>, address: string, atMs: number): Origin {
   const via = user && sessionHash === undefined ? 'api' : 'console'
   return { actorId: user?.id ?? 0, actor: user?.username ?? '', via, address, atMs }
+}
+
+/**
+ * The parts for one request of a user, whose store is read within the user's shares until the response is
+ * written. Visitors read single rows.
+ */
+function meteredParts(
+  { management, reads }: { readonly management: AdministrationParts; readonly reads: StoreReads },
+  response: Response,
+  { user }: Partial<Authenticated>,
+): AdministrationParts {
+  if (!user) return management
+  const reading = reads.of(user.id)
+  response.onClosed(() => reading.end())
+  // The response may have been aborted before its listener was set.
+  if (response.isAborted) reading.end()
+  return { ...management, store: meteredStore(management.store, reading) }
 }

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
+import type { HeaderName } from '../server/header-names.ts'
 import type { Request } from '../server/request.ts'
 import { bearerKey } from './bearer.ts'
-import { isForwarded } from './forwarded.ts'
 
 /**
  * Admits the operator: the bearer of `token` if one is set, else peers on this machine, by the socket's
@@ -25,4 +25,33 @@ function notOperator(hint: string): GatewayError {
 function sameText(a: string, b: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(a), digest(b))
+}
+
+/** Headers that proxies add. */
+const PROXY_HEADERS: readonly HeaderName[] = [
+  'forwarded',
+  'via',
+  'x-forwarded-*',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]
+
+/**
+ * Whether a request shows that a proxy forwarded it or that it was meant for another host: by a header of a
+ * proxy, or by a `Host` other than a loopback address or `ownHost`, which the gateway listens on. A proxy
+ * that shows neither goes undetected.
+ */
+function isForwarded(request: Request, ownHost: string): boolean {
+  const { headers } = request
+  return PROXY_HEADERS.some((name) => headers[name] !== undefined) || !isOwnHost(headers.host ?? '', ownHost)
+}
+
+function isOwnHost(host: string, ownHost: string): boolean {
+  const name = host
+    .replace(/:\d*$/, '')
+    .replace(/^\[([^\]]*)\]$/, '$1')
+    .toLowerCase()
+  return name === 'localhost' || isLoopback(name) || name === ownHost.toLowerCase()
 }

@@ -1,14 +1,17 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import type { Command } from 'commander'
 import { USER } from '../domain/records/user.ts'
-import { budgetText } from './budget-text.ts'
-import { BUDGET, type BudgetOptions, budgetOf, changedBudgetOf, CONFIG, JSON_OUTPUT } from './options.ts'
+import { Role } from '../domain/role.ts'
+import type { QuotaDisplay } from '../management/settings/quota-display.ts'
+import type { UserObject } from '../management/users/user-object.ts'
+import { budgetText, isBudgetUsedUp } from './budget-text.ts'
+import { BUDGET, budgetOf, type BudgetOptions, changedBudgetOf, CONFIG, JSON_OUTPUT } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { quotaText } from './quota-text.ts'
-import { readPassword } from './read-password.ts'
 import { addRecordOptions, givenFields } from './record-options.ts'
 import type { Shell } from './shell.ts'
-import { table } from './table.ts'
-import { userColumns } from './user-columns.ts'
+import { type Column, table } from './table.ts'
 import { type AccountOptions, printJson, reportingErrors, withAccounts } from './with-accounts.ts'
 
 const LIST_HELP = `
@@ -254,4 +257,79 @@ function named({ id, username }: { readonly id: number; readonly username: strin
 
 function say({ out }: Shell, line: string): void {
   out.write(`${line}\n`)
+}
+
+const NAMES = new Map<number, string>(Object.entries(Role).map(([name, role]) => [role, name]))
+
+/** The columns of `sluice user list`. */
+function userColumns(display: QuotaDisplay): readonly Column<UserObject>[] {
+  return [
+    { title: 'ID', cell: ({ id }) => String(id), right: true },
+    { title: 'NAME', cell: ({ username }) => username },
+    { title: 'ROLE', cell: ({ role }) => NAMES.get(role) ?? String(role) },
+    {
+      title: 'STATUS',
+      cell: ({ status }) => (status === 1 ? 'enabled' : 'disabled'),
+      warns: ({ status }) => status !== 1,
+    },
+    { title: 'GROUP', cell: ({ group }) => group },
+    {
+      title: 'QUOTA',
+      cell: ({ quota }) => quotaText(quota, display),
+      right: true,
+      warns: ({ quota }) => quota <= 0,
+    },
+    { title: 'USED', cell: ({ used_quota }) => quotaText(used_quota, display), right: true },
+    { title: 'BUDGET', cell: (user) => budgetText(user, display), warns: isBudgetUsedUp },
+    { title: 'REQUESTS', cell: ({ request_count }) => String(request_count), right: true },
+  ]
+}
+
+/** Maximum bytes that are read from standard input. */
+const MAX_BYTES = 16_384
+
+/**
+ * Reads a password: typed twice without echo at a terminal, else one line of standard input. It is never an
+ * argument, which other users of the machine could see. Throws an error with a readable message.
+ */
+async function readPassword(shell: Shell): Promise<string> {
+  if (!shell.input.isTTY) return oneLine(await readAll(shell))
+  const first = await prompted(shell, 'New password: ')
+  if ((await prompted(shell, 'Repeat it: ')) === first) return first
+  throw new Error('the two passwords differ; nothing was changed')
+}
+
+async function prompted({ input, err }: Shell, prompt: string): Promise<string> {
+  err.write(prompt)
+  // The terminal's echo goes to this stream.
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const lines = createInterface({ input, output: silent, terminal: true })
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      lines.once('line', resolve)
+      lines.once('SIGINT', () => reject(new Error('cancelled; nothing was changed')))
+      lines.once('close', () => reject(new Error('no password was given; nothing was changed')))
+    })
+  } finally {
+    lines.close()
+    err.write('\n')
+  }
+}
+
+async function readAll({ input }: Shell): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of input) {
+    chunks.push(chunk as Buffer)
+    length += (chunk as Buffer).length
+    if (length > MAX_BYTES) break
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function oneLine(text: string): string {
+  const line = text.replace(/\r?\n$/, '')
+  if (line === '') throw new Error('expected a password on standard input; it is empty')
+  if (/[\r\n]/.test(line)) throw new Error('expected one line on standard input, with the password alone')
+  return line
 }

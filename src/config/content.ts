@@ -1,25 +1,25 @@
-import type { AlertTarget } from '../domain/alert.ts'
-import type { Channel } from '../domain/records/channel.ts'
-import type { UserSeed } from '../domain/records/user.ts'
+import { ALERT_TYPES, type AlertTarget } from '../domain/alert.ts'
 import type { LoginSettings } from '../domain/login-settings.ts'
-import type { Group } from '../domain/records/group.ts'
-import type { Options, RateLimits } from '../domain/settings.ts'
+import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import { OPTIONS } from '../domain/options.ts'
-import { alerts } from './alerts.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { Group } from '../domain/records/group.ts'
+import { MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
+import type { UserSeed } from '../domain/records/user.ts'
+import type { Options, RateLimits } from '../domain/settings.ts'
 import { channel } from './channels.ts'
-import type { ParsedDocument, DocumentDiagnostic } from './document.ts'
-import { duplicates } from './duplicates.ts'
-import { list, section } from './fields.ts'
+import { type Path, pathText } from './diagnostics.ts'
+import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
+import { dictionary, type Field, list, name, oneOf, secret, section } from './fields.ts'
 import { declaredGroups, groups } from './groups.ts'
 import { type Issue, issuesOf } from './issues.ts'
-import { pathText } from './diagnostics.ts'
 import { login } from './login.ts'
-import type { ModelSettings } from '../domain/records/model.ts'
-import { models } from './models.ts'
 import { options } from './options.ts'
-import { rateLimits } from './rate-limits.ts'
+import { price } from './prices/prices.ts'
+import { rateLimit, rateLimits } from './rate-limits.ts'
+import { declaredShape } from './record-fields.ts'
 import { user } from './users.ts'
-import { child, type YamlNode } from './yaml-node.ts'
+import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The content of the file, with defaults filled in. */
 export interface FileContent {
@@ -69,4 +69,100 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
   if (!read.success) return { issues: [...issuesOf(read.error), ...repeated] }
   const { rate_limits, ...rest } = read.data
   return { content: { rateLimits: rate_limits, ...rest }, issues: repeated }
+}
+
+const settings = declaredShape(MODEL_SETTINGS.fields, {
+  vendor: name('the name of a vendor'),
+  price,
+  rate_limit: rateLimit,
+  fallback: list(name('the name of a model'), 'a list of models'),
+})
+
+/** `docs/configuration.md: Models`. */
+const models: Field<ReadonlyMap<string, ModelSettings>> = dictionary(
+  section(settings),
+  'a mapping from model names',
+).superRefine((given, ctx) => {
+  for (const [model, { fallback }] of given) {
+    const index = fallback.indexOf(model)
+    if (index === -1) continue
+    const message = 'expected another model than the one that it stands in for'
+    ctx.addIssue({ code: 'custom', path: [model, 'fallback', index], message })
+  }
+})
+
+/** Length of a signing key in bytes, by Standard Webhooks. */
+const MIN_KEY_BYTES = 24
+const MAX_KEY_BYTES = 64
+
+// Receivers put passwords into their URLs, so that no message repeats one.
+const url = secret(
+  "an http:// or https:// URL without a user and password, and not of a cloud's metadata service",
+  (given) => {
+    const parsed = /^https?:\/\//i.test(given) && !/[\s\\]/.test(given) ? URL.parse(given) : null
+    if (!parsed || parsed.username !== '' || parsed.password !== '') return undefined
+    return namesMetadataAddress(given) ? undefined : given
+  },
+)
+
+const signingSecret = secret(
+  'whsec_ and 24 to 64 bytes in base64, as echo "whsec_$(openssl rand -base64 32)" makes them',
+  (given) => {
+    const base64 = given.replace(/^whsec_/, '')
+    const bytes = Buffer.from(base64, 'base64')
+    const isKey = bytes.length >= MIN_KEY_BYTES && bytes.length <= MAX_KEY_BYTES
+    return isKey && bytes.toString('base64') === base64 ? `whsec_${base64}` : undefined
+  },
+)
+
+const target: Field<AlertTarget> = section({
+  url,
+  secret: signingSecret,
+  events: list(oneOf(ALERT_TYPES), 'a list of at least one event', 1),
+}).transform((given): AlertTarget => ({ url: given.url, secret: given.secret, types: given.events }))
+
+/** `docs/configuration.md: Alerts`. */
+const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers')
+
+/**
+ * Finds duplicates of the names of channels and identity providers, receivers of alerts, user ids and
+ * names, access tokens, names of a user's tokens, and API keys. It looks in the YAML tree, so that another
+ * error in an entry does not hide these.
+ */
+function duplicates(tree: YamlNode): Issue[] {
+  const users = entries(child(tree, 'users'), ['users'])
+  const tokens = users.map(({ tree, path }) => entries(child(tree, 'tokens'), [...path, 'tokens']))
+  return [
+    ...repeated(entries(child(tree, 'channels'), ['channels']), 'name'),
+    ...repeated(entries(child(child(tree, 'login'), 'oidc'), ['login', 'oidc']), 'name'),
+    ...repeated(entries(child(tree, 'alerts'), ['alerts']), 'url'),
+    ...repeated(users, 'id'),
+    ...repeated(users, 'username'),
+    ...repeated(users, 'access_token'),
+    ...tokens.flatMap((ofOneUser) => repeated(ofOneUser, 'name')),
+    ...repeated(tokens.flat(), 'key', (key) => key.replace(/^(?:sk-)+/, '')),
+  ]
+}
+
+interface Entry {
+  readonly tree: YamlNode
+  readonly path: Path
+}
+
+function entries(tree: YamlNode, path: Path): Entry[] {
+  return items(tree).map((entry, index) => ({ tree: entry, path: [...path, index] }))
+}
+
+function repeated(all: readonly Entry[], key: string, normalize = (value: string): string => value): Issue[] {
+  const seen = new Set<string>()
+  return all.flatMap(({ tree, path }) => {
+    const scalar = child(tree, key)
+    if (!(scalar instanceof YamlScalar)) return []
+    const value = normalize(String(scalar.value))
+    if (!seen.has(value)) {
+      seen.add(value)
+      return []
+    }
+    return [{ path: [...path, key], message: `expected a different ${key}, another entry has the same` }]
+  })
 }

@@ -1,7 +1,7 @@
 import type { LoginSettings, OidcProvider } from '../domain/login-settings.ts'
-import { credential, dictionary, type Field, flag, list, name, section, text } from './fields.ts'
+import { namesMetadataAddress } from '../domain/metadata-address.ts'
+import { credential, dictionary, type Field, flag, list, name, Refusal, section, text } from './fields.ts'
 import { groupName } from './groups.ts'
-import { readIssuer } from './issuer.ts'
 
 const providerName = text('a name of up to 40 lower-case letters, digits and hyphens', (given) =>
   /^[a-z0-9][a-z0-9-]{0,39}$/.test(given) ? given : undefined,
@@ -55,4 +55,17 @@ export function login(groups: ReadonlySet<string>): Field<LoginSettings> {
     password: flag.default(true),
     oidc: list(provider(groups), 'a list of identity providers'),
   })
+}
+
+/** An issuer identifier, unchanged: it is compared as text (OpenID Connect Core, 2). */
+function readIssuer(given: string): string | Refusal | undefined {
+  const url = URL.parse(given)
+  if (!url || !/^https?:\/\//i.test(given) || /[\s\\]/.test(given)) return undefined
+  if (url.username || url.password) return new Refusal('a URL without a user or password')
+  if (given.includes('?') || given.includes('#')) return new Refusal('a URL without ? or #')
+  if (given.includes('/.well-known/'))
+    return new Refusal('the issuer alone: /.well-known/openid-configuration is added')
+  return namesMetadataAddress(given)
+    ? new Refusal("another address than that of a cloud's metadata service")
+    : given
 }

@@ -1,13 +1,12 @@
-import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '../domain/protocols.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import type { ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import type { Issue } from './issues.ts'
-import { completeBaseUrl } from './complete-base-url.ts'
-import type { ModelSettings } from '../domain/records/model.ts'
-import { unbracedVariables } from './unbraced-variables.ts'
 import { isModelPattern, matchesModelPattern } from './model-patterns.ts'
+import type { BuiltInPrices } from './prices/built-in-prices.ts'
+import { VENDORS } from './vendors/vendors.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** The minimum length of a secret that cannot be guessed. */
@@ -198,4 +197,52 @@ function userWarnings(user: UserSeed, index: number): Issue[] {
     }
   }
   return issues
+}
+
+/** Base URLs that a vendor serves besides the one in `VENDORS`. */
+const OTHER_VALID_BASE_URLS: ReadonlySet<string> = new Set(['https://api.deepseek.com'])
+
+/** Google's address for another dialect than its own, below its address for that. */
+const GOOGLE_CHAT = {
+  protocol: 'chat',
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
+} as const
+
+/** The base URL that was probably meant, where a channel's is a known vendor's without its version. */
+function completeBaseUrl({
+  base_url: baseUrl,
+  protocol: protocols,
+}: Pick<Channel, 'base_url' | 'protocol'>): string | undefined {
+  if (OTHER_VALID_BASE_URLS.has(baseUrl)) return undefined
+  return [...VENDORS, GOOGLE_CHAT].find(
+    (known) => protocols.includes(known.protocol) && known.baseUrl.startsWith(`${baseUrl}/`),
+  )?.baseUrl
+}
+
+/** A value, or its last word, that a shell would expand: `$KEY`, `Bearer $KEY`. */
+const UNBRACED = /(?:^|\s)\$[A-Za-z_]\w*$/
+
+const MISSING_BRACES: Issue['message'] =
+  'a variable is written ${NAME}, in braces: without braces the text is used literally'
+
+/** Finds values that were probably meant as variables. Messages omit their text, which may be a secret. */
+function unbracedVariables(tree: YamlNode): Issue[] {
+  const found: Issue[] = []
+  const path: (string | number)[] = []
+  collect(tree)
+  return found
+
+  function collect(node: YamlNode): void {
+    if (node === undefined) return
+    if (node instanceof YamlScalar) {
+      if (node.source.includes('$') && UNBRACED.test(node.source))
+        found.push({ path: [...path], message: MISSING_BRACES })
+      return
+    }
+    for (const key of Object.keys(node)) {
+      path.push(Array.isArray(node) ? Number(key) : key)
+      collect((node as Readonly<Record<string, YamlNode>>)[key])
+      path.pop()
+    }
+  }
 }

@@ -1,6 +1,5 @@
-import type { Endpoint } from './endpoints.ts'
 import { endpointByName } from './endpoint-by-name.ts'
-import { endpointByPrice } from './endpoint-by-price.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { Price } from './price.ts'
 import { type ClientProtocol, type ProtocolName, PROTOCOLS, protocolsThat } from './protocols.ts'
 
@@ -37,4 +36,11 @@ export function endpointsFor(
       : []),
     ...(protocols.has('rerank') ? (['rerank'] as const) : []),
   ]
+}
+
+/** Endpoint of a model by what is priced; undefined where only tokens and calls are. */
+export function endpointByPrice({ image, characters, second }: Price): Endpoint | undefined {
+  if (Object.keys(image).length > 0) return 'images'
+  if (characters.digits > 0n) return 'speech'
+  return second.digits > 0n ? 'transcriptions' : undefined
 }

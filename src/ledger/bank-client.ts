@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
-import type { Loan, LoanRequest } from '../store/bank.ts'
-import type { OutboxEntry } from '../store/node-file.ts'
+import type { Bank, Loan, LoanRequest } from '../store/bank.ts'
+import type { NodeFile, OutboxEntry } from '../store/node-file.ts'
 import { NameTaken, StoreUnavailable } from '../store/store-unavailable.ts'
-import { Alarm } from './alarm.ts'
-import type { BankClientParts } from './bank-client-parts.ts'
 import { LeaseClock, presentMoment } from './lease-clock.ts'
 import { LeaseTable } from './lease-table.ts'
-import { LoanQueue, type PendingLoan } from './loan-queue.ts'
+import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
 
 /** Longest interval between reports. */
@@ -296,5 +294,105 @@ export class BankClient {
 
   async #sleep(ms: number): Promise<void> {
     await this.#alarm.sleep(this.#loans.isEmpty || this.#isDown ? ms : 0)
+  }
+}
+
+/** Dependencies of a bank client. */
+interface BankClientParts {
+  readonly bank: Bank
+  readonly file: Pick<NodeFile, 'write'>
+  readonly openHolds: () => Iterable<OpenHold>
+  /** Called after each report. */
+  readonly onReported?: () => Promise<void>
+  /** Called with the error when the bank becomes unreachable, and with undefined on its return. */
+  readonly onReachabilityChange: (failure: Error | undefined) => void
+  /** Called with calls of tokens that the database lacks, as after a restore: they cannot be charged. */
+  readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
+}
+
+/** A sleep that can be ended early. A ring between two sleeps ends the next one. */
+class Alarm {
+  #rung = Promise.withResolvers<void>()
+
+  ring(): void {
+    this.#rung.resolve()
+  }
+
+  /** Sleeps for so many milliseconds, or until a ring; not at all for 0. */
+  async sleep(ms: number): Promise<void> {
+    if (ms > 0) {
+      const timer = setTimeout(() => this.ring(), ms).unref()
+      await this.#rung.promise
+      clearTimeout(timer)
+    }
+    this.#rung = Promise.withResolvers<void>()
+  }
+}
+
+/** Timeout of a request for a loan. */
+const TIMEOUT_MS = 1_500
+/** Maximum number of requests in one batch. */
+const BATCH_SIZE = 100
+
+/** A request that waits for the bank. */
+interface PendingLoan {
+  /** Builds the request by what is leased when it is sent: other calls may have changed that meanwhile. */
+  readonly request: () => LoanRequest
+  resolve(loan: Loan | undefined): void
+  reject(error: unknown): void
+  /** Whether it still waits for an answer. */
+  isOpen: boolean
+}
+
+/** Queue of requests for loans, in order of arrival. */
+class LoanQueue {
+  #waiting: PendingLoan[] = []
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0
+  }
+
+  /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
+  enqueue(request: () => LoanRequest): Promise<Loan | undefined> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)
+        pendingLoan.isOpen = false
+        reject(new StoreUnavailable('the database that leases quota does not respond'))
+      }, TIMEOUT_MS)
+      const pendingLoan: PendingLoan = {
+        request,
+        isOpen: true,
+        resolve(loan) {
+          clearTimeout(timer)
+          resolve(loan)
+        },
+        reject(error) {
+          clearTimeout(timer)
+          reject(error)
+        },
+      }
+      this.#waiting.push(pendingLoan)
+    })
+  }
+
+  /** Queues a request again that could not be answered; false if it has timed out meanwhile. */
+  putBack(pending: PendingLoan): boolean {
+    if (pending.isOpen) this.#waiting.push(pending)
+    return pending.isOpen
+  }
+
+  /** Removes the next batch from the queue. */
+  takeBatch(): PendingLoan[] {
+    const next = this.#waiting.slice(0, BATCH_SIZE)
+    this.#waiting = this.#waiting.slice(BATCH_SIZE)
+    return next
+  }
+
+  /** Rejects all queued requests. */
+  rejectAll(error: unknown): void {
+    const rejected = this.#waiting
+    this.#waiting = []
+    for (const pending of rejected) pending.reject(error)
   }
 }

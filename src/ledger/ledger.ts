@@ -1,21 +1,20 @@
-import { budgetList, budgetsIn } from '../domain/budget.ts'
-import type { ManagedUser } from '../domain/records/user.ts'
+import { budgetList, type BudgetName, budgetsIn } from '../domain/budget.ts'
 import { DenseSet } from '../domain/dense-set.ts'
 import type { HoldFacts, Settlement } from '../domain/records/usage.ts'
+import type { ManagedUser } from '../domain/records/user.ts'
 import type { TokenChange } from '../store/operations/change-token.ts'
-import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
 import type { UserChange } from '../store/operations/change-user.ts'
-import type { Store } from '../store/store.ts'
+import type { KeyedToken } from '../store/operations/keyed-tokens.ts'
+import type { Rows, Store } from '../store/store.ts'
 import type { AccountSource } from './account-source.ts'
 import type { Account } from './balance.ts'
-import { ExceededBudgets } from './exceeded-budgets.ts'
 import { findParkedPayer } from './find-payer.ts'
-import { OpenHold } from './open-hold.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
-import { PriceSets } from './price-sets.ts'
+import { OpenHold } from './open-hold.ts'
 import { addHold, affordable, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
-import { refusalOf, Unaffordable } from './unaffordable.ts'
+import { PriceSets } from './price-sets.ts'
+import { type BudgetExceeded, refusalOf, Unaffordable } from './unaffordable.ts'
 import { WaitingHolds } from './waiting-holds.ts'
 
 /** Admits, grows and settles the holds of this node. `docs/ledger.md` describes how. */
@@ -218,5 +217,30 @@ export class Ledger {
       duration_ms: settlement.ended_ms - facts.started_ms,
       budgets: budgetList(namesOf(payer.budgets)),
     })
+  }
+}
+
+/** Budgets that are remembered at once. */
+const MAX_NOTED = 10_000
+
+/** Notes in the store which budgets calls were refused for: each at its first refusal in a period. */
+class ExceededBudgets {
+  readonly #rows: Pick<Rows, 'write'>
+  /** Names that are in the store, or on their way to it. */
+  readonly #noted = new Set<BudgetName>()
+
+  constructor(rows: Pick<Rows, 'write'>) {
+    this.#rows = rows
+  }
+
+  /** Notes the budgets that a call was refused for. */
+  note({ exceeded }: BudgetExceeded): void {
+    for (const { name, amount } of exceeded) {
+      if (this.#noted.has(name)) continue
+      if (this.#noted.size >= MAX_NOTED) this.#noted.clear()
+      this.#noted.add(name)
+      // The next refusal does what this one could not.
+      this.#rows.write('noteExceededBudget', { name, amount }).catch(() => this.#noted.delete(name))
+    }
   }
 }

@@ -1,15 +1,4 @@
-import {
-  IDLE_MS,
-  IDLE_SHARE,
-  SCARCE_SHARE,
-  REPORT_MS,
-  STOCK_MS,
-  RETRY_MS,
-  VERIFY_MS,
-  FRESH_MS,
-} from './permit-times.ts'
-import { type ShareResponse, type ShareRequest, type Slots, slotsOf } from './share-messages.ts'
-import { type WindowSnapshot, snapshotFrom } from './window-snapshot.ts'
+import { type ShareRequest, type ShareResponse, type Slots, slotsOf } from './share-messages.ts'
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /**
@@ -295,3 +284,77 @@ export class Permits {
 }
 
 const EMPTY_WINDOW = new SlidingWindow()
+
+/**
+ * Time after which unused permits are returned: absolute, as a share of the window, and the share of the
+ * limit below which free permits are scarce and return sooner.
+ */
+const IDLE_MS = 5_000
+const IDLE_SHARE = 1 / 8
+const SCARCE_SHARE = 1 / 4
+/** Longest delay before use is reported. */
+const REPORT_MS = 100
+/** Time that the permits in stock should last at the recent rate of use. */
+const STOCK_MS = 200
+/** Bounds of the time for which a refusal holds before the other nodes are asked again. */
+const RETRY_MS = { min: 5, max: 1_000 }
+/** Time after which a node checks that the window has what it reported. */
+const VERIFY_MS = 500
+/** Age up to which a snapshot decides without asking. */
+const FRESH_MS = 1_000
+
+/** Use by all nodes as of one moment, as it expires from the window. Times are of this node's clock. */
+class WindowSnapshot {
+  /** Time of expiry and amount, ascending. */
+  readonly #expiries: readonly (readonly [atMs: number, amount: number])[]
+
+  readonly #version: number
+
+  constructor(expiries: readonly (readonly [atMs: number, amount: number])[], version = 0) {
+    this.#expiries = expiries
+    this.#version = version
+  }
+
+  /** Version below which the window has lost data; 0 once it has expired, and may be missing. */
+  version(nowMs: number): number {
+    return this.used(nowMs) > 0 ? this.#version : 0
+  }
+
+  /** Amount that is still in the window. */
+  used(nowMs: number): number {
+    let sum = 0
+    for (const [atMs, amount] of this.#expiries) if (atMs > nowMs) sum += amount
+    return sum
+  }
+
+  /** Milliseconds until `amount` of `max` is free; 0 if it is now. */
+  waitMs(nowMs: number, max: number, amount: number): number {
+    let missing = this.used(nowMs) + amount - max
+    if (missing <= 0) return 0
+    for (const [atMs, expired] of this.#expiries) {
+      if (atMs <= nowMs) continue
+      missing -= expired
+      if (missing <= 0) return Math.ceil(atMs - nowMs)
+    }
+    return 0
+  }
+
+  /** Milliseconds until the window is empty. */
+  resetMs(nowMs: number): number {
+    return Math.max(0, Math.ceil((this.#expiries.at(-1)?.[0] ?? nowMs) - nowMs))
+  }
+}
+
+/** Converts a response that arrived at `nowMs`. */
+function snapshotFrom(
+  response: ShareResponse,
+  nowMs: number,
+  widthMs: number,
+  windowMs: number,
+): WindowSnapshot {
+  const aheadMs = nowMs - response.nowMs
+  return new WindowSnapshot(
+    response.amounts.map(([slot, amount]) => [slot * widthMs + windowMs + aheadMs, amount]),
+    response.version,
+  )
+}

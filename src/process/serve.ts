@@ -1,36 +1,37 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { Admission } from '../api/admission.ts'
+import { GlobalLimit } from '../api/global-limit.ts'
+import { App } from '../app.ts'
 import { ApiKeys } from '../auth/api-keys.ts'
 import { clientAddress } from '../auth/client-address.ts'
 import { OidcSignIns } from '../auth/oidc/oidc-sign-ins.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { SignIns } from '../auth/sign-ins.ts'
-import { Admission } from '../api/admission.ts'
-import { GlobalLimit } from '../api/global-limit.ts'
-import { App } from '../app.ts'
-import type { Config } from '../config/config.ts'
-import { Console } from '../console/console.ts'
-import { LiveConfig } from '../config/live-config.ts'
-import type { Settings } from '../domain/settings.ts'
+import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
+import { keptDays, pruneRegularly } from '../bootstrap/prune.ts'
 import { recordFile } from '../bootstrap/record-file.ts'
-import { callsOfWorkers } from './calls-of-workers.ts'
-import { followChanges } from './follow-changes.ts'
-import { gracefulStop } from './graceful-stop.ts'
-import { collectAll, collectWhenIdle } from './idle-memory.ts'
+import { joinCluster } from '../cluster/join-cluster.ts'
+import type { Config } from '../config/config.ts'
+import { LiveConfig } from '../config/live-config.ts'
+import { Console } from '../console/console.ts'
+import type { Settings } from '../domain/settings.ts'
 import { CallSlots } from '../limits/call-slots.ts'
 import { NODE_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth } from '../limits/heap-growth.ts'
 import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
-import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
-import { LiveCalls } from '../management/usage/live-calls.ts'
+import { RefusalCounts } from '../limits/refusal-counts.ts'
+import { RequestMemory } from '../limits/request-memory.ts'
+import { StoreReads } from '../limits/store-reads.ts'
+import type { Link } from '../link/link.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationParts } from '../management/parts.ts'
+import { LiveCalls } from '../management/usage/live-calls.ts'
 import { Metrics } from '../metrics/metrics.ts'
-import { joinCluster } from '../cluster/join-cluster.ts'
-import type { OpenedLedger } from '../bootstrap/opened-ledger.ts'
-import { keptDays, pruneRegularly } from '../bootstrap/prune.ts'
+import { metricsText } from '../metrics/text.ts'
+import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
 import { FailureLog } from '../relay/failure-log.ts'
@@ -39,25 +40,30 @@ import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
-import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
-import { openAlerts, UnpricedTools } from './open-alerts.ts'
-import { nodeName } from './node-name.ts'
-import { openMemory } from './open-memory.ts'
-import { openResponses } from './open-responses.ts'
-import { openUpstreams } from './open-upstreams.ts'
-import { ChannelProbes } from './probe-channels.ts'
-import { readinessOf } from './readiness.ts'
-import { shareMetrics } from './share-metrics.ts'
-import { openStorageWatch } from './storage-watch.ts'
-import { takeOrders } from './take-orders.ts'
+import { Spool } from '../relay/spool.ts'
 import type { ConnectionFigures } from '../server/http-server.ts'
-import { hashAccessToken, hashKey, namespaceOf, loopMarker, type Secrets } from '../store/secrets.ts'
+import { hashAccessToken, hashKey, loopMarker, namespaceOf, type Secrets } from '../store/secrets.ts'
 import { openTracing } from '../tracing/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
-import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
+import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import { KeyRings } from '../upstreams/key-ring.ts'
 import { MissingModels } from '../upstreams/missing-models.ts'
+import { Providers } from '../upstreams/providers.ts'
+import { UpstreamClient } from '../upstreams/upstream-client.ts'
+import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
+import { callsOfWorkers } from './calls-of-workers.ts'
+import { followChanges } from './follow-changes.ts'
+import { gracefulStop } from './graceful-stop.ts'
+import { collectAll, collectWhenIdle } from './idle-memory.ts'
+import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
+import { nodeName } from './node-name.ts'
+import { openAlerts, UnpricedTools } from './open-alerts.ts'
+import { openResponses } from './open-responses.ts'
+import { ChannelProbes } from './probe-channels.ts'
+import { readinessOf } from './readiness.ts'
+import { openStorageWatch } from './storage-watch.ts'
+import { takeOrders } from './take-orders.ts'
 
 /** Parts that are ready before any call is served. */
 interface ServeParts {
@@ -296,4 +302,39 @@ export async function serve({
       }),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
+}
+
+/** Makes a worker's metrics those of all workers, and has it tell its own on request. */
+function shareMetrics(metrics: Metrics, link: Link): void {
+  link.answer('own metrics', () => metricsText(metrics.read()))
+  metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
+}
+
+/** The memory for requests, and the readers of bodies and of the store; large forms are in `folder`. */
+function openMemory(
+  folder: string,
+  bodyLimit: () => number,
+  nowMs: () => number,
+): { readonly memory: RequestMemory; readonly bodies: BodyReader; readonly reads: StoreReads } {
+  const memory = new RequestMemory(bodyLimit, nowMs)
+  const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs))
+  return { memory, bodies, reads: new StoreReads(memory) }
+}
+
+const UNASKED =
+  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
+
+/** Makes the client of all upstreams, which counts and logs what they send unrequested. */
+function openUpstreams(
+  secrets: Secrets,
+  { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
+): UpstreamClient {
+  return new UpstreamClient(loopMarker(secrets), {
+    channels: () => settings().channels,
+    providers: new Providers(tokenEndpoint(() => settings().options.media.allow_private_networks)),
+    onUnsolicited(channel, isNews) {
+      metrics.add('unsolicitedBytes', 1, channel)
+      if (isNews) log.warn({ channel }, UNASKED)
+    },
+  })
 }

@@ -8,10 +8,9 @@ import type {
   UpstreamResponseListener,
 } from '../upstreams/upstream-request.ts'
 import type { Call, Target } from './call.ts'
-import { ErrorResponse } from './error-response.ts'
-import { type Failure, noUsableResponse, STOPPING } from './failure.ts'
-import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
+import { type Failure, failureOfStatus, noUsableResponse, STOPPING } from './failure.ts'
 import { PassedResponse } from './passed-response.ts'
+import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
@@ -161,4 +160,36 @@ export class Attempt implements UpstreamResponseListener {
 function failureOf({ message, wasReused, detail }: TransportError, { channel }: Target): Failure {
   const failure = noUsableResponse(message, detail === undefined ? undefined : redact(detail, channel))
   return wasReused ? { ...failure, next: 'same-again' } : failure
+}
+
+/** Bytes of an upstream's error body that are read. */
+const MAX_BYTES = 64 * 1024
+
+/** A response that is no success: its body says why. */
+class ErrorResponse {
+  readonly #target: Target
+  readonly #status: number
+  readonly #retryAfter: string | undefined
+  readonly #chunks: Buffer[] = []
+  #length = 0
+
+  constructor(target: Target, status: number, retryAfter: string | undefined) {
+    this.#target = target
+    this.#status = status
+    this.#retryAfter = retryAfter
+  }
+
+  /** Adds bytes of the body; true once there are enough of them. */
+  add(chunk: Buffer): boolean {
+    this.#chunks.push(chunk)
+    this.#length += chunk.length
+    return this.#length >= MAX_BYTES
+  }
+
+  /** The failure, by the bytes that came. */
+  get failure(): Failure {
+    const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
+    const { prepared } = this.#target
+    return failureOfStatus(this.#target, this.#status, prepared.errorBody?.(body) ?? body, this.#retryAfter)
+  }
 }

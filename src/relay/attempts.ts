@@ -4,22 +4,20 @@ import { GatewayError } from '../errors.ts'
 import { rateLimited } from '../limits/rate-limiter.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { ChannelHealth, Trial } from '../upstreams/channel-health.ts'
-import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
-import type { UpstreamClient } from '../upstreams/upstream-client.ts'
+import type { ChannelMinutes } from '../upstreams/channel-minutes.ts'
 import type { KeyRings, UpstreamKey } from '../upstreams/key-ring.ts'
 import type { MissingModels } from '../upstreams/missing-models.ts'
+import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import { Attempt } from './attempt.ts'
-import type { Call, Target } from './call.ts'
 import type { CallLimits } from './call-limits.ts'
-import { FailedAttempts } from './failed-attempts.ts'
-import { CLIENT_GONE, endpointMissing, type Failure, STOPPING } from './failure.ts'
-import type { FailureLog } from './failure-log.ts'
-import { isOfUpstream, noteAttempt } from './noted-attempt.ts'
-import { RetryBudget } from './retry-budget.ts'
+import type { Call, Target } from './call.ts'
 import type { ChannelRequest, Prepared, RelayedRequest } from './dialects/dialect.ts'
+import type { FailureLog, Reaction, UpstreamFailure } from './failure-log.ts'
+import { CLIENT_GONE, endpointMissing, type Failure, finalError, STOPPING, UNWRITTEN } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
+import { RetryBudget } from './retry-budget.ts'
 
 /** Services that attempts need. */
 export interface AttemptParts {
@@ -296,4 +294,93 @@ export class Attempts {
 function keysFor(request: ChannelRequest, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
   const own = keys.filter((key) => request.isOfKey?.(key) ?? true)
   return own.length > 0 ? own : keys
+}
+
+/** Whether an upstream failed, and not its client or the gateway. */
+function isOfUpstream(failure: Failure): boolean {
+  const isOwn = failure === CLIENT_GONE || failure === STOPPING || failure.cause === UNWRITTEN
+  return !isOwn && failure.isExpected !== true
+}
+
+/**
+ * Notes an attempt for the channel's figures, as failed where the upstream failed before its response or in
+ * the middle of it. An attempt over a connection that was dead already is repeated, and does not count.
+ */
+function noteAttempt(
+  minutes: ChannelMinutes,
+  channel: Channel,
+  tookMs: number,
+  end: AttemptEnd | undefined,
+  { cut, hold }: Call,
+): void {
+  if (end === undefined || end === 'settled') minutes.note(channel, tookMs, cut?.cause)
+  else if (end.next !== 'same-again')
+    minutes.note(channel, tookMs, isOfUpstream(end) && !hold.hasWriteFailed ? end.cause : undefined)
+}
+
+/**
+ * Failed attempts of one call. Each is logged when the reaction to it is known: at the next attempt, with the
+ * final error, or on disposal.
+ */
+class FailedAttempts implements Disposable {
+  readonly #log: FailureLog
+  readonly #failures: Failure[] = []
+  /** The error of a channel that could not be asked at all; undefined where there is none. */
+  unaskable: unknown
+  #model: string | undefined
+  #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
+
+  constructor(log: FailureLog) {
+    this.#log = log
+  }
+
+  /** Whether any attempt failed so far. */
+  get hasAny(): boolean {
+    return this.#failures.length > 0
+  }
+
+  /** Adds a failure that needs no warning about an upstream. */
+  add(failure: Failure): void {
+    this.#failures.push(failure)
+  }
+
+  /** Adds a failure of an upstream. */
+  addOfUpstream(
+    { call, channel, key }: Pick<UpstreamFailure, 'call' | 'channel' | 'key'>,
+    failure: Failure,
+  ): void {
+    this.#failures.push(failure)
+    const { cause, status, upstreamMessage } = failure
+    const stated = status === undefined ? {} : { status }
+    this.#unlogged = { call, channel, key, cause, failure, ...stated, upstreamMessage }
+  }
+
+  /** Logs the last failure: another attempt begins, at this channel. */
+  nextAttemptAt(channel: Channel): void {
+    if (this.#unlogged) this.#writeLog(this.#unlogged.channel === channel ? 'next key' : 'next channel')
+  }
+
+  /** Logs the last failure, if another model is tried. */
+  nextModel(name: string): void {
+    if (this.#model !== undefined && this.#model !== name) this.#writeLog('next model')
+    this.#model = name
+  }
+
+  /** The error that the client gets in the end. */
+  finalError(): Error {
+    const error = finalError(this.#failures)
+    this.#writeLog(error === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')
+    return error
+  }
+
+  [Symbol.dispose](): void {
+    this.#writeLog('gave up')
+  }
+
+  #writeLog(reaction: Reaction): void {
+    const failure = this.#unlogged
+    if (!failure) return
+    this.#unlogged = undefined
+    this.#log.report(failure, reaction, performance.now())
+  }
 }

@@ -1,31 +1,31 @@
-import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '../domain/protocols.ts'
+import { particularsText } from '../domain/call-detail.ts'
 import { charge } from '../domain/charge.ts'
 import type { ImageForm } from '../domain/image-price.ts'
 import type { Rate } from '../domain/price.ts'
-import type { Settings } from '../domain/settings.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
+import type { Channel } from '../domain/records/channel.ts'
 import type { Settlement } from '../domain/records/usage.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { ToolUse } from '../domain/tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
 import type { OpenHold } from '../ledger/open-hold.ts'
+import { promptTextOf } from '../protocols/prompt-text.ts'
+import type { PromptText } from '../protocols/prompt-tokens.ts'
+import { withCredibleTotal } from '../protocols/reported-usage.ts'
 import { idHeaders } from '../server/id-headers.ts'
 import type { Response } from '../server/response.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
-import { particularsText } from '../domain/call-detail.ts'
-import { priceResponse } from './price-response.ts'
-import type { ChargeBasis, Ending, PricedUsage } from './priced-usage.ts'
 import type { CallServices } from './call-services.ts'
-import { headerText } from './header-text.ts'
 import type { ChannelRequest, Dialect, Lasting, Prepared, RelayedRequest } from './dialects/dialect.ts'
 import type { Measure } from './dialects/passage.ts'
-import type { OutputBudget } from './estimate.ts'
-import { noteUnlisted, pricesOf } from './target-tools.ts'
+import { type OutputBudget, outputMaximum } from './estimate.ts'
 import type { CallRecord, IncomingCall } from './incoming-call.ts'
 import type { LocalCount } from './local-count.ts'
 import type { MediaRequester } from './media.ts'
-import { SentPrompt } from './sent-prompt.ts'
+import { type ChargeBasis, type Ending, NOTHING, type PricedUsage, priceUsage } from './priced-usage.ts'
+import { noteUnlisted, pricesOf, pricingAt } from './target-tools.ts'
 
 /** Destination of one attempt. */
 export interface Target {
@@ -295,5 +295,65 @@ export class Call implements MediaRequester {
   // Not by the time of day, which may be set meanwhile.
   get #tookMs(): number {
     return Math.round(performance.now() - this.#incoming.startedAt)
+  }
+}
+
+/** The text for a header: names of models may have characters that no header can have. */
+function headerText(name: string): string {
+  return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
+}
+
+/** The charge of a response of the target; nothing without one. */
+function priceResponse(
+  call: Call,
+  target: Target | undefined,
+  basis: ChargeBasis | undefined,
+): PricedUsage | Promise<PricedUsage> {
+  return basis && target ? priceUsage(pricingAt(call, target), credibleBasis(call, target, basis)) : NOTHING
+}
+
+/**
+ * The basis of a charge without a total of tokens that cannot be true, by the maximum that was sent to the
+ * target; the call's line in the log then has that total.
+ */
+function credibleBasis({ dialect, record }: Call, { request }: Target, basis: ChargeBasis): ChargeBasis {
+  const { reported } = basis
+  if (!reported?.byTotal) return basis
+  const kept = withCredibleTotal(reported, outputMaximum(dialect.endpoint, request))
+  if (kept === reported) return basis
+  record.ignoredTotal = reported.byTotal.total
+  return { ...basis, reported: kept }
+}
+
+/** The prompt of a request that has none. */
+const NO_PROMPT: PromptText = { text: '', extraTokens: 0, chargedExtraTokens: 0 }
+
+/** Prompt of a request as it is sent to one target. It is read only where its tokens must be counted. */
+class SentPrompt {
+  readonly prepared: Prepared | undefined
+  /** Tokens of its texts, if they were counted. */
+  #tokens: number | undefined
+
+  constructor(prepared: Prepared | undefined) {
+    this.prepared = prepared
+  }
+
+  /** Tokens for the client to see, counted when no text for a charge waits. */
+  async shownTokens(count: LocalCount): Promise<number> {
+    const { text, extraTokens } = this.#read()
+    this.#tokens = await count.countLowPriority(text)
+    return this.#tokens + extraTokens
+  }
+
+  /** Tokens for the charge; a count for the client that is under way does not delay them. */
+  async chargedTokens(count: LocalCount): Promise<number> {
+    const { text, chargedExtraTokens } = this.#read()
+    return (this.#tokens ?? (await count.count(text))) + chargedExtraTokens
+  }
+
+  #read(): PromptText {
+    const { body, prompt, upstreamModel = '' } = this.prepared ?? {}
+    if (typeof prompt === 'function') return { ...NO_PROMPT, text: prompt() }
+    return prompt && Buffer.isBuffer(body) ? promptTextOf(body, prompt, upstreamModel) : NO_PROMPT
   }
 }

@@ -4,10 +4,9 @@ import type { StoreRead, StoreReads } from '../limits/store-reads.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { isForm } from '../protocols/multipart/boundary.ts'
 import type { Body, BodyReader } from './body-reader.ts'
-import type { IncomingCall } from './incoming-call.ts'
-import { withoutModelSuffix } from './model-suffix.ts'
 import type { Dialect, Reader, RelayedRequest } from './dialects/dialect.ts'
 import type { FormDialect } from './dialects/media/media-dialect.ts'
+import type { IncomingCall } from './incoming-call.ts'
 
 /** The ways in which an endpoint takes requests: as JSON, as forms, or as both. */
 export type RequestForms =
@@ -73,4 +72,33 @@ function served(
   return read instanceof Promise
     ? read.then((request) => withoutModelSuffix(request, settings))
     : withoutModelSuffix(read, settings)
+}
+
+/** Suffixes by which routers choose other providers and prices, or search the web at a price of its own. */
+const SUFFIXES = [':online', ':nitro', ':floor'] as const
+
+/**
+ * The request for the model without suffixes of routers, which are listed; the request itself where a channel
+ * serves the model under the name with the suffix, or where only that model can take it.
+ * `docs/api.md: Other models and prices`.
+ */
+function withoutModelSuffix(request: RelayedRequest, { channels }: Settings): RelayedRequest {
+  const dropped: string[] = []
+  let name = request.model
+  for (;;) {
+    const suffix = SUFFIXES.find((one) => name.endsWith(one))
+    if (suffix === undefined || channels.some(({ models }) => models.includes(name))) break
+    name = name.slice(0, -suffix.length)
+    dropped.unshift(suffix)
+  }
+  const plain = dropped.length > 0 ? request.forModel?.(name) : undefined
+  return plain ? withDropped(plain, dropped) : request
+}
+
+function withDropped(request: RelayedRequest, dropped: readonly string[]): RelayedRequest {
+  return {
+    ...request,
+    dropped,
+    forModel: (name) => withDropped(request.forModel?.(name) ?? request, dropped),
+  }
 }

@@ -1,7 +1,8 @@
 import type { Caller } from '../auth/caller.ts'
-import type { HoldFacts } from '../domain/records/usage.ts'
 import { charge } from '../domain/charge.ts'
-import type { Settings } from '../domain/settings.ts'
+import { amountText } from '../domain/display-amount.ts'
+import type { HoldFacts } from '../domain/records/usage.ts'
+import type { Options, Settings } from '../domain/settings.ts'
 import { NO_USAGE } from '../domain/usage.ts'
 import { GatewayError } from '../errors.ts'
 import { findPayer } from '../ledger/find-payer.ts'
@@ -10,23 +11,13 @@ import { OpenHold } from '../ledger/open-hold.ts'
 import { BudgetExceeded, Unaffordable } from '../ledger/unaffordable.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { idHeaders } from '../server/id-headers.ts'
-import { type AttemptParts, Attempts } from './attempts.ts'
-import type { BodyReader } from './body-reader.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import { admittedRequests, groupsOf } from './admitted-requests.ts'
-import { Call } from './call.ts'
+import { type AttemptParts, Attempts } from './attempts.ts'
+import type { BodyReader } from './body-reader.ts'
 import type { CallServices } from './call-services.ts'
-import type { IncomingCall } from './incoming-call.ts'
-import { UNBOUNDED } from './estimate.ts'
-import { STOPPING } from './failure.ts'
-import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
-import { Rates } from './rates.ts'
-import { withAmountText } from './refusal-amounts.ts'
-import { type Replay, replayRequest } from './state/replay.ts'
-import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
-import { Routing } from './routing.ts'
-import type { SignatureStore } from './state/signature-store.ts'
-import type { Media } from './media.ts'
+import { Call } from './call.ts'
+import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
 import { Conversions } from './dialects/conversions.ts'
 import {
   type Counting,
@@ -34,15 +25,24 @@ import {
   CountingUnsupported,
   isCountingUnsupported,
 } from './dialects/counting.ts'
+import type { Dialect } from './dialects/dialect.ts'
 import { geminiDialect, type GeminiTarget } from './dialects/gemini/client-dialect.ts'
 import { geminiCounting } from './dialects/gemini/count-tokens.ts'
+import { mediaDialects, type MediaEndpoint } from './dialects/media/media-dialects.ts'
 import { messagesCounting } from './dialects/messages/count-tokens.ts'
 import { compactionDialect } from './dialects/responses/compaction.ts'
 import { responsesCounting } from './dialects/responses/input-tokens.ts'
-import { type ClientDialects, clientDialects } from './dialects/client-dialects.ts'
-import type { Dialect } from './dialects/dialect.ts'
-import { type MediaEndpoint, mediaDialects } from './dialects/media/media-dialects.ts'
+import { UNBOUNDED } from './estimate.ts'
+import { STOPPING } from './failure.ts'
+import type { IncomingCall } from './incoming-call.ts'
+import type { Media } from './media.ts'
+import { type OpenedRequest, openRequest, type RequestForms } from './opened-request.ts'
+import { Rates } from './rates.ts'
 import type { RecordingLengths } from './recording-length.ts'
+import { Routing } from './routing.ts'
+import { type Replay, replayRequest } from './state/replay.ts'
+import { type Asked, type ResponseRequestParts, ResponseRequests } from './state/response-requests.ts'
+import type { SignatureStore } from './state/signature-store.ts'
 
 /** Services that relaying needs. */
 export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
@@ -279,4 +279,12 @@ export class Relay {
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
     }
   }
+}
+
+/** The same refusal with its amounts in the display that the operator chose. */
+function withAmountText(refusal: Unaffordable, options: Options): Unaffordable {
+  return refusal.showing((free, needed) => {
+    const left = amountText(free, options, 'down')
+    return left === undefined ? '' : ` (${left} of ${amountText(needed, options, 'up')})`
+  })
 }

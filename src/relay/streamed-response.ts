@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { NO_USAGE, type Usage } from '../domain/usage.ts'
 import type { TapStep } from '../protocols/sse/stream-tap.ts'
 import type { Call, Target } from './call.ts'
-import { type Ending, streamBasis } from './priced-usage.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { gatewayErrorFrame, holdUsedUpFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
@@ -14,9 +13,9 @@ import {
   UNREADABLE_STREAM,
   unwritten,
 } from './failure.ts'
-import { KeepAlive } from './keep-alive.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
+import { type Ending, streamBasis } from './priced-usage.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -296,5 +295,29 @@ export class StreamedResponse extends ResponseHandler {
     const before = this.#outgoing.take()
     this.#sendHead()
     response.end(lastFrame(charged), before)
+  }
+}
+
+/**
+ * Time without an event after which the client is told that the answer goes on. Clients end a stream that is
+ * silent for some minutes, proxies one that is silent for one, and comments are no events to most clients.
+ */
+const MAX_SILENCE_MS = 15_000
+
+/** Events that keep a stream alive while its upstream takes its time; `docs/api.md: Events`. */
+class KeepAlive {
+  #events = -1
+  #silentSince = 0
+
+  /** The event to send, if one is due. To be called once a second. */
+  frameFor(tap: Tap, nowMs: number): Buffer | undefined {
+    if (tap.sentEvents !== this.#events) {
+      this.#events = tap.sentEvents
+      this.#silentSince = nowMs
+      return undefined
+    }
+    if (nowMs - this.#silentSince < MAX_SILENCE_MS) return undefined
+    this.#silentSince = nowMs
+    return tap.keepAliveFrame()
   }
 }

@@ -1,18 +1,20 @@
-import { type Channel, isEdited } from '../domain/records/channel.ts'
 import type { Hold } from '../domain/hold.ts'
-import { credentials } from './credentials.ts'
-import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
-import { editedBody } from './edited-body.ts'
+import type { ProtocolName } from '../domain/protocols.ts'
+import { type Channel, type ChannelEdits, isEdited } from '../domain/records/channel.ts'
+import { edit } from '../protocols/json/json-edit.ts'
+import { scanObject } from '../protocols/json/json-scan.ts'
+import { withSystemPrompt } from '../protocols/system-prompt.ts'
 import { ConnectionPools, type ConnectionPoolsParts } from './http1/connection-pools.ts'
 import { type Destination, destinationOf } from './http1/destination.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import type { Adapted, DialectRequest } from './provider.ts'
-import { ProvidedRequest } from './provided-request.ts'
-import type { Providers } from './providers.ts'
-import { withoutRefusedMembers } from './refused-members.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
+import { ProvidedRequest } from './provided-request.ts'
+import type { Adapted, DialectRequest } from './provider.ts'
+import type { Providers } from './providers.ts'
+import { withoutRefusedMembers } from './refused-members.ts'
+import type { UpstreamRequest, UpstreamResponseListener } from './upstream-request.ts'
 
 /** Prepared address and headers of a channel with one of its keys. */
 interface CachedAddress {
@@ -145,4 +147,48 @@ function headOf(
 ): string {
   const own = headerLines(['content-type', contentType, ...keyHeaders()])
   return requestLine(method, basePath + path) + headers + own + channelHeaders
+}
+
+/** Header that carries a key, and the prefix of its value, by protocol. */
+const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: string }> = {
+  chat: { name: 'authorization', prefix: 'Bearer ' },
+  messages: { name: 'x-api-key', prefix: '' },
+  responses: { name: 'authorization', prefix: 'Bearer ' },
+  gemini: { name: 'x-goog-api-key', prefix: '' },
+  converse: { name: 'authorization', prefix: 'Bearer ' },
+  rerank: { name: 'authorization', prefix: 'Bearer ' },
+}
+
+/** Builds the header that carries `key`, as name and value; empty without a key. */
+function credentials(protocol: ProtocolName, key: string): string[] {
+  if (key === '') return []
+  const { name, prefix } = HEADERS[protocol]
+  return [name, prefix + key]
+}
+
+/** Endpoints whose requests are edited. */
+const EDITED =
+  /^\/(?:chat\/completions|completions|messages|responses|converse|converse-stream|rerank)$|:(?:generateContent|streamGenerateContent)\b/
+/** Endpoints that count what those take, with fewer members. */
+const COUNTING = /\/(?:count_tokens|input_tokens)$/
+
+/**
+ * The body with the changes that its channel states, as one splice. Requests that count tokens get the prompt
+ * alone, those of other endpoints nothing.
+ */
+function editedBody(
+  body: Buffer,
+  { protocol, path }: Pick<DialectRequest, 'protocol' | 'path'>,
+  { system_prompt, override }: ChannelEdits,
+): Buffer {
+  const isCount = COUNTING.test(path)
+  if (!isCount && !EDITED.test(path)) return body
+  const scan = scanObject(body)
+  const replace = new Map<string, string>()
+  const prompt = system_prompt === '' ? undefined : withSystemPrompt(scan, protocol, system_prompt)
+  if (prompt) replace.set(...prompt)
+  if (isCount) return edit(body, scan, { remove: [], replace })
+  for (const [name, text] of override.default) if (!scan.has(name)) replace.set(name, text)
+  for (const [name, text] of override.set) replace.set(name, text)
+  return edit(body, scan, { remove: override.remove, replace })
 }

@@ -6,7 +6,7 @@ import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits
  * Nothing is ever counted earlier than it came, so that no stretch as long as the window sees more than the
  * limit.
  *
- * The gateway runs this in Redis (`src/limits/share-script.ts`); this is the same in words that tests can
+ * The gateway runs this in Redis (`src/limits/redis-peers.ts`); this is the same in words that tests can
  * hold against it.
  */
 export class SharedWindow {

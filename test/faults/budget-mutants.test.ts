@@ -42,7 +42,7 @@ const DEFECTS: readonly Patch[] = [
     by: `budgets: ${has('no charge of a crash')} ? '' : budgetList(`,
   },
   {
-    file: 'src/ledger/local-budgets.ts',
+    file: 'src/ledger/local-accounts.ts',
     text: 'new Balance(0, amount - used)',
     by: `new Balance(0, ${has('no memory of use')} ? amount : amount - used)`,
   },

@@ -10,7 +10,7 @@ import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
 
 /** A gateway that holds a stream for silent after a second already. */
 const copy = await patchedProgram([
-  { file: 'src/relay/keep-alive.ts', text: 'MAX_SILENCE_MS = 15_000', by: 'MAX_SILENCE_MS = 500' },
+  { file: 'src/relay/streamed-response.ts', text: 'MAX_SILENCE_MS = 15_000', by: 'MAX_SILENCE_MS = 500' },
 ])
 let fixture: Fixture
 beforeAll(async () => {

@@ -36,10 +36,10 @@ test('a protocol that is added to the table does not compile where it needs a de
     'src/protocols/chat/reasoning-details.ts',
     'src/protocols/crossed-error.ts',
     'src/relay/dialects/client-dialects.ts',
-    'src/relay/dialects/converted-dialects.ts',
+    'src/relay/dialects/conversions.ts',
     'src/relay/dialects/counting.ts',
     'src/relay/dialects/spoken-dialect.ts',
-    'src/upstreams/credentials.ts',
+    'src/upstreams/upstream-client.ts',
   ])
 })
 

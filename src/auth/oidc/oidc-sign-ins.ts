@@ -4,10 +4,10 @@ import { GatewayError } from '../../errors.ts'
 import type { Request } from '../../server/request.ts'
 import type { Secrets } from '../../store/secrets.ts'
 import type { Store } from '../../store/store.ts'
-import { localPath } from './local-path.ts'
+import { isSecureRequest } from '../session-cookie.ts'
+import { proxyHeader } from '../trusted-peer.ts'
 import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
 import { type IdentityLink, pendingCookie, pendingOf, pendingUntil } from './pending-sign-in.ts'
-import { publicOrigin } from './public-origin.ts'
 
 /** Page of the console that people come back to after they have signed out at their provider. */
 const AFTER_LOGOUT = '/login'
@@ -99,4 +99,32 @@ export class OidcSignIns {
     )
     return this.#client
   }
+}
+
+const BASE = 'http://gateway.invalid'
+
+/**
+ * A path of this gateway with its query, as a browser would resolve it; `/` for anything that leads
+ * elsewhere: `//host`, `/\host`, other schemes.
+ */
+export function localPath(given: string | undefined): string {
+  if (given === undefined || !given.startsWith('/') || given.length > 2000) return '/'
+  const url = URL.parse(given, BASE)
+  // The path may have become `//host`, by segments such as `/.//host`.
+  if (url?.origin !== BASE || url.pathname.startsWith('//')) return '/'
+  return url.pathname + url.search + url.hash
+}
+
+/** Origin under which the browser reaches the gateway: `options.public_url`, or that of the request. */
+function publicOrigin(
+  request: Request,
+  { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
+): string {
+  if (publicUrl !== '') return publicUrl
+  const scheme = isSecureRequest(request, trustedProxies) ? 'https' : 'http'
+  const host = proxyHeader(request, 'x-forwarded-host', trustedProxies) ?? request.headers.host ?? ''
+  const url = URL.parse(`${scheme}://${host}`)
+  if (!url || url.pathname !== '/' || url.username !== '' || url.search !== '')
+    throw new GatewayError('invalid_request', 'Host: expected the name that the gateway is reached by')
+  return url.origin
 }

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseDecimal } from '../../domain/decimal.ts'
-import { builtInPrices, currentPrice } from './built-in-prices.ts'
-import { matches, literalNames, withHyphenatedDate } from './match-rule.ts'
+import { builtInPrices, currentPrice, literalNames, matches, withHyphenatedDate } from './built-in-prices.ts'
 import { chargeablePrice, unchargedKinds } from './price-data.ts'
 import { VENDORS } from '../vendors/vendors.ts'
 

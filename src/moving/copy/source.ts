@@ -1,20 +1,20 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Kysely } from 'kysely'
-import { sql } from 'kysely'
+import { DatabaseSync } from 'node:sqlite'
+import { type Kysely, sql } from 'kysely'
 import type { Environment } from '../../config/environment.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
-import { refuseOtherSecret } from '../../store/secret-check.ts'
 import { isCurrent } from '../../store/migrations/steps.ts'
 import type { Database } from '../../store/schema.ts'
+import { refuseOtherSecret } from '../../store/secret-check.ts'
 import { deriveSecrets, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
 import { kyselyOver } from '../../store/sqlite/dialect.ts'
+import { migrateConnection } from '../../store/sqlite/migrate-connection.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
-import { refuseForeignSchema } from './refuse-foreign-schema.ts'
-import { COUNTED_TABLES } from './tables.ts'
 import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
+import { COUNTED_TABLES } from './tables.ts'
 
 /** Calls that an earlier run left open. */
 export interface OpenCalls {
@@ -129,4 +129,44 @@ async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
   const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
   const counted = new Map(rows.map(({ name, seq }) => [name, seq]))
   return new Map(COUNTED_TABLES.map((name) => [name, counted.get(name) ?? 0]))
+}
+
+/** Object of a schema, as SQLite keeps it. */
+interface SchemaObject {
+  readonly type: string
+  readonly name: string
+  readonly sql: string | null
+}
+
+/**
+ * Refuses a database whose schema has views, triggers or virtual tables that no version of Sluice makes: they
+ * would run what their author wrote as soon as the database is read or written. The triggers of a current
+ * schema must be those of this version, word for word.
+ */
+async function refuseForeignSchema(db: DatabaseSync, isCurrent: boolean): Promise<void> {
+  const own = new DatabaseSync(':memory:')
+  try {
+    await migrateConnection(own)
+    const expected = new Map(objectsOf(own).map((object) => [object.name, object]))
+    for (const { type, name, sql } of objectsOf(db)) {
+      const same = expected.get(name)
+      const isOwnTrigger = type === 'trigger' && same?.type === type && (!isCurrent || same.sql === sql)
+      if (!isOwnTrigger && runsCode(type, sql))
+        throw new Error(
+          `the database has a ${type} "${name}" that Sluice did not make: remove it, or copy a backup from before it`,
+        )
+    }
+  } finally {
+    own.close()
+  }
+}
+
+function objectsOf(db: DatabaseSync): SchemaObject[] {
+  return db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as unknown as SchemaObject[]
+}
+
+/** Tells whether reading or writing the object runs something; plain tables have no computed columns. */
+function runsCode(type: string, sql: string | null): boolean {
+  if (type === 'view' || type === 'trigger') return true
+  return sql !== null && (/^create virtual/i.test(sql) || /\b(?:generated always|as)\s*\(/i.test(sql))
 }

@@ -1,17 +1,18 @@
 import type { Config } from '../../config/config.ts'
 import { mergeLayers } from '../../config/merge-layers.ts'
-import { unstored } from '../../management/channels/new-channel.ts'
 import { child, keys } from '../../config/yaml-node.ts'
-import type { Settings } from '../../domain/settings.ts'
+import { type RatioName, type Ratios, ratiosJson } from '../../domain/ratios.ts'
 import type { ChannelDefinition } from '../../domain/records/channel.ts'
+import type { Settings } from '../../domain/settings.ts'
 import type { StoredConfiguration, StoredEntry } from '../../domain/stored-configuration.ts'
-import type { FamilyDatabase } from './family.ts'
+import { unstored } from '../../management/channels/new-channel.ts'
+import { RATIO_OPTIONS } from '../../management/settings/model-ratios.ts'
+import { settingOf } from '../../management/settings/scalar-options.ts'
 import type { FamilyOptions } from './family-options.ts'
-import { type PlannedChannel, planChannels } from './plan-channels.ts'
-import { type PlannedEntry, planGroups } from './plan-groups.ts'
-import { planOptions } from './plan-options.ts'
-import { planPrices } from './plan-prices.ts'
-import type { Fate, ReportLine } from './report.ts'
+import type { FamilyDatabase } from './family.ts'
+import { planChannels, type PlannedChannel } from './plan-channels.ts'
+import { planGroups, type PlannedEntry } from './plan-groups.ts'
+import { carried, type Fate, type ReportLine } from './report.ts'
 
 /** Settings and channels to be written, and the settings that result. */
 export interface ConfigurationPlan {
@@ -136,4 +137,76 @@ function unpricedModels(channels: readonly PlannedChannel[], settings: Settings)
       fate: 'left',
       notes: ['no price is saved there, and none is built in here: calls to it are refused until it has one'],
     }))
+}
+
+/** Plans the ratios of every model that an option names, exactly. */
+function planPrices(options: FamilyOptions): PlannedEntry[] {
+  const models = new Map<string, { [Name in RatioName]?: Ratios[Name] }>()
+  for (const [option, ratio] of RATIO_OPTIONS) {
+    for (const [model, value] of options.decimals(option) ?? []) {
+      models.set(model, { ...models.get(model), [ratio]: value })
+    }
+  }
+  return [...models].flatMap(([name, ratios]): PlannedEntry[] => {
+    const value = ratiosJson(ratios)
+    if (value === undefined) return []
+    const notes =
+      ratios.model && !ratios.completion && !ratios.price
+        ? [
+            'nothing is saved there for its output: that follows the built-in price here, else it costs as much as input',
+          ]
+        : []
+    return [{ entry: { section: 'ratios', name, value }, line: carried('price', undefined, name, notes) }]
+  })
+}
+
+/** Option that is not imported: amounts are converted to the unit here instead. */
+const QUOTA_UNIT_OPTION = 'QuotaPerUnit'
+
+const READ_ELSEWHERE: ReadonlySet<string> = new Set([
+  QUOTA_UNIT_OPTION,
+  'GroupRatio',
+  'UserUsableGroups',
+  ...RATIO_OPTIONS.keys(),
+])
+
+/** Options about prices and permissions that have no counterpart here, with an explanation each. */
+const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
+  ['GroupGroupRatio', 'a group has one ratio here, for all users'],
+  ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
+  ['ModelRequestRateLimitEnabled', 'rate limits are set in gateway.yaml (rate_limits)'],
+  ['SensitiveWords', 'nothing is filtered here'],
+  ['QuotaForNewUser', 'users are created by administrators here'],
+  ['ImageRatio', 'images are charged as the tokens that the provider reports'],
+  ['AudioRatio', 'audio is charged as the tokens that the provider reports'],
+])
+
+/** Plans the scalar options. Reports unsupported ones that matter, and the names of all others. */
+function planOptions(options: FamilyOptions): {
+  readonly entries: readonly PlannedEntry[]
+  readonly left: readonly ReportLine[]
+} {
+  const entries: PlannedEntry[] = []
+  const left: ReportLine[] = []
+  const others: string[] = []
+  for (const name of options.names) {
+    const scalar = settingOf(name)
+    if (READ_ELSEWHERE.has(name)) continue
+    if (scalar) {
+      const value = options.text(name)
+      if (value === undefined || value === '') continue
+      const line = carried('option', undefined, name, [])
+      entries.push({ entry: { section: 'options', name: scalar.name, value }, line })
+      continue
+    }
+    const missed = UNSUPPORTED_OPTIONS.get(name)
+    if (missed === undefined) others.push(name)
+    else left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [missed] })
+  }
+  if (others.length > 0) {
+    const name = others.length === 1 ? '1 other' : `${others.length} others`
+    const note = `not supported: ${others.toSorted().join(', ')}`
+    left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
+  }
+  return { entries, left }
 }

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatChange } from '../../cluster/change-text.ts'
+import { RedisAnnouncements } from '../../cluster/redis-announcements.ts'
 import type { Environment } from '../../config/environment.ts'
 import type { Origin } from '../../domain/audit.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
@@ -7,13 +10,15 @@ import type { UserSeed } from '../../domain/records/user.ts'
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import { secretOfDataFolder } from '../../store/data-folder.ts'
 import { isCurrent } from '../../store/migrations/steps.ts'
+import { NodeMessages } from '../../store/node-messages.ts'
 import type { Db } from '../../store/operations/operation.ts'
 import { storedConfiguration } from '../../store/operations/stored-configuration.ts'
 import {
   NO_AMOUNTS,
-  takenIdentifiers,
   type TakenIdentifiers,
+  takenIdentifiers,
 } from '../../store/operations/taken-identifiers.ts'
+import { Announcements } from '../../store/postgres/announcements.ts'
 import { openPostgresStore } from '../../store/postgres/open.ts'
 import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../../store/secrets.ts'
 import { openForReading } from '../../store/sqlite/connection.ts'
@@ -24,7 +29,6 @@ import { databaseName } from '../database-name.ts'
 import { lockFolder } from '../lock-folder.ts'
 import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors } from '../postgres-target.ts'
 import type { Hashes } from './identifier-allocator.ts'
-import { notifyNodes } from './notify-nodes.ts'
 
 /** The origin of imported objects in the audit log. */
 export function importOrigin(): Origin {
@@ -206,4 +210,26 @@ function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undef
   )
   const tokens = keys.map((keyHash, index) => ({ id: index + 1, keyHash }))
   return { users, tokens, sums: NO_AMOUNTS }
+}
+
+/**
+ * Tells the nodes of a PostgreSQL database to reload everything, over Redis if they use it, where `namespace`
+ * is theirs. Rejects if the announcement cannot be sent.
+ */
+async function notifyNodes(
+  { databaseUrl, redisUrl }: Environment,
+  namespace: string,
+  secrets: Secrets,
+): Promise<void> {
+  const messages = new NodeMessages(secrets)
+  const announcements =
+    redisUrl === undefined
+      ? new Announcements(databaseUrl, messages)
+      : new RedisAnnouncements(redisUrl, namespace, messages)
+  try {
+    await announcements.firstAttempt
+    await announcements.announce(formatChange(randomUUID(), { of: 'anything' }))
+  } finally {
+    await announcements.close()
+  }
 }

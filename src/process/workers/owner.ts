@@ -7,15 +7,18 @@ import { sqlitePath } from '../../domain/database-url.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { HeldPlaces } from '../../limits/held-places.ts'
 import { HeldShares } from '../../limits/held-shares.ts'
+import type { CountedLimit } from '../../limits/limit-counter.ts'
+import type { PlaceReport } from '../../limits/place-peers.ts'
+import type { ShareRequest } from '../../limits/share-messages.ts'
+import { type LiveWish, nameOf } from '../../management/usage/live-source.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
-import { openOwnedDatabase } from '../../store/sqlite/owned-database.ts'
+import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
+import type { FollowedTurn } from '../calls-of-workers.ts'
 import { explainedError, urlOf } from '../listen.ts'
 import { CAN_SHARE, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
-import { type ReloadResult, reloadOnChange } from '../reload.ts'
-import { answerWorker } from './answer-worker.ts'
+import { reloadOnChange, type ReloadResult } from '../reload.ts'
 import { CollectedMetrics } from './collected-metrics.ts'
-import { FollowedCalls } from './followed-calls.ts'
 import { SharedSockets } from './shared-sockets.ts'
 import { WorkerCrew } from './worker-crew.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -156,4 +159,71 @@ async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
   await Promise.all(
     others.map((worker) => worker.link.request('reload', fileText).catch(() => worker.kill())),
   )
+}
+
+/** Services that the workers share. */
+interface SharedParts {
+  readonly database: OwnedDatabase
+  /** Sends a text to all workers. */
+  readonly announce: (text: string) => void
+  readonly shares: HeldShares
+  readonly places: HeldPlaces
+  readonly metrics: CollectedMetrics
+  readonly crew: WorkerCrew
+}
+
+/** Answers what a worker asks of the owner. */
+function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
+  const { link, name } = worker
+  const { database, announce, shares, places, metrics, crew } = parts
+  link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
+    database.write(name, operations),
+  )
+  link.answer('bank', (request: BankRequest) => database.bank(name, request))
+  link.on('announce', announce)
+  link.answer('share', ([counted, request]: [CountedLimit, ShareRequest]) =>
+    shares.exchange(counted, request, crew.serving.length),
+  )
+  link.answer('places', ([subject, report]: [string, PlaceReport]) => places.exchange(name, subject, report))
+  link.answer('ready', () => crew.ready(worker))
+  link.on('leaving', () => crew.leaving(worker))
+  link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
+}
+
+/** Passes settled calls on to the workers that follow those of the others. */
+class FollowedCalls {
+  readonly #workers: () => readonly WorkerProcess[]
+  /** Wishes of each worker, by their names. */
+  readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveWish>>()
+
+  constructor(workers: () => readonly WorkerProcess[]) {
+    this.#workers = workers
+  }
+
+  /** Answers a worker that has started. */
+  add(worker: WorkerProcess): void {
+    worker.link.on('follow', (wishes: readonly LiveWish[]) => {
+      this.#followers.set(worker, new Map(wishes.map((wish) => [nameOf(wish), wish])))
+      this.#tell()
+    })
+    worker.link.on('settled', (turn: FollowedTurn) => {
+      for (const [follower, wishes] of this.#followers)
+        if (follower !== worker && wishes.has(turn.name)) follower.link.send('settled', turn)
+    })
+    this.#tellOne(worker)
+  }
+
+  drop(worker: WorkerProcess): void {
+    if (this.#followers.delete(worker)) this.#tell()
+  }
+
+  #tell(): void {
+    for (const worker of this.#workers()) this.#tellOne(worker)
+  }
+
+  #tellOne(worker: WorkerProcess): void {
+    const others = [...this.#followers].filter(([follower]) => follower !== worker)
+    const wishes = new Map(others.flatMap(([, wanted]) => [...wanted]))
+    worker.link.send('followed', [...wishes.values()])
+  }
 }

@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '../../domain/protocols.ts'
+import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
 import { withAcceptedSampling } from '../../protocols/accepted-sampling.ts'
 import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
 import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
-import { providerFor, withProvider } from '../../protocols/client-provider.ts'
 import { choicesOf } from '../../protocols/choices.ts'
+import {
+  type ClientProvider,
+  clientProvider,
+  providerFor,
+  withProvider,
+} from '../../protocols/client-provider.ts'
 import type {
   Dropped,
   ReplyIdentity,
@@ -16,24 +21,27 @@ import type {
   UpstreamCodec,
   UpstreamModel,
 } from '../../protocols/codec.ts'
-import type { Asked, Conversation } from '../../protocols/conversation.ts'
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
 import { withCutStop } from '../../protocols/cut-calls.ts'
+import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
 import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
 import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
-import type { Reply } from '../../protocols/reply.ts'
-import { replyText } from '../../protocols/reply-text.ts'
 import type { ReplyFacts } from '../../protocols/reply-facts.ts'
+import { replyText } from '../../protocols/reply-text.ts'
+import type { Reply } from '../../protocols/reply.ts'
 import { withoutGatedFields, withTakenFields } from '../../protocols/shared-fields.ts'
-import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
 import type { EventMemory } from '../../protocols/sse/event-memory.ts'
+import { UnsignedTexts, withoutTextSignatures } from '../../protocols/unsigned-texts.ts'
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../state/signature-store.ts'
-import type { ConvertedDialect } from './converted-dialect.ts'
-import { convertedDialect } from './converted-dialects.ts'
+import { convertedChat } from './chat/converted-chat.ts'
+import { convertedConverse } from './converse/converted-converse.ts'
+import type { ConvertedDialect, UpstreamDialect } from './converted-dialect.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import { type Beside, type Decoded, decodeRequest } from './decode-request.ts'
 import type { ChannelRequest, Prepared, PreparedReply, Reader } from './dialect.ts'
+import { convertedGemini } from './gemini/converted-gemini.ts'
+import { convertedMessages } from './messages/converted-messages.ts'
+import { convertedResponses } from './responses/converted-responses.ts'
 import {
   type AccountConversation,
   type SignedHistory,
@@ -290,4 +298,55 @@ const NO_REPLY: ReplyFacts = { valid: false, error: false, usage: undefined, tex
 
 function minted(upstream: ProtocolName): ReplyIdentity {
   return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', ''), upstream }
+}
+
+/** Dialects that calls are converted between; a list of documents is no conversation. */
+const CONVERTED_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefined>> = {
+  chat: convertedChat,
+  messages: convertedMessages,
+  responses: convertedResponses,
+  gemini: convertedGemini,
+  converse: convertedConverse,
+  rerank: undefined,
+}
+
+/** The dialect of that name, for conversions. Routing sees to it that there is one. */
+function convertedDialect(name: ProtocolName): UpstreamDialect {
+  const dialect = CONVERTED_DIALECTS[name]
+  if (!dialect) throw new Error(`no call is converted to or from ${name}`)
+  return dialect
+}
+
+const NOTHING_REPEATED: RepeatedFields = new Map()
+
+/** Parts of a request that are not in its body. */
+interface Beside {
+  /** Parts that the request's path states, in a dialect whose bodies have none of them. */
+  readonly target?: Pick<Conversation, 'model' | 'stream'>
+  /** Members that the response repeats besides the request's own. */
+  readonly repeats?: RepeatedFields | undefined
+}
+
+/** A decoded request of a client. */
+interface Decoded {
+  readonly conversation: Conversation
+  readonly provider: ClientProvider | undefined
+  readonly dropped: ReadonlySet<string>
+}
+
+/** Decodes a request of a dialect, or tells why it cannot be decoded. */
+function decodeRequest(
+  { codec }: ConvertedDialect,
+  scan: ScannedObject,
+  { target, repeats = NOTHING_REPEATED }: Beside,
+): Decoded | { readonly refusal: unknown } {
+  const dropped: Dropped = new Set()
+  try {
+    const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
+    const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
+    const conversation = repeats.size > 0 ? { ...decoded, repeated } : decoded
+    return { conversation, provider: clientProvider(scan), dropped }
+  } catch (refusal) {
+    return { refusal }
+  }
 }

@@ -1,24 +1,32 @@
+import { particularsText } from '../../domain/call-detail.ts'
+import { charge } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
-import type { Settings } from '../../domain/settings.ts'
-import { type Rate, rateOf } from '../../domain/price.ts'
 import { priceSetFrom } from '../../domain/price-set.ts'
+import { type Rate, rateOf } from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { SettlementReason } from '../../domain/settlement-reason.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { streamedTokens } from '../../domain/streamed-part.ts'
-import { NO_USAGE, promptTokens } from '../../domain/usage.ts'
+import { pricedTools } from '../../domain/tool-price.ts'
+import type { ToolUse } from '../../domain/tool-use.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { OpenHold } from '../../ledger/open-hold.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
 import { OperatorHold } from '../../ledger/operator-hold.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import { parseRecord } from '../../protocols/json/record.ts'
 import { countsOf, type ReportedUsage, withCredibleTotal } from '../../protocols/reported-usage.ts'
+import { usageOfResponse } from '../../protocols/responses/index.ts'
+import { toCount } from '../../protocols/token-count.ts'
+import { usesBeside, usesOf } from '../../protocols/tool-tally.ts'
 import { exchangeWhole, type WholeExchange } from '../../upstreams/exchange-whole.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
-import type { Call } from '../call.ts'
 import type { CallLimits } from '../call-limits.ts'
+import type { Call } from '../call.ts'
 import type { LocalCount } from '../local-count.ts'
+import { toolTerms } from '../tool-terms.ts'
 import { accountOf } from './account-of.ts'
-import { chargedUsage, isFinished, type Outcome, outcomeOf } from './background-outcome.ts'
-import { type OutcomeCharge, priceOutcome } from './outcome-charge.ts'
 import type { ResponseStore } from './response-store.ts'
 import { NOTE_MS, StreamedParts } from './streamed-parts.ts'
 
@@ -291,4 +299,78 @@ export class BackgroundCalls {
       this.#parts.log.warn({ err: error }, 'calls in the background could not be looked after; tried again')
     }
   }
+}
+
+/** Charge of a response that was made without its client. */
+type OutcomeCharge = Pick<Settlement, 'quota' | 'usage' | 'particulars'>
+
+const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
+
+/** Prices what a response reported, with the uses of the provider's tools. */
+function priceOutcome(
+  settings: Settings,
+  { rate, response }: { readonly rate: Rate; readonly response: StoredResponse },
+  reported: Usage,
+  uses: readonly ToolUse[],
+): OutcomeCharge {
+  const channel = settings.channels.find(({ name }) => name === response.channel)
+  const model = channel?.model_mapping.get(response.model) ?? response.model
+  const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
+  // The response repeats the forms of the tools that it used.
+  const terms = toolTerms(settings, rate, channel, { dialect: 'responses', model, offered: [] })
+  const tools = pricedTools(searches, usesBeside(uses, 'web_search'), terms)
+  const usage = { ...reported, webSearches: searches }
+  return {
+    quota: charge(rate, usage, {}, tools),
+    usage,
+    particulars: particularsText(usage, { form: undefined, tools }, NO_DELAYS, []),
+  }
+}
+
+/** Statuses of a response that is over. */
+const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
+
+/** End of a response, as far as its charge depends on it. */
+interface Outcome {
+  readonly status: string
+  /** Null where the upstream reported none. */
+  readonly usage: Usage | null
+  /** Tokens of the output by a count of the gateway's own; 0 where usage was reported. */
+  readonly counted: number
+  /** Uses of the provider's tools. */
+  readonly tools: readonly ToolUse[]
+}
+
+/** Reads the end of a response as its upstream tells it; undefined while it is being made. */
+async function outcomeOf(body: Buffer, count: LocalCount): Promise<Outcome | undefined> {
+  const { status, max_output_tokens: maximum } = parseRecord(body.toString()) ?? {}
+  if (!FINAL.has(status)) return undefined
+  const facts = usageOfResponse(body)
+  const usage = facts.usage && withCredibleTotal(facts.usage, toCount(maximum))
+  const counted = usage ? 0 : await count.count(facts.text())
+  const tools = (usage ? usage.tools : facts.tools) ?? []
+  return { status: String(status), usage: usage ? countsOf(usage) : null, counted, tools }
+}
+
+/** Whether a response ended as its protocol says. */
+function isFinished({ status }: Outcome): boolean {
+  return status === 'completed' || status === 'incomplete'
+}
+
+/**
+ * Usage that a response is charged by: as reported; else its counted prompt, and the larger of the output
+ * that it shows and of what was streamed. A failed one of which nothing was streamed costs nothing.
+ */
+function chargedUsage(
+  outcome: Outcome,
+  promptTokens: number,
+  streamedTokens: number,
+): { readonly usage: Usage; readonly reason: SettlementReason } {
+  const { status, usage, counted } = outcome
+  const unfinished = status === 'cancelled' ? 'client_gone' : 'cut'
+  if (usage) return { usage, reason: isFinished(outcome) ? 'complete' : unfinished }
+  if (status === 'failed' && streamedTokens === 0) return { usage: NO_USAGE, reason: 'failed' }
+  const output = Math.max(counted, streamedTokens)
+  const estimated = { ...NO_USAGE, input: promptTokens, output }
+  return { usage: estimated, reason: isFinished(outcome) ? 'estimated' : unfinished }
 }

@@ -1,21 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type PostgresPool, sql } from 'kysely'
 import { auditedWrite } from '../audit/audited-write.ts'
-import { refuseOtherSecret } from '../secret-check.ts'
 import { POSTGRES_TYPES } from '../migrations/column-types.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
 import type { Db } from '../operations/operation.ts'
 import { reads } from '../operations/reads.ts'
 import type { writes } from '../operations/writes.ts'
 import type { Database } from '../schema.ts'
-import type { Secrets } from '../secrets.ts'
+import { refuseOtherSecret } from '../secret-check.ts'
+import { databaseMessageKey, type Secrets } from '../secrets.ts'
 import type { Rows } from '../store.ts'
-import { mapDatabaseError, isConflict, isLockTimeout } from './failure.ts'
-import { type UsageLogMaintenance, maintainUsageLog } from './maintain-usage-log.ts'
+import { isConflict, isLockTimeout, mapDatabaseError } from './failure.ts'
 import { WHILE_NONE_WAITS } from './liveness-probe.ts'
+import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log.ts'
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
-import { storeMessageKey } from './store-message-key.ts'
 
 /** Attempts at a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 8
@@ -150,4 +149,19 @@ async function write(
       await delay(Math.random() * RETRY_JITTER_MS * attempt)
     }
   }
+}
+
+/** Bytes of a block of SHA-256, and what HMAC (RFC 2104) combines with the key. */
+const BLOCK_BYTES = 64
+const INNER = 0x36
+const OUTER = 0x5c
+
+/** Stores the key with which the database signs its messages to the nodes (`bank_announce`). */
+async function storeMessageKey(db: Kysely<Database>, secrets: Secrets): Promise<void> {
+  const key = databaseMessageKey(secrets)
+  const block = (filling: number): Buffer =>
+    Buffer.from(Array.from({ length: BLOCK_BYTES }, (_, index) => (key[index] ?? 0) ^ filling))
+  await sql`insert into message_key values (1, ${block(INNER)}, ${block(OUTER)})
+    on conflict (id) do update set inner_block = excluded.inner_block, outer_block = excluded.outer_block
+    where message_key.inner_block <> excluded.inner_block`.execute(db)
 }

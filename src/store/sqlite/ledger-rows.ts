@@ -1,23 +1,21 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { budgetsIn } from '../../domain/budget.ts'
-import { BudgetRows } from './budget-rows.ts'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { type BudgetName, budgetsIn, ownerOf } from '../../domain/budget.ts'
 import type { TokenRow } from '../../domain/records/token.ts'
 import {
   HOLD,
-  type HoldRow,
   type HoldOpening,
+  type HoldRow,
   type ParkedHold,
   type SettledCall,
 } from '../../domain/records/usage.ts'
-import type { LedgerWrites, PruneResult, StoredAccount } from '../ledger-writes.ts'
 import type { UserRow } from '../../domain/records/user.ts'
+import type { BudgetOpening, LedgerWrites, PruneResult, StoredAccount } from '../ledger-writes.ts'
 import { tokenFromRow } from '../token-rows.ts'
+import { ROW_COLUMNS, rowValues } from '../usage-row.ts'
 import { userFromRow } from '../user-rows.ts'
 import { boundValues } from './bound-values.ts'
 import { crashedCall } from './crashed-call.ts'
-import { holdValues, orphanValues, probeHolds } from './hold-statements.ts'
-import { type LedgerStatements, prepareLedger } from './ledger-statements.ts'
-import { rowValues } from '../usage-row.ts'
+import { type HoldStatements, holdValues, orphanValues, prepareHolds, probeHolds } from './hold-statements.ts'
 import { ProvenanceRows } from './provenance-rows.ts'
 import { type SumProgress, UsageSums } from './usage-sums.ts'
 
@@ -248,5 +246,97 @@ export class LedgerRows implements LedgerWrites {
       user.quota += quota
       user.requests += requests
     } else this.#users.set(userId, { quota, requests })
+  }
+}
+
+/** Accounts of budgets within the open transaction: accumulates charges; `write` writes each row once. */
+class BudgetRows {
+  readonly #open: StatementSync
+  readonly #used: StatementSync
+  readonly #charge: StatementSync
+  readonly #charges = new Map<BudgetName, number>()
+
+  constructor(db: DatabaseSync) {
+    // Casts keep the sums integers, because the driver binds every number as a double.
+    this.#open = db.prepare(
+      `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, CAST(? AS INTEGER), 0)
+       ON CONFLICT (account) DO UPDATE SET amount = excluded.amount
+         WHERE excluded.amount > 0 AND excluded.amount <> amount`,
+    )
+    this.#used = db.prepare('SELECT used FROM budget_periods WHERE account = ?')
+    this.#charge = db.prepare(
+      `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, 0, CAST(? AS INTEGER))
+       ON CONFLICT (account) DO UPDATE SET used = used + excluded.used`,
+    )
+  }
+
+  /** Opens an account, or changes its amount, and returns what is used. Charges must be written before. */
+  open({ name, amount }: BudgetOpening): { readonly used: number } {
+    this.#open.run(name, ownerOf(name), amount)
+    return { used: this.#used.get(name)?.['used'] as number }
+  }
+
+  charge(names: readonly BudgetName[], quota: number): void {
+    for (const name of names) this.#charges.set(name, (this.#charges.get(name) ?? 0) + quota)
+  }
+
+  /** Writes the accumulated charges. */
+  write(): void {
+    for (const [name, quota] of this.#charges) this.#charge.run(name, ownerOf(name), quota)
+    this.#charges.clear()
+  }
+
+  /** Discards the accumulated charges, for a rollback. */
+  discard(): void {
+    this.#charges.clear()
+  }
+}
+
+/** Prepared statements of the ledger. */
+type LedgerStatements = HoldStatements &
+  Readonly<
+    Record<
+      | 'insertUsage'
+      | 'chargeToken'
+      | 'chargeUser'
+      | 'token'
+      | 'user'
+      | 'heldByToken'
+      | 'heldByUser'
+      | 'prune'
+      | 'storePriceSet',
+      StatementSync
+    >
+  >
+
+/** Prepares the statements. Sums are cast, because the driver binds every number as a double. */
+function prepareLedger(db: DatabaseSync): LedgerStatements {
+  return {
+    ...prepareHolds(db, { hasTokens: true }),
+    insertUsage: db.prepare(
+      `INSERT INTO usage_log (${ROW_COLUMNS.join(', ')}) VALUES (${ROW_COLUMNS.map(() => '?').join(', ')})
+       ON CONFLICT (id) DO NOTHING`,
+    ),
+    chargeToken: db.prepare(
+      `UPDATE tokens SET used_quota = used_quota + CAST(?1 AS INTEGER), remain_quota = remain_quota - CAST(?1 AS INTEGER),
+         accessed_time = max(accessed_time, CAST(?2 AS INTEGER))
+       WHERE id = ?3`,
+    ),
+    chargeUser: db.prepare(
+      `UPDATE users SET used_quota = used_quota + CAST(?1 AS INTEGER), quota = quota - CAST(?1 AS INTEGER),
+         request_count = request_count + CAST(?2 AS INTEGER)
+       WHERE id = ?3`,
+    ),
+    token: db.prepare('SELECT * FROM tokens WHERE id = ?'),
+    user: db.prepare('SELECT * FROM users WHERE id = ?'),
+    heldByToken: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE token_id = ?'),
+    heldByUser: db.prepare('SELECT coalesce(sum(amount), 0) AS amount FROM holds WHERE user_id = ?'),
+    storePriceSet: db.prepare(
+      'INSERT INTO price_sets (version, model, group_name, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    ),
+    // Ids sort by the start of the call. The inner limit bounds the time of the statement.
+    prune: db.prepare(
+      'DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?',
+    ),
   }
 }

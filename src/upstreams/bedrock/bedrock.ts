@@ -1,10 +1,10 @@
+import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/bedrock-key.ts'
 import type { Channel } from '../../domain/records/channel.ts'
-import { type DialectRequest, type Provider, type ProviderTarget, ProviderRefusal } from '../provider.ts'
+import { parseRecord } from '../../protocols/json/record.ts'
 import type { UpstreamKey } from '../key-ring.ts'
-import { type BedrockKey, BEDROCK_KEY_FORMS, parseBedrockKey } from '../../domain/bedrock-key.ts'
+import { type DialectRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
+import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } from '../upstream-request.ts'
 import { BedrockResponses } from './bedrock-responses.ts'
-import { BedrockCount, countBody } from './count-tokens.ts'
-import { EmbeddingUsage } from './embedding-usage.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
@@ -70,4 +70,82 @@ function keyOf(key: UpstreamKey): BedrockKey {
 function regionOf({ region }: Channel): string {
   if (region === null) throw new Error('only channels of Bedrock have a region')
   return region
+}
+
+const OPENING = 0x7b
+
+/**
+ * Puts the tokens that a header tells into the body of an answer with vectors, as Cohere's own API has them:
+ * its models state none in the body here.
+ */
+class EmbeddingUsage implements UpstreamResponseListener {
+  readonly #listener: UpstreamResponseListener
+  /** Tokens to be told with the first bytes; undefined where there are none, or they are told. */
+  #tokens: number | undefined
+
+  constructor(listener: UpstreamResponseListener) {
+    this.#listener = listener
+  }
+
+  onHead(head: UpstreamResponseHead): void {
+    this.#tokens = head.status === 200 ? head.inputTokens : undefined
+    this.#listener.onHead(head)
+  }
+
+  onData(chunk: Buffer): void {
+    const tokens = this.#tokens
+    this.#tokens = undefined
+    if (tokens === undefined || chunk[0] !== OPENING) return this.#listener.onData(chunk)
+    this.#listener.onData(Buffer.from(`{"meta":{"billed_units":{"input_tokens":${tokens}}},`))
+    this.#listener.onData(chunk.subarray(1))
+  }
+
+  onEnd(): void {
+    this.#listener.onEnd()
+  }
+
+  onError(error: TransportError): void {
+    this.#listener.onError(error)
+  }
+}
+
+/** Bytes of a response that are read: more is no count. */
+const MAX_BYTES = 64 * 1024
+
+/** A body of `invoke` as `count-tokens` takes it. */
+function countBody(invoked: Buffer): Buffer {
+  return Buffer.from(JSON.stringify({ input: { invokeModel: { body: invoked.toString('base64') } } }))
+}
+
+/** Turns the response of `count-tokens` into that of the messages protocol. */
+class BedrockCount implements UpstreamResponseListener {
+  readonly #listener: UpstreamResponseListener
+  #chunks: Buffer[] = []
+  #length = 0
+
+  constructor(listener: UpstreamResponseListener) {
+    this.#listener = listener
+  }
+
+  onHead(head: UpstreamResponseHead): void {
+    this.#listener.onHead(head)
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#length < MAX_BYTES) this.#chunks.push(chunk)
+    this.#length += chunk.length
+  }
+
+  onEnd(): void {
+    const bytes = Buffer.concat(this.#chunks)
+    const tokens = parseRecord(bytes.toString())?.['inputTokens']
+    this.#listener.onData(
+      typeof tokens === 'number' ? Buffer.from(JSON.stringify({ input_tokens: tokens })) : bytes,
+    )
+    this.#listener.onEnd()
+  }
+
+  onError(error: TransportError): void {
+    this.#listener.onError(error)
+  }
 }

@@ -1,9 +1,9 @@
+import { sign } from 'node:crypto'
 import type { Channel } from '../../domain/records/channel.ts'
+import type { ServiceAccount } from '../../domain/service-account.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { ProviderRefusal, type ProviderTarget } from '../provider.ts'
-import type { ServiceAccount } from '../../domain/service-account.ts'
-import { assertionOf } from './assertion.ts'
 
 /** Time before its end at which a token is renewed. */
 const RENEW_AHEAD_MS = 5 * 60_000
@@ -93,4 +93,33 @@ function refusalOf(status: number, fields: Record<string, unknown> | undefined):
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message.slice(0, 200) : 'unknown'
+}
+
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
+/** Seconds that an assertion is valid for: the most that is allowed. */
+const VALID_S = 3600
+/** Seconds that the issue time is set back, for clocks that are not alike. */
+const SKEW_S = 30
+
+/** Signs the assertion that is exchanged for an access token (RFC 7523). */
+function assertionOf(account: ServiceAccount, now: Date): string {
+  const issued = Math.floor(now.getTime() / 1000) - SKEW_S
+  const header = {
+    alg: 'RS256',
+    typ: 'JWT',
+    ...(account.privateKeyId !== undefined && { kid: account.privateKeyId }),
+  }
+  const claims = {
+    iss: account.email,
+    scope: SCOPE,
+    aud: account.tokenUri,
+    iat: issued,
+    exp: issued + VALID_S,
+  }
+  const unsigned = `${encoded(header)}.${encoded(claims)}`
+  return `${unsigned}.${sign('sha256', Buffer.from(unsigned), account.privateKey).toString('base64url')}`
+}
+
+function encoded(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
 }

@@ -1,9 +1,10 @@
 import type { Channel } from '../../domain/records/channel.ts'
+import { parseServiceAccount, type ServiceAccount } from '../../domain/service-account.ts'
+import { edit } from '../../protocols/json/json-edit.ts'
+import { scanObject } from '../../protocols/json/json-scan.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type DialectRequest, type Provider, ProviderRefusal } from '../provider.ts'
 import { AccessTokens, type PostForm } from './access-tokens.ts'
-import { rawPredictBody } from './raw-predict-body.ts'
-import { parseServiceAccount, type ServiceAccount } from '../../domain/service-account.ts'
 
 const BEARER = 'Bearer '
 
@@ -74,3 +75,17 @@ function passedHeaders(request: DialectRequest): string[] {
 
 const COUNT_HEADERS: ReadonlySet<string> = new Set(['accept'])
 const HEADERS: ReadonlySet<string> = new Set([...COUNT_HEADERS, 'anthropic-beta'])
+
+/** Version of the messages protocol that Vertex takes in the body. */
+const VERSION = 'vertex-2023-10-16'
+
+/**
+ * A messages request as `rawPredict` takes it: the version in the body and, unless `keepsModel`, the model in
+ * the path alone. All other bytes stay.
+ */
+function rawPredictBody(body: Buffer, keepsModel: boolean): Buffer {
+  const scan = scanObject(body)
+  const replace = new Map<string, string>()
+  if (!scan.has('anthropic_version')) replace.set('anthropic_version', JSON.stringify(VERSION))
+  return edit(body, scan, { remove: keepsModel ? [] : ['model'], replace })
+}

@@ -1,6 +1,8 @@
+import { type Channel, isRouter } from '../../../domain/records/channel.ts'
 import { canSearch, CHAT_PROMPT, chatCodec } from '../../../protocols/chat/index.ts'
+import type { SharedField } from '../../../protocols/conversation.ts'
+import type { Capabilities } from '../../../protocols/model-capabilities.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
-import { takesCacheMarks, takesSharedField } from './taken-fields.ts'
 
 /** Chat completions, to and from other dialects. */
 export const convertedChat: ConvertedDialect = {
@@ -16,4 +18,24 @@ export const convertedChat: ConvertedDialect = {
   search: ({ webSearch }, model) =>
     webSearch && !(webSearch.isOptional && !canSearch(model)) ? { type: 'web_search_options' } : undefined,
   outputMaximum: ({ maxTokens }) => maxTokens,
+}
+
+/**
+ * Whether a channel's upstream takes `cache_control` in chat requests: strict vendors refuse it, and above
+ * all its `ttl`. `docs/configuration.md: Channels`, `allow`.
+ */
+function takesCacheMarks({ allow, base_url }: Channel): boolean {
+  return allow.has('cache_control') || isRouter(base_url)
+}
+
+/**
+ * Whether a channel's upstream takes a shared field in chat requests: servers of models other than OpenAI's
+ * refuse what they do not know.
+ */
+export function takesSharedField(
+  field: SharedField,
+  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
+  { isOpenAi }: Pick<Capabilities, 'isOpenAi'>,
+): boolean {
+  return allow.has(field) || isOpenAi || isRouter(base_url)
 }

@@ -1,22 +1,26 @@
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
+import type { Usage } from '../../../domain/usage.ts'
+import type { EmbedMethod } from '../../../protocols/gemini/embed/index.ts'
 import {
   answerPath,
   gateGeminiRequest,
   geminiNames,
   GeminiTap,
+  JsonArray,
   readGeminiRequest,
   usageOfAnswer,
 } from '../../../protocols/gemini/index.ts'
 import { capabilitiesOf } from '../../../protocols/model-capabilities.ts'
-import type { EmbedMethod } from '../../../protocols/gemini/embed/index.ts'
+import type { TapStep } from '../../../protocols/sse/stream-tap.ts'
+import type { ErrorParts } from '../../../protocols/upstream-error.ts'
+import { DelegatingTap } from '../../state/delegating-tap.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
-import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'
+import type { ChannelRequest, Dialect, RelayedRequest, Tap } from '../dialect.ts'
 import { requestsFor } from '../requests-for.ts'
-import { ArrayTap } from './array-tap.ts'
-import { embedDialect } from './embed-dialect.ts'
 import { convertedGemini } from './converted-gemini.ts'
+import { embedDialect } from './embed-dialect.ts'
 
 /** Parts of a request that its path states, and no body. */
 export interface GeminiTarget {
@@ -98,4 +102,36 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
 /** Whether a name is one of Gemini's: the bytes for other models stay as they are. */
 function isGemini(...names: readonly string[]): boolean {
   return names.some((name) => /gemini/i.test(name))
+}
+
+/** Tap of a native stream of events for a client that reads one JSON array. */
+class ArrayTap extends DelegatingTap<Tap> {
+  readonly #array = new JsonArray()
+
+  /** The upstream's frame is no element: its error is told in `failureFrame`. */
+  override get errorFrame(): undefined {
+    return undefined
+  }
+
+  override keepAliveFrame(): undefined {
+    return undefined
+  }
+
+  override push(chunk: Buffer): TapStep {
+    const { forward, terminal } = this.inner.push(chunk)
+    const elements = forward && this.#array.push(forward)
+    return { forward: elements && elements.length > 0 ? elements : undefined, terminal }
+  }
+
+  override finalBytes(charged: Usage): Buffer {
+    return this.#last(this.inner.finalBytes(charged))
+  }
+
+  override failureFrame(error: ErrorParts): Buffer {
+    return this.#last(this.inner.failureFrame(error))
+  }
+
+  #last(frames: Buffer): Buffer {
+    return Buffer.concat([this.#array.push(frames), this.#array.end()])
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endpointByPrice } from './endpoint-by-price.ts'
+import { endpointByPrice } from './endpoint-types.ts'
 import { FREE_PRICE } from './price.ts'
 
 test('what is priced tells what a model is for', () => {

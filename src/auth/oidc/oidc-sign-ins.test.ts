@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
-import { localPath } from './local-path.ts'
+import { localPath } from './oidc-sign-ins.ts'
 
 test.each([
   ['/', '/'],
