@@ -11,7 +11,7 @@ type AnswerField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'secret' | 'd
 type Audience = 'holder' | 'admin'
 
 type HiddenFrom<A extends Audience> =
-  | { readonly secret: true }
+  | { readonly secret: true | 'held' }
   | { readonly shown: false | Exclude<Audience, A> }
 
 type Answer<F, A extends Audience> = {

@@ -40,17 +40,13 @@ export function changeShape<const F extends Fields>(fields: F): EditShape<F, nev
   return shapeOf(fields, false) as EditShape<F, never>
 }
 
-type EditedBy<F extends Fields, R> = {
-  [Name in keyof F]: F[Name] extends { readonly edit: R } ? Name : never
-}[keyof F]
-
 /** The fields that can be set over HTTP: all of them, or those that a role sets. */
 export function editable<const F extends Fields, R extends NonNullable<Field['edit']>>(
   fields: F,
   by?: R,
-): Pick<F, EditedBy<F, R>> {
+): Pick<F, NamesWith<F, 'edit', R>> {
   const kept = Object.entries(fields).filter(([, { edit }]) => edit !== undefined && edit === (by ?? edit))
-  return Object.fromEntries(kept) as Pick<F, EditedBy<F, R>>
+  return Object.fromEntries(kept) as Pick<F, NamesWith<F, 'edit', R>>
 }
 
 function shapeOf(fields: Fields, isNew: boolean): Readonly<Record<string, z.ZodType>> {

@@ -168,6 +168,18 @@ describe('the audit log', () => {
     expect(hold?.changes).toEqual([{ field: 'value', before: null, after: '77' }])
   }, 60_000)
 
+  test('lists the fields of a channel that a change has changed, and no others', async () => {
+    const least = { name: 'least', type: 1, key: 'sk-x', models: 'm' }
+    const { data } = await as<{ ids: number[] }>(ADMIN, 'POST /api/channel/', least)
+    const [entry] = await entriesOf(() =>
+      as(ADMIN, 'PUT /api/channel/', { id: data.ids[0], models: 'm,n', priority: 3 }),
+    )
+    expect(entry?.changes).toEqual([
+      { field: 'models', before: ['m'], after: ['m', 'n'] },
+      { field: 'priority', before: null, after: 3 },
+    ])
+  })
+
   test('has sign-ins, sign-outs and refused sign-ins, without names that nobody has', async () => {
     await as(ROOT_ACCOUNT, 'POST /api/user/', { username: 'kim', password: 'the password of kim' })
     const login = (body: object) => call(fixture.gateway.url, body, { path: '/api/user/login' })
@@ -199,27 +211,38 @@ describe('the audit log', () => {
   })
 
   test('never has a secret: passwords, keys, access tokens, headers and proxies are "changed"', async () => {
-    const secrets = ['the-new-password', 'sk-of-upstream', 'header-value', 'proxy-password', 'url-password']
-    const [password, key, header, proxy, inUrl] = secrets
+    const secrets = [
+      'the-new-password',
+      'sk-of-upstream',
+      'header-value',
+      'proxy-password',
+      'key-in-the-path',
+      'the-system-prompt',
+      'value-of-an-override',
+    ]
+    const [password, key, header, proxy, inUrl, prompt, override] = secrets
     await as(ADMIN, 'PUT /api/user/', { id: 2, password })
     const changed = await manage<string>(fixture.gateway.url, ROOT_ACCOUNT, 'GET /api/user/token')
     expect(changed.status).toBe(200)
-    await manage(fixture.gateway.url, { ...ROOT_ACCOUNT, accessToken: changed.data }, 'POST /api/channel/', {
+    const byRoot = { ...ROOT_ACCOUNT, accessToken: changed.data }
+    const made = await manage(fixture.gateway.url, byRoot, 'POST /api/channel/', {
       name: 'secretive',
       type: 1,
       key,
-      base_url: `http://me:${inUrl}@127.0.0.1:9/v1`,
+      base_url: `http://127.0.0.1:9/${inUrl}/v1`,
       models: 'm',
       group: 'default',
       header_override: JSON.stringify({ 'x-secret': header }),
-      setting: JSON.stringify({ proxy: `http://me:${proxy}@127.0.0.1:9` }),
+      setting: JSON.stringify({ proxy: `http://me:${proxy}@127.0.0.1:9`, system_prompt: prompt }),
+      param_override: JSON.stringify({ user: override }),
     })
+    expect([made.status, made.message]).toEqual([200, ''])
     const bytes = Buffer.concat(
       ['sluice.db', 'sluice.db-wal'].map((name) => readFileSync(join(fixture.gateway.dataDir, name))),
     ).toString('latin1')
     const answered = await manage<{ items: readonly Entry[] }>(
       fixture.gateway.url,
-      { ...ROOT_ACCOUNT, accessToken: changed.data },
+      byRoot,
       'GET /api/audit?page_size=100',
     )
     const { items } = answered.data

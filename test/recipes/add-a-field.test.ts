@@ -28,8 +28,7 @@ const RECORDS = [
     line: LINE.replace("'holder'", "'admin'"),
     kind: 'channel',
     create: async (url: string, name: string, fields: object) => {
-      const made = { name, type: 1, base_url: 'http://127.0.0.1', key: 'k', models: 'm', group: 'default' }
-      const body = { channel: { ...made, ...fields } }
+      const body = { channel: { name, type: 1, key: 'k', models: 'm', ...fields } }
       const { data } = await manage<{ ids: number[] }>(url, ROOT_ACCOUNT, 'POST /api/channel/', body)
       return data.ids[0]
     },

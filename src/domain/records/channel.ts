@@ -36,8 +36,8 @@ interface Timeouts {
 }
 
 const OPEN = { declared: true, audit: true } as const
-/** Settings that may have credentials: the audit log has their changes without their values. */
-const HIDDEN = { declared: true } as const
+/** Settings that may have credentials. */
+const HIDDEN = { ...OPEN, secret: 'held' } as const
 
 const maybe = (pattern: RegExp, expected: string) =>
   ({ ...OPEN, type: nullable(matching(pattern, expected)), default: null }) as const

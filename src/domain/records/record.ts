@@ -19,8 +19,8 @@ export interface Field<V = unknown, C extends Stored = Stored> {
   readonly moves?: true
   /** False = in no answer; `admin` = in answers to administrators alone. */
   readonly shown?: false | 'admin'
-  /** Whether it is a secret: in no answer or value of the program, and in the audit log without its value. */
-  readonly secret?: true
+  /** Secret: in no answer, in the audit log without its value; `true`: in no object of the program either. */
+  readonly secret?: true | 'held'
   /** Whether the audit log has its changes; a text is its name there. */
   readonly audit?: true | string
   /** Whether other nodes are told of its changes, because admission depends on it; `recall` ends leases. */
@@ -39,14 +39,14 @@ export type Fields = Readonly<Record<string, Field>>
 /** Value of a field. */
 export type ValueOf<F> = F extends { readonly type: FieldType<infer V, infer _> } ? V : never
 
-/** Fields that have a property, such as `edit`. */
-export type NamesWith<F extends Fields, Property extends keyof Field> = {
-  [Name in keyof F]: F[Name] extends Readonly<Record<Property, unknown>> ? Name : never
+/** Fields that have a property, such as `edit`, with one of these values. */
+export type NamesWith<F extends Fields, Property extends keyof Field, Value = unknown> = {
+  [Name in keyof F]: F[Name] extends Readonly<Record<Property, Value>> ? Name : never
 }[keyof F]
 
-/** Object of a record: all fields but the secrets. */
+/** Object of a record: all fields but the secrets that it does not hold. */
 export type Values<F extends Fields> = {
-  readonly [Name in Exclude<keyof F, NamesWith<F, 'secret'>>]: ValueOf<F[Name]>
+  readonly [Name in Exclude<keyof F, NamesWith<F, 'secret', true>>]: ValueOf<F[Name]>
 }
 
 /** Fields that the database fills in: those with a default, and the id. */
@@ -83,9 +83,9 @@ export function record<const F extends Fields, const P extends Fields = {}>(
   fields: F,
   parts: P = {} as P,
 ) {
-  type PlainRow = Row<Omit<F, NamesWith<F, 'secret'>>>
+  type PlainRow = Row<Omit<F, NamesWith<F, 'secret', true>>>
   const own = columnsOf(fields)
-  const values = own.filter(({ secret }) => !secret)
+  const values = own.filter(({ secret }) => secret !== true)
   const filled = values.filter(({ default: value }) => value !== undefined)
   const defaults = Object.fromEntries(filled.map(({ field, default: value }) => [field, value]))
   return {

@@ -15,7 +15,11 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
   const shown = fieldsOf(before)
   const fields = withStoredProxy({ ...shown, ...sent, ...protocolOfNewType(shown, given) }, before)
   const keys = keysOfType(requireType(fields.type), given.key)
-  const channel = channelText(fields, keys.length > 0 ? keys : before.keys)
+  const read = channelText(fields, keys.length > 0 ? keys : before.keys)
+  const { base_url } = before.declared
+  // An imported address may lack the version that others get.
+  const isSame = fields.type === shown.type && fields.base_url === shown.base_url && base_url !== undefined
+  const channel = isSame ? { ...read, declared: { ...read.declared, base_url } } : read
   requireSecretsForNewAddress(by, before, channel, {
     keys: keys.length > 0,
     headers: given.header_override !== undefined,

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { withoutVersion, withVersion } from './channel-address.ts'
-import { channelFields } from './channel-fields.ts'
+import { OPERATOR } from '../authority.ts'
+import { changedChannel } from './changed-channel.ts'
+import { channelFields, type GivenFields } from './channel-fields.ts'
 import { fieldsOf } from './channel-object.ts'
 import { channelText, keysIn } from './channel-text.ts'
 import { CHANNEL_TYPES, channelType, typeAt } from './channel-types.ts'
@@ -14,7 +16,7 @@ const others = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,8}$/), json, { maxKey
 const mapping = fc.dictionary(word, word, { maxKeys: 3 })
 
 /** All fields with a meaning here, and some without one. */
-const sent = fc.record({
+const FIELDS = {
   name: word,
   type: fc.constantFrom(...CHANNEL_TYPES.map(({ type }) => type)),
   protocol: fc.uniqueArray(fc.constantFrom('chat', 'messages', 'responses', 'gemini', 'rerank'), {
@@ -61,7 +63,9 @@ const sent = fc.record({
   auto_ban: fc.constantFrom(0, 1),
   status_code_mapping: fc.string(),
   param_override: fc.option(fc.string()),
-})
+}
+const sent = fc.record(FIELDS)
+const some = fc.record(FIELDS, { requiredKeys: ['name', 'type', 'protocol'] })
 
 /** Parses the fields that are JSON texts. */
 const meant = (fields: Record<string, unknown>): Record<string, unknown> =>
@@ -87,12 +91,25 @@ test('every field that is sent comes back, whether it means something here or no
 
 test('what is shown can be sent back, and means the same', () => {
   fc.assert(
-    fc.property(sent, others, (given, more) => {
+    fc.property(some, others, (given, more) => {
       const once = channelText(readInput(channelFields, { ...more, ...given }), [])
       const again = channelText(readInput(channelFields, fieldsOf(once)), [])
       expect(again).toEqual(once)
     }),
   )
+})
+
+test('a change that does not state another address leaves the address of an import as it is', () => {
+  const given = { name: 'a', type: 8, base_url: 'https://a.example/api', models: 'm' }
+  const added = channelText(readInput(channelFields, given), ['k'])
+  const imported = { ...added, declared: { ...added.declared, base_url: 'https://a.example/api' } }
+  const addressAfter = (change: GivenFields) =>
+    changedChannel(imported, change, OPERATOR).declared['base_url']
+  expect(addressAfter({ priority: 3 })).toBe('https://a.example/api')
+  expect(addressAfter({ ...fieldsOf(imported), priority: 3 })).toBe('https://a.example/api')
+  expect(addressAfter({ base_url: 'https://a.example' })).toBe('https://a.example/v1')
+  expect(addressAfter({ type: 27 })).toBe('https://a.example/api')
+  expect(addressAfter({ type: 17 })).toBe('https://a.example/api/compatible-mode/v1')
 })
 
 test('a channel of the least fields has the defaults of the file', () => {
@@ -105,6 +122,7 @@ test('a channel of the least fields has the defaults of the file', () => {
     protocol: 'messages',
     base_url: 'https://api.anthropic.com/v1',
     models: ['m'],
+    groups: ['default'],
     model_mapping: {},
     headers: {},
     allow: [],

@@ -70,6 +70,7 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
     ...editsIn(setting, fields['param_override']),
     ...statusesIn(textOf(fields['status_code_mapping'])),
     models: listIn(fields.models),
+    groups: groups.length > 0 ? groups : ['default'],
     model_mapping: textsIn('model_mapping', fields.model_mapping),
     headers: headersIn(fields.header_override),
     allow: Object.entries(ALLOW_FLAGS).flatMap(([name, gated]) =>
@@ -78,7 +79,6 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
     disable_store: flag('settings', settings, 'disable_store'),
     pass_through: flag('setting', { pass_through_body_enabled: passThrough }, 'pass_through_body_enabled'),
   }
-  if (groups.length > 0) declared['groups'] = groups
   for (const [name, value] of Object.entries(storedFields(PLAIN_SETTINGS, fields)))
     if (value !== CHANNEL_SETTINGS.defaults[name as keyof typeof PLAIN_SETTINGS]) declared[name] = value
   if (fields.weight) declared['weight'] = fields.weight
@@ -88,6 +88,7 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
   )
   const family = {
     ...Object.fromEntries(extra),
+    base_url: fields.base_url ?? '',
     ...(provider.other !== undefined && { other: provider.other }),
     setting: withoutPassword(setting) as JsonObject,
     settings: Object.fromEntries(

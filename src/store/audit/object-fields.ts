@@ -3,7 +3,7 @@ import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/c
 import { OPTIONS } from '../../domain/options.ts'
 import type { Json, JsonObject, Stored } from '../../domain/records/field-types.ts'
 import type { StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
-import { type Column, columnsWith } from '../../domain/records/record.ts'
+import type { Column, Field } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
@@ -33,28 +33,24 @@ export function tokenFields(row: TokenRow): Fields {
   return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
 }
 
-/**
- * Settings of channels that have no secrets. All others are treated as secret: headers, the proxy, changes of
- * requests and fields of tools may have credentials.
- */
-const OPEN_SETTINGS: ReadonlySet<string> = new Set(columnsWith(CHANNEL_SETTINGS, 'audit'))
-
-/** The fields of a channel, by their names in gateway.yaml. */
+/** The fields of a channel, by their names in gateway.yaml. Fields of tools may have credentials. */
 export function channelFields(
   { name, declared, keys, status, family }: ChannelDefinition,
   secrets: Secrets,
 ): Fields {
-  const hidden = (value: Json): Secret => secretValue(value, secrets)
-  const fields = Object.entries(declared).map(([field, value]) => {
-    if (field === 'base_url') return [field, addressWithoutSecrets(value) ?? hidden(value)]
-    return [field, OPEN_SETTINGS.has(field) || isEmptyJson(value) ? value : hidden(value)]
-  })
+  const settings: Readonly<Record<string, Field>> = CHANNEL_SETTINGS.fields
+  const shown = (field: string, value: Json): Json | Secret => {
+    const { audit, secret = !audit } = settings[field] ?? {}
+    const isOpen = isEmptyJson(value) || (field === 'base_url' && isPlainAddress(value))
+    return secret && !isOpen ? secretValue(value, secrets) : value
+  }
+  const fields = Object.entries(declared).map(([field, value]) => [field, shown(field, value)])
   return {
     name,
     status,
     ...Object.fromEntries(fields),
-    keys: keys.length > 0 ? hidden(keys) : null,
-    other_fields: isEmptyJson(family) ? null : hidden(family),
+    keys: keys.length > 0 ? shown('keys', keys) : null,
+    other_fields: isEmptyJson(family) ? null : secretValue(family, secrets),
   }
 }
 
@@ -89,12 +85,11 @@ function secretValue(value: Json, secrets: Secrets): Secret {
 /** Paths of providers' APIs; some servers take their key in other parts of a path. */
 const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic))*\/?$/
 
-/** An address that has neither credentials nor a query, nor a path that may be one; undefined for others. */
-function addressWithoutSecrets(value: Json): string | undefined {
+/** Whether an address has neither credentials nor a query, nor a path that may be one. */
+function isPlainAddress(value: Json): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null
   const isPlain = url && url.username === '' && url.password === '' && PLAIN_PATH.test(url.pathname)
-  const isOpen = isPlain && url.search === '' && url.hash === ''
-  return isOpen && typeof value === 'string' ? value : undefined
+  return Boolean(isPlain && url.search === '' && url.hash === '')
 }
 
 function isEmptyJson(value: Json): boolean {
