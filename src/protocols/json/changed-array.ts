@@ -1,11 +1,11 @@
 import type { Node, ScannedObject } from './scanned-object.ts'
 
-/** Decision on a value: stays as it is, goes, or is replaced by a JSON text. */
+/** What happens to a value: it stays as it is, is removed, or is replaced by a JSON text. */
 export type Fate = 'stays' | 'goes' | { readonly text: string }
 
 /**
- * Text of an array whose elements meet their fates; undefined if all of them stay. All other bytes of the
- * elements are those that came.
+ * Renders an array after the decision on each of its elements; returns undefined if all of them stay. The
+ * bytes of an element that stays are not changed.
  */
 export function changedArray(
   scan: ScannedObject,
@@ -22,7 +22,7 @@ export function changedArray(
   return `[${texts.join(',')}]`
 }
 
-/** Text of an object with another value for one of its members, which must be there. */
+/** Renders an object with another value for one of its members. The member must exist. */
 export function withMember(scan: ScannedObject, object: Node, member: Node, text: string): string {
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))

@@ -1,10 +1,15 @@
-/** Ends of a text that no bracket can follow, and what makes a value of each. */
+/**
+ * Endings to try on a truncated JSON text so that its brackets can be closed: nothing, a missing value, or a
+ * missing colon and value.
+ */
 const COMPLETIONS = ['', 'null', ':null'] as const
 
-/** Beginning with an escape that is complete. */
+/** Matches if the text begins with a complete escape sequence. */
 const WHOLE_ESCAPE = /^\\(?:u[\da-f]{4}|[^u])/i
 
-/** Closes what is open in the beginning of a JSON text; undefined where that makes no JSON. */
+/**
+ * Closes the open strings and brackets of a truncated JSON text. Returns undefined if the result is not JSON.
+ */
 export function closedJson(beginning: string): string | undefined {
   const open: string[] = []
   let inString = false
@@ -21,7 +26,7 @@ export function closedJson(beginning: string): string | undefined {
     else if (character === '[') open.push(']')
     else if (character === '}' || character === ']') open.pop()
   }
-  // An escape that is cut off is left out.
+  // A truncated escape sequence is left out.
   const isCut = inString && escapeAt >= 0 && !WHOLE_ESCAPE.test(beginning.slice(escapeAt))
   const whole = isCut ? beginning.slice(0, escapeAt) : beginning
   const text = inString ? `${whole}"` : whole.replace(/,\s*$/, '')

@@ -1,7 +1,9 @@
-/** Run of digits that a number may not hold exactly. */
+/** A number with this many digits may lose precision as a double. */
 const MANY_DIGITS = /\d{16}/
 
-/** Reviver of JSON.parse with the source text of primitives, which the compiler's types lack. */
+/**
+ * Reviver of JSON.parse that receives the source text of primitives; TypeScript's types do not have it yet.
+ */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 interface ExactJson {
@@ -13,8 +15,8 @@ interface ExactJson {
 const exact = JSON as unknown as ExactJson
 
 /**
- * Parses JSON so that JSON.stringify writes each number as it came, integers above 2^53 too. Throws what
- * JSON.parse throws.
+ * Parses JSON so that JSON.stringify writes each number as it came, including integers above 2^53. Throws the
+ * same errors as JSON.parse.
  */
 export function parseExact(text: string): unknown {
   if (!MANY_DIGITS.test(text)) return JSON.parse(text)
@@ -30,7 +32,7 @@ export function exactNumber(text: string): object {
   return exact.rawJSON(text)
 }
 
-/** Whether a value stands for a JSON text that is written as it is. */
+/** Reports whether a value is a JSON text that JSON.stringify writes unchanged. */
 export function isJsonText(value: object): boolean {
   return exact.isRawJSON(value)
 }

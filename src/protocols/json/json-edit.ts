@@ -1,7 +1,8 @@
 import type { Member, ScannedObject } from './scanned-object.ts'
 
 /**
- * Changes to top-level members; `replace` holds JSON text, appends absent members, and wins over `remove`.
+ * Changes to top-level members. `replace` holds JSON text; members that do not exist are appended. If a name
+ * is in both, `replace` wins over `remove`.
  */
 export interface Edits {
   readonly remove: readonly string[]
@@ -15,7 +16,7 @@ interface Splice {
   readonly text: string
 }
 
-/** Applies the changes and nothing else; returns the same Buffer if nothing changes. */
+/** Applies the changes and leaves all other bytes as they are. Returns the same Buffer if nothing changes. */
 export function edit(bytes: Buffer, scan: ScannedObject, changes: Edits): Buffer {
   const splices = splicesOf(scan, changes)
   if (splices.length === 0) return bytes
@@ -29,7 +30,7 @@ export function edit(bytes: Buffer, scan: ScannedObject, changes: Edits): Buffer
   return Buffer.concat(parts)
 }
 
-/** Splices in document order, without overlap. */
+/** Splices in document order; they do not overlap. */
 function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   const removed = new Set(remove.filter((key) => !replace.has(key)))
   const splices: Splice[] = []
@@ -48,7 +49,7 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
     const text = replace.get(member.key)
     if (text !== undefined) splices.push({ from: member.start, to: member.end, text })
   }
-  // A removal at the end includes the comma before it.
+  // If the last members are removed, so is the comma before them.
   if (cutFrom !== undefined) splices.push({ from: lastKept?.end ?? cutFrom, to: cutTo, text: '' })
   const added = [...replace]
     .filter(([key]) => !scan.has(key))

@@ -12,7 +12,7 @@ function outlineOf(text: string, size = 1_000): JsonOutline {
 
 const parsed = (text: string, size?: number): unknown => JSON.parse(outlineOf(text, size).text ?? '')
 
-/** Text of short words, so that no run of base64 characters is long. */
+/** Text of short words, which contains no long run of base64 characters. */
 const words = (bytes: number): string => 'some "words" \\ of é text '.repeat(Math.ceil(bytes / 26))
 
 describe('the outline of a JSON text', () => {
@@ -54,7 +54,7 @@ describe('the outline of a JSON text', () => {
   })
 
   test('has the beginning of a very long text, and nothing of an escape that it cannot have whole', () => {
-    // The escapes move across the limit with the length of the first text.
+    // The varying length of the first text moves the escape sequences across the limit.
     for (const escape of ['\\"', '\\u00e9', '\\\\', 'é']) {
       for (let shift = 0; shift < 7; shift++) {
         const content = 'x '.repeat(3) + 'y'.repeat(shift) + escape.repeat(200_000)

@@ -8,19 +8,19 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Most bytes kept of one string. */
+/** Maximum bytes kept of one string. */
 const MAX_STRING_BYTES = 262_144
-/** Bytes of an outline from which strings are kept shorter and deep nesting is cut. */
+/** Size of an outline from which strings are truncated earlier and deep nesting is cut. */
 const FULL_BYTES = 524_288
-/** Bytes kept of each string beyond `FULL_BYTES`: keys and short values still matter. */
+/** Maximum bytes kept of each string beyond `FULL_BYTES`. Keys and short values remain readable. */
 const SHORT_STRING_BYTES = 64
-/** Depth below which containers are truncated beyond `FULL_BYTES`, after their current member. */
+/** Depth below which, beyond `FULL_BYTES`, containers are truncated after their current member. */
 const MAX_FULL_DEPTH = 3
-/** Most bytes of such a container that are kept in full: the details of a usage are no longer. */
+/** Containers up to this size are kept whole even then; usage details fit. */
 const SMALL_CONTAINER_BYTES = 128
-/** Most bytes of an outline; a longer one is abandoned. */
+/** Maximum bytes of an outline; a longer one is abandoned. */
 const MAX_OUTLINE_BYTES = 1_048_576
-/** Longest run of base64 characters that counts as text; a longer one is media. */
+/** Longest run of base64 characters that is treated as text; a longer one is treated as media. */
 const MAX_RUN = 1_024
 const INITIAL_BYTES = 4_096
 
@@ -30,29 +30,29 @@ for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
   BASE64[character.charCodeAt(0)] = 1
 
 /**
- * Outline of a JSON text, built while it streams, in bounded memory: base64 and very long strings are
- * truncated, and beyond `FULL_BYTES` also deep nesting. Short members stay, wherever they are. Valid JSON
- * stays valid.
+ * Shortened copy of a JSON text, built while the text streams, in bounded memory. Base64 and very long
+ * strings are truncated, and beyond `FULL_BYTES` deep nesting is too. Short members are kept at every
+ * position. The outline of valid JSON is valid JSON.
  */
 export class JsonOutline {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
   #isAbandoned = false
   #depth = 0
-  /** Depth of the container whose rest is skipped; 0 = none. */
+  /** Depth of the container whose remaining members are skipped; 0 if there is none. */
   #cutDepth = 0
-  /** Offsets at which the open containers begin, by depth. */
+  /** Offsets in the outline at which the open containers begin, by depth. */
   readonly #starts: number[] = []
   #inString = false
-  /** Bytes kept of the current string, and length of its current run of base64 characters. */
+  /** Bytes kept of the current string, and the length of its current run of base64 characters. */
   #stringBytes = 0
   #run = 0
-  /** Bytes of the current escape still to come, and whether they are kept. */
+  /** Bytes of the current escape sequence that are still to come, and whether they are kept. */
   #escapeLeft = 0
   #isEscapeStart = false
   #keepsEscape = false
 
-  /** Outline so far; undefined if it was abandoned. */
+  /** The outline so far; undefined if it was abandoned. */
   get text(): string | undefined {
     return this.#isAbandoned ? undefined : this.#bytes.toString('utf8', 0, this.#length)
   }
@@ -65,7 +65,7 @@ export class JsonOutline {
   push(bytes: Buffer): void {
     const { length } = bytes
     for (let p = 0; p < length && !this.#isAbandoned; p++) {
-      // Skips most of large data at once.
+      // Fast path: skips most of a large base64 value at once.
       if (this.#run > MAX_RUN && this.#inString && this.#escapeLeft === 0)
         while (BASE64[bytes[p] as number] === 1) p++
       if (p === length) return
@@ -116,9 +116,9 @@ export class JsonOutline {
     }
   }
 
-  // Keeps an escape wholly or not at all.
+  // Keeps an escape sequence completely or not at all.
   #handleEscape(byte: number): void {
-    // Some servers escape the slashes of base64.
+    // Some servers escape the slashes of base64, so an escaped slash does not end the run.
     if (byte !== SLASH) this.#run = 0
     this.#escapeLeft = this.#isEscapeStart && byte === LETTER_U ? 4 : this.#escapeLeft - 1
     this.#isEscapeStart = false

@@ -43,7 +43,7 @@ function refusal(source: string | Buffer, limits?: ScanLimits): string {
   return 'accepted'
 }
 
-/** Agreement on one text, whatever it is. */
+/** Checks that the scanner and JSON.parse agree on one text. */
 function agrees(bytes: Buffer): void {
   const expected = parsed(bytes)
   const isObject =
@@ -81,7 +81,7 @@ function agrees(bytes: Buffer): void {
 }
 
 const spaces = fc.constantFrom('', ' ', '\n', '\r\n\t', '  ')
-/** Generated JSON text of an object, with white space and escapes that JSON.stringify would not write. */
+/** Generates the JSON text of an object, with white space and escapes that JSON.stringify would not write. */
 const objectText = fc
   .tuple(
     fc.dictionary(fc.string({ unit: anyCharacter, maxLength: 8 }), fc.jsonValue({ maxDepth: 4 })),
@@ -318,7 +318,7 @@ describe('limits', () => {
   })
 
   test('200,000 values are accepted and one more is not', () => {
-    // The object itself and the array are values too.
+    // The object itself and the array are counted as values too.
     expect(refusal(`{"a":[${Array(199_998).fill('1').join(',')}]}`)).toBe('accepted')
     expect(refusal(`{"a":[${Array(199_999).fill('1').join(',')}]}`)).toMatch(/more than 200000 values/)
   })
@@ -331,7 +331,7 @@ describe('limits', () => {
   })
 
   test('a hundred thousand brackets are an error in a moment', () => {
-    // Takes a few milliseconds; a quadratic search takes seconds.
+    // A linear search takes a few milliseconds; a quadratic one takes seconds.
     const MOMENT_MS = 500
     for (const open of ['[', '{"a":']) {
       const body = Buffer.from(`{"a":${open.repeat(100_000)}`)

@@ -1,9 +1,9 @@
-/** Member of an object as text: its name, and the JSON text of its value. */
+/** Member of an object as text: its name and the JSON text of its value. */
 export type MemberText = readonly [name: string, text: string | undefined]
 
 /**
- * Renders an object with these members, in order, without undefined ones. Values given as text stay as they
- * are: parsing and rewriting would reorder integer-like keys and lose digits.
+ * Renders an object with these members, in order; undefined ones are omitted. Values given as text are not
+ * parsed: parsing and rewriting would reorder integer-like keys and lose digits.
  */
 export function objectOf(members: readonly MemberText[]): string {
   let text = ''
@@ -12,7 +12,7 @@ export function objectOf(members: readonly MemberText[]): string {
   return `{${text}}`
 }
 
-/** Renders an object's members as text; those that JSON.stringify omits are undefined. */
+/** Renders an object's members as text. Those that JSON.stringify omits are undefined. */
 export function membersOf(fields: object): MemberText[] {
   return Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)])
 }

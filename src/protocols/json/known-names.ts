@@ -1,20 +1,20 @@
 import { GatewayError } from '../../errors.ts'
 import { type Node, type ScannedObject, startsAt } from './scanned-object.ts'
 
-/** Name of a member, in one of the spellings that requests may use. */
+/** Name of a member in one of the spellings that requests may use. */
 interface KnownName {
-  /** Number of the field that it names, by which two spellings of one field are recognised. */
+  /** Number of the field. Two spellings of one field have the same number. */
   readonly field: number
   readonly spelling: string
   readonly bytes: Buffer
-  /** Names in the value: in an object, or in each object of an array. */
+  /** Names that are known inside the value: in an object, or in each object of an array. */
   readonly below: KnownNames | undefined
 }
 
-/** Returns all spellings of a field, the usual one first. */
+/** Returns all spellings of a field, the preferred one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
 
-/** Fields for each of which a number has a bit. */
+/** Fields with a number below this have a bit in an integer. */
 const BITS = 32
 const NONE: readonly KnownName[] = []
 const OPEN_ARRAY = 0x5b
@@ -22,9 +22,9 @@ const OPEN_OBJECT = 0x7b
 const onlyItself: SpellingsOf = (field) => [field]
 
 /**
- * Names of the members that the gateway reads in an object. Some upstreams compare names without regard to
- * case, and take the last of several members with one name: they would read another request than the gateway
- * decided on. `docs/api.md: Names of members`.
+ * Names of the members that the gateway reads in an object. Some upstreams ignore the case of names, and use
+ * the last of several members with one name: they would read a different request than the one that the
+ * gateway checked. `docs/api.md: Names of members`.
  */
 export class KnownNames {
   readonly #bySize: (readonly KnownName[])[] = []
@@ -32,8 +32,8 @@ export class KnownNames {
   readonly #byFolding = new Map<string, KnownName>()
 
   /**
-   * `fields` are names in ASCII; `below` has those whose values have known names, too. `spellingsOf` returns
-   * all spellings of a field, in any of which it may be given here.
+   * `fields` are names in ASCII; `below` has the fields whose values contain known names too. `spellingsOf`
+   * returns all spellings of a field that are accepted here.
    */
   constructor(
     fields: Iterable<string>,
@@ -53,21 +53,21 @@ export class KnownNames {
       }
   }
 
-  /** Checks the name of a form's field; throws as `check` does for a spelling that is not exact. */
+  /** Checks the name of a form field. Like `check`, throws for a spelling that is not exact. */
   checkName(text: string): void {
     this.#named(text)
   }
 
   /**
    * Checks the members of a request at all levels with known names. Throws `invalid_request` for a name that
-   * differs from a known one in case alone, and for two spellings of a field; `invalid_json` for a name that
-   * is given twice.
+   * differs from a known one only in case, and for two spellings of one field; throws `invalid_json` for a
+   * name that is given twice.
    */
   check(scan: ScannedObject): void {
     this.#checkObject(scan, scan.root)
   }
 
-  // One loop over the tape: it visits each key of each message.
+  // One loop directly over the tape, because it visits each key of each message.
   #checkObject(scan: ScannedObject, object: Node): void {
     const { bytes, tape } = scan
     const end = tape[object + 2] as number
@@ -102,7 +102,7 @@ export class KnownNames {
     }
   }
 
-  /** Finds the name of these bytes; undefined for a key with escapes, and for an unknown one. */
+  /** Finds the known name with these bytes; undefined for unknown keys and for keys with escapes. */
   #exact(bytes: Buffer, start: number, size: number): KnownName | undefined {
     const names = size < this.#bySize.length ? (this.#bySize[size] as readonly KnownName[]) : NONE
     for (let at = 0; at < names.length; at++) {
@@ -112,7 +112,7 @@ export class KnownNames {
     return undefined
   }
 
-  /** The error of a key that an earlier one of the object repeats. */
+  /** The error for a key that repeats an earlier one of the object. */
   #givenTwice(scan: ScannedObject, object: Node, key: Node): GatewayError {
     const text = scan.keyText(key)
     const field = this.#bySpelling.get(text)?.field
@@ -123,7 +123,7 @@ export class KnownNames {
     return givenTwice(scan, key, first ?? text, text)
   }
 
-  /** Finds the name of a decoded key; throws for another spelling of one. */
+  /** Finds the known name that equals a decoded key. Throws for other spellings of a known name. */
   #named(text: string): KnownName | undefined {
     const name = this.#bySpelling.get(text)
     if (name) return name
@@ -136,9 +136,9 @@ export class KnownNames {
   }
 }
 
-/** Folds case as Unicode's simple case folding does, as far as it leads to ASCII. */
+/** Folds case by Unicode's simple case folding, as far as the result is ASCII. */
 function folded(text: string): string {
-  // The long s has itself as its lower case; the Kelvin sign has `k`.
+  // The long s is its own lower case and needs a rule; that of the Kelvin sign is already `k`.
   return text.toLowerCase().replaceAll('\u017f', 's')
 }
 
@@ -147,7 +147,7 @@ function givenTwice(scan: ScannedObject, key: Node, first: string, second: strin
   return new GatewayError('invalid_json', first === second ? `${at}.` : `${at}, also as ${shown(second)}.`)
 }
 
-/** Renders a name for a message, truncated. */
+/** Renders a name for an error message, truncated. */
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 60))
 }

@@ -1,7 +1,7 @@
 /** Kind of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-/** Top-level member, as byte offsets with exclusive ends. */
+/** Top-level member with its byte offsets. The ends are exclusive. */
 export interface Member {
   readonly key: string
   /** Offset of the key's opening quote. */
@@ -10,7 +10,7 @@ export interface Member {
   readonly start: number
   readonly end: number
   readonly node: Node
-  /** Number of an array's elements or an object's members, else 0. */
+  /** Number of an array's elements or of an object's members; 0 for other values. */
   readonly count: number
 }
 
@@ -21,15 +21,15 @@ export type Node = number
 export const ROOT: Node = 0
 
 /**
- * Valid JSON object with the offsets of all its values, parsed only on demand. The tape holds three numbers
- * for each key and value, in document order: begin, end, and the index of the next sibling.
+ * Valid JSON object with the offsets of all its values; values are parsed only on demand. The tape holds
+ * three numbers for each key and value, in document order: begin, end, and the index of the next sibling.
  */
 export class ScannedObject {
   readonly bytes: Buffer
   readonly members: ReadonlyMap<string, Member>
   /** Offset after the object's closing brace. */
   readonly end: number
-  /** For loops over all nodes; others go by the methods. */
+  /** For loops over all nodes; other code uses the methods. */
   readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
 
@@ -53,7 +53,7 @@ export class ScannedObject {
     return member && this.kindOf(member.node)
   }
 
-  /** Parses one member's value, once; undefined if absent. */
+  /** Parses one top-level member's value and caches it; undefined if the member is absent. */
   value(key: string): unknown {
     const member = this.members.get(key)
     if (!member) return undefined
@@ -79,14 +79,14 @@ export class ScannedObject {
     return this.tape[node + 1] as number
   }
 
-  /** Whether any key or string begins with these bytes, the opening quote among them. */
+  /** Reports whether any key or string begins with these bytes, which include the opening quote. */
   hasStringFrom(beginning: Buffer): boolean {
     const { bytes, tape } = this
     const { length } = beginning
     const last = beginning[length - 1]
     for (let node = 0; node < tape.length; node += 3) {
       const start = tape[node] as number
-      // All strings begin with a quote, so that the last byte rules out more.
+      // Compares the last byte first: the first one is always a quote.
       if (bytes[start + length - 1] !== last || (tape[node + 1] as number) - start <= length) continue
       if (startsAt(bytes, start, beginning)) return true
     }
@@ -98,7 +98,7 @@ export class ScannedObject {
     return JSON.parse(this.textOf(node))
   }
 
-  /** Returns the JSON text of one value, as it was written. */
+  /** Returns the JSON text of one value as it was written. */
   textOf(node: Node): string {
     return this.bytes.toString('utf8', this.startOf(node), this.endOf(node))
   }
@@ -126,7 +126,7 @@ export class ScannedObject {
     return key < (this.tape[object + 2] as number) ? key : undefined
   }
 
-  /** Returns the key of the object's member after that of `key`; undefined after the last. */
+  /** Returns the key after `key` in the object; undefined after the last one. */
   nextKey(key: Node, object: Node): Node | undefined {
     const next = this.tape[key + 5] as number
     return next < (this.tape[object + 2] as number) ? next : undefined
@@ -142,12 +142,15 @@ export class ScannedObject {
     return keyText(this.bytes, this.startOf(key), this.endOf(key))
   }
 
-  /** Returns an object's members, in order, those of one name among them. */
+  /** Returns an object's members in order, including duplicates. */
   entries(node: Node): { readonly key: string; readonly node: Node }[] {
     return this.values(node).map((value) => ({ key: this.keyText(value - 3), node: value }))
   }
 
-  /** Finds the value of an object's member; the last of several with the same key, as in JSON.parse. */
+  /**
+   * Finds the value of an object's member. Of several with the same key the last one counts, as in
+   * JSON.parse.
+   */
   memberOf(node: Node, key: string): Node | undefined {
     let found: Node | undefined
     const tape = this.tape
@@ -170,7 +173,7 @@ export class ScannedObject {
   }
 }
 
-/** Whether bytes have others at a place. */
+/** Reports whether `others` stand in `bytes` at `start`. */
 export function startsAt(bytes: Buffer, start: number, others: Buffer): boolean {
   for (let i = 0; i < others.length; i++) if (bytes[start + i] !== others[i]) return false
   return true

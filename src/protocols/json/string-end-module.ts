@@ -1,4 +1,4 @@
-/** Hash of string-end.wat, of which `node tools/assemble.mjs` made the module. */
+/** Hash of string-end.wat, from which `node tools/assemble.mjs` built the module. */
 export const SOURCE_SHA256 = '431e5296dce59450eb1255829bb446adedaf94a909501197308a993c448a2742'
 
 /** The module in base64. */

@@ -6,12 +6,12 @@ import { SOURCE_SHA256 } from './string-end-module.ts'
 import { StringEnds } from './string-ends.ts'
 import { lawRuns } from '../../../test/tier.ts'
 
-/** The end of a string, read byte by byte. */
+/** The end of a string, found byte by byte. */
 interface End {
-  /** Offset of the closing quote, of the character that is wrong, or of the text's end. */
+  /** Offset of the closing quote, of the invalid character, or of the text's end. */
   readonly at: number
   readonly isQuote: boolean
-  /** Offsets at which a character or an escape sequence begins, with the end itself. */
+  /** Offsets at which a character or an escape sequence begins, including the end itself. */
   readonly starts: ReadonlySet<number>
 }
 
@@ -156,6 +156,6 @@ describe('a processor without vector instructions', () => {
 
 test('the module is made of the source beside it', () => {
   const source = readFileSync(new URL('string-end.wat', import.meta.url))
-  // `node tools/assemble.mjs` makes it anew.
+  // If this fails, run `node tools/assemble.mjs`.
   expect(hash('sha256', source)).toBe(SOURCE_SHA256)
 })

@@ -9,16 +9,18 @@ interface Scanner {
 }
 
 let scanner: Scanner | undefined
-/** Number of the text whose window is in memory. */
+/** Number of the text of which a window is in the module's memory. */
 let loadedText = 0
-/** Count of texts; the number identifies the text of a window. */
+/** Number of texts so far; gives each text its number. */
 let textCount = 0
 
-/** Search for the ends of JSON strings, sixteen bytes at a time, which JavaScript cannot. */
+/**
+ * Finds the ends of JSON strings, sixteen bytes at a time, with vector instructions that JavaScript lacks.
+ */
 export class StringEnds {
   readonly #bytes: Buffer
   readonly #number = ++textCount
-  /** Window of this text, valid while it is in memory. */
+  /** Window of this text in the module's memory; valid only while `loadedText` is the number of this text. */
   #from = 0
   #to = 0
 
@@ -27,10 +29,10 @@ export class StringEnds {
   }
 
   /**
-   * Skips well-formed characters of a string from `at` on, which is not within an escape sequence. Returns
-   * the offset of the closing quote; or a smaller one, also not within a sequence, from which the string is
-   * to be read byte by byte: a mistake or the text's end is less than sixteen bytes away, or the processor
-   * has no vector instructions.
+   * Skips well-formed characters of a string from `at` on, which must not be within an escape sequence.
+   * Returns the offset of the closing quote, or a smaller offset, also outside of escape sequences, from
+   * which the string must be read byte by byte: an invalid character or the text's end is less than sixteen
+   * bytes away, or the processor has no vector instructions.
    */
   skip(at: number): number {
     scanner ??= createScanner()
@@ -53,7 +55,7 @@ export class StringEnds {
   }
 }
 
-/** Creates a scanner that skips nothing, for processors without vector instructions. */
+/** Creates a scanner. On processors without vector instructions it skips nothing. */
 function createScanner(): Scanner {
   try {
     const code = Uint8Array.from(Buffer.from(STRING_END_MODULE, 'base64'))

@@ -2,8 +2,8 @@ import { objectOf } from './json-text.ts'
 import type { Node, ScannedObject } from './scanned-object.ts'
 
 /**
- * JSON text of an object with some of its members alone; its own text if these are all, undefined if there
- * are none.
+ * Renders an object with only these of its members. Returns its own text if it has no others, and undefined
+ * if it has none of them.
  */
 export function withMembers(
   scan: ScannedObject,

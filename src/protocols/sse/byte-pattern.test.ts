@@ -15,7 +15,7 @@ test('bytes are found where they stand, whatever their length and place, and wha
         const known = new BytePattern(Buffer.from(pattern))
         expect(known.endIn(memory, before)).toBe(end)
         expect(known.endIn(memory.subarray(before), 0)).toBe(pattern.length)
-        // The memory goes on behind the end of a read.
+        // The buffer continues after the end of a read.
         if (pattern.length > 0) expect(known.endIn(memory.subarray(0, end - 1), before)).toBe(-1)
         if (changed === null || changed >= pattern.length) return
         memory[before + changed] = (memory[before + changed] as number) ^ 0x80

@@ -1,11 +1,12 @@
 const WORD = 8
 
-/** View of the buffer that was compared last: the reads of one connection after the other share one. */
+/** View of the buffer that was compared last. Consecutive reads of one connection usually share a buffer. */
 let viewed: ArrayBufferLike = new ArrayBuffer(0)
 let view: DataView = new DataView(viewed)
 
 /**
- * Bytes that are looked for in others; in words, which takes a third as long as a call of `Buffer.compare`.
+ * Byte sequence to look for in other bytes. Compares 8 bytes at a time, which takes a third as long as
+ * `Buffer.compare`.
  */
 export class BytePattern {
   readonly bytes: Buffer
@@ -16,7 +17,7 @@ export class BytePattern {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
-  /** The offset after these bytes, if they are what stands at `from`; else −1. */
+  /** Returns the offset after these bytes if they stand at `from`; otherwise −1. */
   endIn(bytes: Buffer, from: number): number {
     const size = this.bytes.length
     const end = from + size
@@ -31,7 +32,7 @@ export class BytePattern {
     const last = size - WORD
     for (let i = 0; i < last; i += WORD)
       if (view.getBigInt64(start + i) !== this.#view.getBigInt64(i)) return -1
-    // The last word overlaps the one before, unless the size is a multiple of a word.
+    // The last word overlaps the one before it unless the size is a multiple of 8.
     return view.getBigInt64(start + last) === this.#view.getBigInt64(last) ? end : -1
   }
 }

@@ -1,10 +1,10 @@
-/** Size below which chunks are small, and the number of small ones in a row that are merged. */
+/** Chunks below this size are small; this many small ones in a row are merged. */
 const SMALL_CHUNK_BYTES = 512
 const MAX_SMALL_CHUNKS = 512
 
 /**
- * List of chunks in little more memory than their bytes: single-byte chunks as objects would take a hundred
- * times as much. Few chunks are kept as they are.
+ * List of chunks that takes little more memory than their bytes: single-byte chunks as objects would take a
+ * hundred times as much. A short list keeps its chunks as they are.
  */
 export class ChunkList {
   #pieces: Buffer[] = []
@@ -42,7 +42,7 @@ export class ChunkList {
     return tail.subarray(Math.max(0, tail.length - size))
   }
 
-  /** Returns all bytes in one piece, and empties the list. */
+  /** Returns all bytes in one piece and empties the list. */
   take(): Buffer {
     const [only] = this.#pieces
     const bytes = only && this.#pieces.length === 1 ? only : Buffer.concat(this.#pieces, this.#length)

@@ -4,52 +4,52 @@ import { KnownFrames } from './known-frames.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
-/** Decision about a frame. */
+/** What to do with a frame. */
 export type Verdict = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
-/** Largest frame that becomes a template: longer ones do not recur. */
+/** Larger frames do not become templates, because they do not recur. */
 const MAX_TEMPLATE_BYTES = 16_384
 
 /**
- * Loop over the frames of a stream; reads those that do not match a template. Subclasses for a protocol
- * interpret a frame, subclasses for a use (tap, decoder) act on it.
+ * Loop over the frames of a stream. Only frames that match no template are parsed. Subclasses for a protocol
+ * interpret a frame; subclasses for a use (tap, decoder) act on it.
  */
 export abstract class FrameLoop {
   protected readonly frames: FrameSplitter
-  /** Decision about the last frame of `readFrames`. */
+  /** Verdict on the last frame of `readFrames`. */
   protected verdict: Verdict = 'forward'
   protected lastFrameAt = 0
-  /** Whether no frame was read yet: the next may begin with a byte order mark. */
+  /** Whether no frame was read yet: the first one may begin with a byte order mark. */
   protected isFirst = true
-  /** Whether a frame with data was read: comments and fields alone are no event. */
+  /** Whether a frame with data was read. Frames with only comments or other fields are not events. */
   sawEvent = false
-  /** Sound, pictures and hidden reasoning so far. */
+  /** Audio, images and hidden reasoning that have arrived so far. */
   readonly arrived = new ArrivedMedia()
   readonly #templates: KnownFrames
 
-  /** `shared`: templates of streams of the same class. */
+  /** `shared`: templates learned by other streams of the same class. */
   constructor(frames: FrameSplitter, shared?: SharedTemplates) {
     this.frames = frames
     this.#templates = new KnownFrames((data) => this.pieceOf(data), shared)
   }
 
-  /** Returns the text of a frame that brings nothing else; frames like it match a template from then on. */
+  /** Returns the text of a frame that contains nothing else of meaning; such a frame becomes a template. */
   protected abstract pieceOf(data: string): FramePiece | undefined
 
-  /** Takes the text of a frame that matches a template; false if its text is invalid. */
+  /** Reads the text of a frame that matches a template. Returns false if the text is invalid. */
   protected abstract readTemplated(template: FrameTemplate, bytes: Buffer): boolean
 
   /** Reads a frame that matches no template. */
   protected abstract readFrame(data: string, frame: string): Verdict
 
-  /** Value that changes with each frame that brings text. */
+  /** Value that changes with each frame that contains text. */
   protected abstract get progress(): number
 
-  /** Whether these data end the stream by the protocol. */
+  /** Reports whether these data are the protocol's end of the stream. */
   protected abstract isTerminator(data: string): boolean
 
-  /** Releases the bytes held of an incomplete frame. */
+  /** Releases the buffered bytes of an incomplete frame. */
   release(): void {
     this.frames.takeHeld()
   }
@@ -60,7 +60,7 @@ export abstract class FrameLoop {
   }
 
   /**
-   * Adds a chunk; returns the bytes to read, which begin with a frame; undefined while no frame can be
+   * Adds a chunk. Returns the bytes to read, which begin with a frame, or undefined if no frame can be
    * complete.
    */
   protected take(chunk: Buffer): Buffer | undefined {
@@ -69,8 +69,8 @@ export abstract class FrameLoop {
   }
 
   /**
-   * Reads frames from an offset up to the first that is not to be forwarded; returns the offset after the
-   * last.
+   * Reads frames from an offset up to the first that is not forwarded. Returns the offset after the last one
+   * read.
    */
   protected readFrames(bytes: Buffer, from: number): number {
     let at = from
@@ -91,10 +91,10 @@ export abstract class FrameLoop {
     return at
   }
 
-  /** Reads the rest at the end of the stream, if it is a frame. */
+  /** Reads the remaining bytes at the end of the stream, if they are a frame. */
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
-    // A last frame without its blank line counts only if it is a terminator, which is short.
+    // A last frame without its blank line counts only if it is the terminator, which is short.
     const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : dataOf(bytes.toString())
     const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'

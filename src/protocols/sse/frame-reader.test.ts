@@ -12,13 +12,13 @@ const said = (index: number): string =>
 
 test('what was known of the bytes before is not believed of those that follow', () => {
   const { length } = said(0)
-  // The frame is cut where it has all that it shares with the others.
+  // The frame is cut after all the bytes that it shares with the others.
   const cut = length - 6
   const decoder = new MessagesStreamDecoder()
   const events = [
     event({ type: 'message_start', message: { id: 'm', content: [] } }) + began(0) + began(1) + said(0),
     said(0) + said(0) + said(0).slice(0, cut),
-    // With the removed bytes, a frame of the other block would stand at this position.
+    // If bytes were removed, a frame of the other block would stand at this position.
     `${said(0).slice(cut)}:${' '.repeat(length - 3)}\n\n${said(1)}`,
   ].flatMap((chunk) => decoder.push(Buffer.from(chunk)))
   const texts = events.filter((one) => one.kind === 'text').map(({ index }) => index)

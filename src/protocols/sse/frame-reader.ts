@@ -9,18 +9,18 @@ import type { SharedTemplates } from './shared-templates.ts'
 import { StreamedInputs } from '../tool-input.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 
-/** Part of a stream decoder that handles frames; a subclass for a protocol interprets them. */
+/** The part of a stream decoder that handles frames. A subclass for each protocol interprets them. */
 export abstract class FrameReader extends FrameLoop implements StreamDecoder {
-  /** Whether texts may be emitted as `CopiedText`. */
+  /** Whether texts may be returned as `CopiedText`. */
   copiesTexts = false
   #events: ReplyEvent[] = []
-  /** Whether the rest of the stream is ignored. */
+  /** Whether the remaining stream is ignored. */
   protected isOver = false
   readonly #inputs = new StreamedInputs()
-  /** Error that stopped reading; thrown after the events before it were returned. */
+  /** Error that stopped the reading. It is thrown after the events before it were returned. */
   #failure: unknown
 
-  /** `memory` is that of incomplete events; `shared`: templates of streams of the same class. */
+  /** `memory` accounts for incomplete events; `shared` has templates of other streams of the same class. */
   constructor(memory?: EventMemory, shared?: SharedTemplates) {
     super(new FrameSplitter(MAX_EVENT_BYTES, memory), shared)
   }
@@ -30,18 +30,18 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Reads a frame that matches no template. */
   protected abstract read(data: string, frame: string): void
 
-  /** Reads the text, never empty, of a frame that matches a template. */
+  /** Reads the text, which is never empty, of a frame that matches a template. */
   protected abstract readPiece(index: number, text: string): void
 
   /**
-   * Reads the same text where it is, and returns the part that it adds to; undefined where `readPiece` must
-   * read it, because it does more than add to a part.
+   * Returns the part to which the text of a matching frame is appended, so that its bytes can be copied.
+   * Returns undefined if `readPiece` must read the text because it does more than append.
    */
   protected copyPiece(_index: number, _bytes: Buffer, _match: TextMatch): CopiedPart | undefined {
     return undefined
   }
 
-  /** Handles the close by the upstream before the end of the stream. */
+  /** Handles a connection that the upstream closed before the end of the stream. */
   protected abstract handleClose(): void
 
   protected get progress(): number {
@@ -118,7 +118,8 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     return true
   }
 
-  // Texts of one part in a row become one event. Events are taken after each push, so all refer to its bytes.
+  // Consecutive texts of one part become one event. Events are taken after each push, so that all of them
+  // refer to the bytes of that push.
   #emitCopied({ kind, index }: CopiedPart, bytes: Buffer, known: FrameTemplate): void {
     const last = this.#events.at(-1)
     if (last instanceof CopiedText && last.index === index) last.add(known)

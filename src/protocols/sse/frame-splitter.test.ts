@@ -6,8 +6,8 @@ import { dataOf, eventOf, FrameSplitter } from './frame-splitter.ts'
 import { lawRuns } from '../../../test/tier.ts'
 
 /**
- * Oracle: finds blank lines byte by byte, as the event stream format defines them. The last CR waits for its
- * LF.
+ * Oracle: finds blank lines byte by byte, as the event stream format defines them. A CR at the end waits for
+ * a possible LF.
  */
 function referenceEnds(bytes: Buffer): number[] {
   const ends: number[] = []
@@ -25,7 +25,7 @@ function referenceEnds(bytes: Buffer): number[] {
   return ends
 }
 
-/** Oracle: lines, fields and the data buffer as the format defines them. */
+/** Oracle: reads lines, fields and data as the format defines them. */
 function referenceData(frame: string): string | undefined {
   let buffer: string | undefined
   let rest = frame
@@ -47,7 +47,7 @@ function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length))
 }
 
-/** Frames that this chunk completes. */
+/** Returns the frames that this chunk completes. */
 function push(splitter: FrameSplitter, chunk: Buffer): Buffer[] {
   const bytes = splitter.take(chunk)
   if (!bytes) return []
@@ -73,7 +73,7 @@ function millisecondsToLookAt(bytes: Buffer): number {
 function framesOf(chunks: readonly Buffer[], maxEventBytes?: number): { frames: string[]; rest: string } {
   const splitter = new FrameSplitter(maxEventBytes)
   const frames = chunks.flatMap((chunk) => {
-    // Held bytes must be a copy, because the network's buffer is reused.
+    // The splitter must copy the bytes it holds, because the network reuses its buffer.
     const lent = Buffer.from(chunk)
     const whole = push(splitter, lent).map((frame) => frame.toString('latin1'))
     lent.fill(0x58)
@@ -108,7 +108,7 @@ describe('frames', () => {
     for (const end of ['\n\n', '\r\r', '\r\n\r\n', '\n\r\n', '\r\n\n', '\r\n\r']) {
       const bytes = Buffer.from(`data: ${long}${end}data: ${long}`)
       for (let at = 1; at < bytes.length; at++) {
-        // Cuts at each byte around the blank line, and at some others.
+        // Cuts at each byte around the blank line and at some others.
         if ((at < 5_000 || at > 5_020) && at % 97 > 0) continue
         expect(framesOf([bytes.subarray(0, at), bytes.subarray(at)])).toEqual({
           frames: [`data: ${long}${end}`],
@@ -164,7 +164,7 @@ test.each(['\n\n', '\r\r', '\r\n\r\n'])(
     const chunk = Buffer.from(`data: x${end}`.repeat(300_000))
     const from = cpuMs()
     expect(push(new FrameSplitter(), chunk).length).toBeGreaterThanOrEqual(299_999)
-    // Several times the linear duration, and a fraction of the quadratic one.
+    // Several times the duration of a linear algorithm, a fraction of that of a quadratic one.
     expect(cpuMs() - from).toBeLessThan(20_000)
   },
 )

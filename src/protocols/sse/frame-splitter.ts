@@ -9,16 +9,16 @@ const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
-/** Bytes that cover the longest run of line ends across two chunks: CR LF CR, then LF. */
+/** Bytes that include the longest run of line ends across two chunks: CR LF CR, then LF. */
 const SEAM_BYTES = 3
-/** Size up to which a chunk is copied behind the held bytes instead of being read in two parts. */
+/** Chunks up to this size are appended to the held bytes instead of being read in two parts. */
 const MAX_COPY_BYTES = 4_096
 
 /**
- * Splitter of server-sent events at blank lines (LF, CR LF or CR, mixed), wherever chunks are cut. Linear in
- * the bytes, however small the chunks; held bytes are copied, so that a chunk's memory can be reused. A frame
- * that ends in CR is complete once the next byte shows whether an LF belongs to it. Throws `upstream_error`
- * for a frame above the cap. `memory` is told of the bytes that are held.
+ * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), independent of chunk boundaries. Its
+ * time is linear in the bytes, however small the chunks. Held bytes are copied, so that a chunk's memory can
+ * be reused. A frame that ends in CR is complete once the next byte shows whether an LF belongs to it. Throws
+ * `upstream_error` for a frame above the maximum. `memory` receives the number of held bytes.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
@@ -27,8 +27,8 @@ export class FrameSplitter {
   readonly #held = new ChunkList()
   #bytes: Buffer = EMPTY
   /**
-   * Offsets of the next CR and of the next two LFs in a row, at or after the last position that was asked
-   * for; −1 = none left.
+   * Offsets of the next CR and of the next two LFs in a row, at or after the last searched position; −1 if
+   * there are none.
    */
   #cr = 0
   #blank = 0
@@ -48,27 +48,29 @@ export class FrameSplitter {
     return this.#held.head(size)
   }
 
-  /** Whether the held bytes end in a blank line, and wait only for a possible LF after their CR. */
+  /** Whether the held bytes end in a blank line and wait only for a possible LF after their CR. */
   get isHeldComplete(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
   }
 
-  /** Returns the held bytes, and releases them. */
+  /** Returns the held bytes and releases them. */
   takeHeld(): Buffer {
     this.#memory?.resize(0)
     return this.#held.take()
   }
 
-  /** Ends the stream; returns the rest, and whether it is a frame that only the end completed. */
+  /**
+   * Ends the stream. Returns the remaining bytes, and whether they are a frame that only the end completed.
+   */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
     const isWhole = this.isHeldComplete
     return { bytes: this.takeHeld(), isWhole }
   }
 
   /**
-   * Adds a chunk; returns the bytes to read, which begin with a frame; undefined while no frame can be
-   * complete. `markRead` states how far they were read.
+   * Adds a chunk. Returns the bytes to read, which begin with a frame, or undefined if no frame can be
+   * complete. `markRead` must then state how far they were read.
    */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
@@ -79,20 +81,20 @@ export class FrameSplitter {
     return this.#read(Buffer.concat([this.takeHeld(), chunk]))
   }
 
-  /** Offset after the frame at `from`, its blank line included; −1 = incomplete. */
+  /** Returns the offset after the frame at `from`, including its blank line; −1 if it is incomplete. */
   next(from: number): number {
     const end = this.#end(from, true)
     if (end - from > this.#maxEventBytes) this.#tooLarge()
     return end
   }
 
-  /** Marks the bytes up to `from` as read, and holds the rest. */
+  /** Marks the bytes before `from` as read and holds the others. */
   markRead(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = EMPTY
   }
 
-  /** Whether the held frame ends in this chunk or at its seam. */
+  /** Reports whether the held frame ends in this chunk or where the two meet. */
   #endsIn(chunk: Buffer): boolean {
     const isSmall = chunk.length <= MAX_COPY_BYTES
     this.#read(
@@ -117,7 +119,9 @@ export class FrameSplitter {
     this.#held.add(Buffer.from(piece))
   }
 
-  /** Offset after the first blank line at or after `from`; a line begins at `from` only if `lineStart`. */
+  /**
+   * Returns the offset after the first blank line at or after `from`. `lineStart`: a line begins at `from`.
+   */
   #end(from: number, lineStart: boolean): number {
     const bytes = this.#bytes
     if (this.#cr >= 0 && this.#cr <= from) this.#cr = bytes.indexOf(CR, from)
@@ -163,8 +167,9 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 /**
- * Extracts the data of a frame by the rules of event streams: the values of its `data` fields, one per line;
- * undefined without any (comments, keep-alives). The caller removes a byte order mark at the stream's start.
+ * Extracts the data of a frame by the rules of event streams: the values of its `data` fields, one per line.
+ * Returns undefined if there are none (comments, keep-alives). The caller removes a byte order mark at the
+ * stream's start.
  */
 export function dataOf(frame: string): string | undefined {
   const end = frame.length - BLANK.length
@@ -172,7 +177,7 @@ export function dataOf(frame: string): string | undefined {
   return isPlain && !frame.includes('\r') ? frame.slice(6, end) : fieldOf(frame, 'data')
 }
 
-/** Collects all values of a field, one per line; undefined without any. */
+/** Collects all values of a field, one per line; undefined if there are none. */
 function fieldOf(frame: string, name: string): string | undefined {
   let data: string | undefined
   for (const line of frame.split(LINE_END)) {
@@ -189,7 +194,7 @@ export function eventOf(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
 }
 
-/** Whether the frame's event is named `error`, which makes it an error whatever its data. */
+/** Reports whether the event is named `error`. Such a frame is an error even if its data look different. */
 export function isErrorEvent(frame: string): boolean {
   return frame.includes('error') && eventOf(frame) === 'error'
 }

@@ -2,25 +2,26 @@ import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
 import { NumberedBytes } from './numbered-bytes.ts'
 
-/** Text that a frame brings. */
+/** Text that a frame adds to the reply. */
 export interface FramePiece {
-  /** Index among texts that grow side by side. */
+  /** Index of the text to which it is appended; several texts can grow in turn. */
   readonly index: number
   readonly text: string
 }
 
 /**
- * Reads the text in a frame's data; undefined if there is none, more than one, or anything else of meaning.
+ * Reads the text in a frame's data. Returns undefined if there is no text, more than one, or anything else
+ * that has a meaning.
  */
 export type PieceReader = (data: string) => FramePiece | undefined
 
-/** Place of a text, within its quotes, in the bytes of a frame that matched. */
+/** Position of a text, without its quotes, in the bytes of a frame that matched. */
 export interface TextMatch {
   readonly from: number
   readonly to: number
-  /** Number of escapes in it. */
+  /** Number of escape sequences in it. */
   readonly escapes: number
-  /** Number of characters, where each escape stands for one. */
+  /** Number of characters; each escape sequence counts as one. */
   readonly codePoints: number
 }
 
@@ -32,49 +33,49 @@ const BACKSLASH = 0x5c
 const CLOSE_OBJECT = 0x7d
 const FIRST_NON_ASCII = 0x80
 const FIRST_LEAD_BYTE = 0xc0
-/** Characters after a backslash in the escapes that `JSON.stringify` writes, too. */
+/** Characters after a backslash in escape sequences that `JSON.stringify` writes too. */
 const COMMON_ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\bfnrt'))
 /**
- * Marks before random strings that hide the reply's lengths; the text up to the next quote varies. Other
- * providers put a varying number of spaces before the last brace.
+ * Members with random strings that hide the length of a text from an observer; their values vary in length.
+ * Other providers write a varying number of spaces before the last brace instead.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
-/** Text that is unlikely in any reply. */
+/** Text that is unlikely to occur in a reply. */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
 
 /**
  * Frame of a stream with a placeholder for the text that the model wrote. A frame that equals a parsed one in
- * all other bytes needs no parsing, as it can differ in that text alone, and in the number of the event where
- * events are numbered, whatever the frame's shape and the text.
+ * all other bytes need not be parsed: it can differ only in this text and in numbers such as the event's.
+ * This holds for every shape of frame and every text.
  */
 export class FrameTemplate implements TextMatch {
   /** Index of the text that the frame adds to. */
   readonly index: number
   readonly #head: NumberedBytes
   readonly #tail: NumberedBytes
-  /** Bytes after the padding, which may have any length; undefined without padding. */
+  /** Bytes after the padding, which may have any length; undefined if frames have no padding. */
   readonly #afterPadding: NumberedBytes | undefined
-  /** Whether the padding is spaces outside of strings. */
+  /** Whether the padding consists of spaces outside of strings. */
   readonly #isSpaced: boolean
   /**
-   * Bytes between the texts of two frames of this kind in a row, which is the usual case and is compared at
-   * once.
+   * Bytes between the texts of two consecutive frames of this kind. That is the usual case, so they are
+   * compared first.
    */
   readonly #separator: NumberedBytes | undefined
   readonly #headSize: number
-  /** Offset at which a frame's head is known to stand, and the offset after that. */
+  /** Offset at which the head of a frame was already found, and the offset after that head. */
   #headAt = NOT_FOUND
   #headEnd = 0
   from = 0
   to = 0
   escapes = 0
-  /** Bytes of the text that continue a character, and whether it has any beyond ASCII or uncommon escapes. */
+  /** Number of UTF-8 continuation bytes in the text, and whether the text is pure ASCII. */
   #continuations = 0
   #isAscii = true
   #isCommon = true
-  /** Offset after the frame that matched. */
+  /** Offset after the matching frame. */
   end = 0
 
   constructor(index: number, head: Buffer, tail: Buffer) {
@@ -90,12 +91,12 @@ export class FrameTemplate implements TextMatch {
       hasPadding || !this.#head.plain ? undefined : new NumberedBytes(Buffer.concat([tail, head]))
   }
 
-  /** Drops positions, because other bytes follow. */
+  /** Forgets positions, because other bytes follow. */
   newBytes(): void {
     this.#headAt = NOT_FOUND
   }
 
-  /** Whether the frame at `start` is complete and matches. */
+  /** Reports whether the frame at `start` is complete and matches. */
   match(bytes: Buffer, start: number): boolean {
     const from = start === this.#headAt ? this.#headEnd : this.#head.endIn(bytes, start)
     if (from < 0 || from >= bytes.length) return false
@@ -118,7 +119,7 @@ export class FrameTemplate implements TextMatch {
     return end > 0
   }
 
-  /** Whether the bytes between two frames stand at `at`; notes where the head of the second one is. */
+  /** Reports whether the bytes between two frames stand at `at`, and records the head of the second frame. */
   #separates(bytes: Buffer, at: number): boolean {
     const end = this.#separator ? this.#separator.endIn(bytes, at) : NOT_FOUND
     if (end < 0) return false
@@ -131,19 +132,19 @@ export class FrameTemplate implements TextMatch {
     return this.to - this.from - this.escapes - this.#continuations
   }
 
-  /** Whether the text that matched is valid, and written as `JSON.stringify` would. */
+  /** Reports whether the matching text is valid and written as `JSON.stringify` would write it. */
   isCopyable(bytes: Buffer): boolean {
     return this.#isCommon && (this.#isAscii || isUtf8(bytes.subarray(this.from, this.to)))
   }
 
-  /** Text of the frame that matched; undefined for an invalid escape. */
+  /** Text of the matching frame; undefined if it has an invalid escape sequence. */
   textIn(bytes: Buffer): string | undefined {
     return this.escapes > 0
       ? valueOf(bytes.toString('utf8', this.from - 1, this.to + 1))
       : bytes.toString('utf8', this.from, this.to)
   }
 
-  /** Offset of the text's closing quote; −1 if it is not there or the text is invalid. */
+  /** Offset of the text's closing quote; −1 if the quote is missing or the text is invalid. */
   #textEnd(bytes: Buffer, from: number): number {
     const length = bytes.length
     this.escapes = 0
@@ -167,8 +168,8 @@ export class FrameTemplate implements TextMatch {
 }
 
 /**
- * Creates a template from a parsed frame with this text. The text's position is found by trial: a changed
- * text at the right one changes the parsed result.
+ * Creates a template from a parsed frame with this text. The position of the text is found by trial: if a
+ * change at that position changes the parsed text, it is the right one.
  */
 export function learnTemplate(
   frame: Buffer,
@@ -189,7 +190,7 @@ export function learnTemplate(
   return undefined
 }
 
-/** Value of a string literal; undefined for an invalid escape. */
+/** Value of a string literal; undefined if it has an invalid escape sequence. */
 function valueOf(literal: string): string | undefined {
   try {
     return JSON.parse(literal) as string

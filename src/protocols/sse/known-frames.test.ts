@@ -5,7 +5,7 @@ import { KnownFrames } from './known-frames.ts'
 const frame = (kind: number | string, text: string): Buffer =>
   Buffer.from(`data: ${JSON.stringify({ kind, text })}\n\n`)
 
-/** Templates after reading these frames, and the number of attempts to learn one. */
+/** Learns templates from frames and counts the attempts. */
 class Stream {
   looks = 0
   readonly #known = new KnownFrames((data) => {
@@ -62,7 +62,7 @@ describe('of a stream’s frames', () => {
       const bytes = Buffer.from(padded(filler.repeat(length)))
       expect(known.match(bytes, 0)?.end).toBe(bytes.length)
     }
-    // The bytes after it are not padding.
+    // The bytes after the text are not padding.
     expect(known.match(Buffer.from(padded(`${filler}","more":"`)), 0)).toBeUndefined()
     expect(known.match(Buffer.from(padded('\\u0020')), 0)).toBeUndefined()
   })

@@ -3,26 +3,26 @@ import type { SharedTemplates } from './shared-templates.ts'
 
 const MAX_TEMPLATES = 4
 /**
- * Number of templates without a match, in a row, after which no more are made: the frames differ too much.
+ * After this many consecutive templates that match nothing, no more are learned: the frames differ too much.
  */
 const MAX_FAILED_TEMPLATES = 8
 
-/** Templates of one stream's frames: matching frames need no parsing. */
+/** Templates of one stream's frames. A frame that matches one need not be parsed. */
 export class KnownFrames {
   readonly #read: PieceReader
   readonly #templates: FrameTemplate[] = []
   #failedTemplates = 0
   readonly #shared: SharedTemplates | undefined
-  /** Whether a part has begun: templates of frames before it are never shared. */
+  /** Whether a part has begun. Templates of earlier frames are never shared. */
   #isInPart = false
 
-  /** `shared`: templates of other streams that `read` as this one does. */
+  /** `shared`: templates of other streams whose frames are read by the same `read`. */
   constructor(read: PieceReader, shared?: SharedTemplates) {
     this.#read = read
     this.#shared = shared
   }
 
-  /** Drops positions, because other bytes follow. */
+  /** Forgets positions, because other bytes follow. */
   newBytes(): void {
     for (const template of this.#templates) template.newBytes()
   }
@@ -41,7 +41,7 @@ export class KnownFrames {
     return known
   }
 
-  /** Learns a template from a parsed frame that brought text. */
+  /** Learns a template from a parsed frame that contained text. */
   learn(frame: Buffer, data: string): void {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) return
     const piece = this.#read(data)
@@ -53,7 +53,10 @@ export class KnownFrames {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) this.#templates.length = 0
   }
 
-  /** Drops the templates, because frames of another kind follow: those of a part, where any are shared. */
+  /**
+   * Drops the templates of this stream, because frames of another kind follow. From now on its templates may
+   * be shared.
+   */
   reset(): void {
     this.#isInPart = true
     this.#templates.length = 0

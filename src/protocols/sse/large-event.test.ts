@@ -22,9 +22,9 @@ test('an event says the same piece by piece as in one piece, and ends where it e
         let end = -1
         let at = 0
         for (; end < 0; at += size) end = event.push(bytes.subarray(at, at + size))
-        // The LF of a last CR LF may come later: it is an empty frame then.
+        // The LF of a last CR LF may come later; it then begins the next frame as an empty line.
         expect(bytes.toString('utf8', at - size + end)).toBeOneOf(['data: next\n\n', '\ndata: next\n\n'])
-        // Line ends are white space to the outline.
+        // The outline contains line ends as white space.
         expect((event.data ?? '').trim().replaceAll(/\s+/g, ' ')).toBe(
           (dataOf(frame) ?? '').trim().replaceAll(/\s+/g, ' '),
         )

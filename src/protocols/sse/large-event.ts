@@ -5,44 +5,44 @@ const LF = 0x0a
 const CR = 0x0d
 const COLON = 0x3a
 const LINE_END = Buffer.of(LF)
-/** Most characters kept of a field's name, and of an event's. */
+/** Maximum characters kept of a field's name and of an event's name. */
 const MAX_FIELD = 16
 const MAX_NAME = 256
-/** UTF-8 bytes of a UTF-16 code unit. */
+/** Maximum UTF-8 bytes of one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3
 
 /**
- * Event that is read while it streams by, keeping only its name and the outline of its data. Lines and fields
- * follow the rules of `FrameSplitter` and `dataOf`.
+ * Event that is read while it streams through; only its name and an outline of its data are kept. Lines and
+ * fields follow the rules of `FrameSplitter` and `dataOf`.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()
   #dataBytes = 0
   #name = ''
-  /** Current line: its length, and its field, which has a name once a colon came. */
+  /** Current line: its length and its field, whose name is known once a colon came. */
   #lineBytes = 0
   #field = ''
   #isInValue = false
-  /** Whether the last byte was a CR, to which an LF would belong. */
+  /** Whether the last byte was a CR, to which a following LF would belong. */
   #endedInCr = false
 
-  /** Outline of the data; undefined if even that is too long. */
+  /** Outline of the data; undefined if even the outline is too long. */
   get data(): string | undefined {
     return this.#outline.text
   }
 
-  /** The data so far, as if they ended here; undefined if nothing can be read of them. */
+  /** The data so far, closed as if they ended here; undefined if they cannot be read. */
   get begunData(): string | undefined {
     const { text } = this.#outline
     return text === undefined ? undefined : closedJson(text)
   }
 
-  /** Bytes of the data that the outline leaves out. */
+  /** Number of data bytes that the outline leaves out. */
   get elidedBytes(): number {
     return this.#dataBytes - this.#outline.length
   }
 
-  /** Frame with the event's name alone, for readers of the name. */
+  /** Frame with only the event's name, for functions that read the name. */
   get frame(): string {
     return this.#name === '' ? '' : `event:${this.#name}\n\n`
   }
@@ -91,7 +91,7 @@ export class LargeEvent {
   }
 
   #endLine(): void {
-    // Values of several data fields are lines of one text.
+    // Several data fields are lines of one text.
     if (this.#field === 'data') this.#outline.push(LINE_END)
     this.#lineBytes = 0
     this.#field = ''
@@ -99,7 +99,7 @@ export class LargeEvent {
   }
 }
 
-/** Whether a text has more UTF-8 bytes than that. */
+/** Reports whether a text is longer than this in UTF-8. */
 export function isLonger(text: string, bytes: number): boolean {
   return text.length * MAX_UTF8_BYTES > bytes && Buffer.byteLength(text) > bytes
 }

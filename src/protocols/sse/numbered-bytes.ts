@@ -1,18 +1,18 @@
 import { BytePattern } from './byte-pattern.ts'
 
 /**
- * Numbers that differ between the frames of one kind: those of the events, and counts of tokens so far. Their
- * marks cannot stand in a string of JSON, as its quotes would be escaped there.
+ * Numbers that differ between the frames of one kind: sequence numbers of events and counts of tokens. These
+ * names cannot occur inside a JSON string, where their quotes would be escaped.
  */
 const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 
-/** Bytes that frames of one kind share, with any such numbers in them. */
+/** Bytes that frames of one kind share, except for the numbers in them. */
 export class NumberedBytes {
-  /** The bytes between the numbers. */
+  /** Bytes between the numbers. */
   readonly #pieces: readonly BytePattern[]
-  /** Length with numbers of one digit. */
+  /** Length if every number has one digit. */
   readonly #minLength: number
-  /** The bytes, where there is no number in them. */
+  /** The bytes, if they contain no number. */
   readonly plain: Buffer | undefined
 
   constructor(bytes: Buffer) {
@@ -29,7 +29,7 @@ export class NumberedBytes {
     this.plain = pieces.length === 1 ? bytes : undefined
   }
 
-  /** The offset after these bytes, if they are what stands at `from`; else −1. */
+  /** Returns the offset after these bytes if they stand at `from`; otherwise −1. */
   endIn(bytes: Buffer, from: number): number {
     if (from + this.#minLength > bytes.length) return -1
     let end = (this.#pieces[0] as BytePattern).endIn(bytes, from)
@@ -41,7 +41,7 @@ export class NumberedBytes {
   }
 }
 
-/** The offset after the digits at `from`. */
+/** Returns the offset after the digits at `from`. */
 function endOfDigits(bytes: Buffer, from: number): number {
   let at = from
   while (isDigit(bytes[at])) at++

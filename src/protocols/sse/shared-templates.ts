@@ -3,9 +3,10 @@ import type { FrameTemplate } from './frame-template.ts'
 const MAX_TEMPLATES = 8
 
 /**
- * Templates that streams of one protocol leave to later ones, the latest used first: for frames that are
- * alike in all of them, as they name neither their response nor its model. Streams may use one at the same
- * time, because each drops its positions before it reads a chunk.
+ * Templates that streams of one protocol share with later streams, the most recently used first. They are for
+ * frames that are the same in all streams because they contain neither the response's id nor the model.
+ * Several streams may use a template at the same time, because each forgets its positions before it reads a
+ * chunk.
  */
 export class SharedTemplates {
   readonly #templates: FrameTemplate[] = []

@@ -11,9 +11,9 @@ import type { SharedTemplates } from './shared-templates.ts'
 
 /** Result of a push. */
 export interface TapStep {
-  /** Bytes to send now, if any. The pushed chunk itself if it goes on unchanged. */
+  /** Bytes to send now, if any; the pushed chunk itself if it is forwarded unchanged. */
   readonly forward: Buffer | undefined
-  /** Whether the stream ended by a terminator or an error, which is in `ending` with all after it. */
+  /** Whether the stream ended with a terminator or an error. `ending` contains it and everything after it. */
   readonly terminal: boolean
 }
 
@@ -25,85 +25,86 @@ export interface StreamError {
   readonly afterContent: boolean
 }
 
-/** State of a stream when the upstream ended. */
+/** State of a stream after the upstream has closed it. */
 export interface TapEnd {
   /**
-   * Terminator or error frame with all after it; empty if there was neither. Sent, or replaced, after the
-   * settlement.
+   * The terminator or error frame and everything after it; empty if there was neither. It is sent, or
+   * replaced, after the settlement.
    */
   readonly ending: Buffer
   /** Bytes of an incomplete frame, which are not forwarded. */
   readonly cutBytes: number
-  /** Whether the stream stated its end without an error. */
+  /** Whether the stream reported its end without an error. */
   readonly complete: boolean
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-/** Most bytes kept after the terminator. */
+/** Maximum bytes kept after the terminator. */
 const MAX_ENDING_BYTES = 65_536
-/** Most bytes of an event that wait for its end; a larger one is forwarded as it comes. */
+/** Maximum bytes of an event that are held until its end; a larger event is forwarded as it arrives. */
 const MAX_HELD_BYTES = 65_536
-/** Most held bytes of an event that begins as an error. */
+/** Maximum bytes held of an event that begins like an error. */
 const MAX_WHOLE_BYTES = 1_048_576
 const HEAD_BYTES = 1_024
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
- * Tap of a native stream: decides which bytes go on now, holds back the end, and collects the facts for the
- * settlement. Forwarded, swallowed, held and cut bytes together are the whole stream, and chunk boundaries
- * change neither them nor the facts. Memory per event is bounded: most long parts of a large event are not
- * read. Subclasses for a protocol interpret a frame.
+ * Watches a native stream: decides which bytes are forwarded now, holds back the end of the stream, and
+ * collects the facts for the settlement. The forwarded, swallowed, held and cut bytes together are the whole
+ * stream, and chunk boundaries change neither them nor the facts. The memory per event is bounded: long parts
+ * of a large event are mostly not read. Subclasses for a protocol interpret a frame.
  */
 export abstract class StreamTap extends FrameLoop {
-  /** Latest valid usage. */
+  /** The latest valid usage. */
   usage: ReportedUsage | undefined
-  /** Uses of the provider's tools, where the protocol has such. */
+  /** Uses of the provider's tools, for protocols that report them. */
   readonly tools: SeenTools = NO_TOOLS
   /** Whether the terminator was seen. */
   done = false
   error: StreamError | undefined
-  /** Error frame as it came, or its part that was not forwarded. */
+  /** Error frame as it came, or the part of it that was not forwarded. */
   errorFrame: Buffer | undefined
-  /** Events that were read, where a subclass counts them. */
+  /** Number of events that were read, if a subclass counts them. */
   sentEvents = 0
   /** UTF-8 bytes of generated text that were forwarded. */
   emittedBytes = 0
-  /** Number of forwarded frames with generated text, or too large to be told. */
+  /** Number of forwarded frames with generated text, or that are too large to know. */
   contentFrames = 0
-  /** Text by index, so that tokens of different texts do not merge. */
+  /** Texts by index, so that their tokens are counted separately. */
   readonly #texts = new Map<number, EmittedText>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
-  /** Event that is forwarded before it is complete. */
+  /** Event whose beginning is forwarded before it is complete. */
   #large: LargeEvent | undefined
 
   /**
-   * `frames` bounds the events that `asksForWhole` asks for; `shared`: templates of streams of this class.
+   * `frames` limits the events for which `asksForWhole` returns true; `shared` has templates of streams of
+   * this class.
    */
   constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
     super(frames, shared)
   }
 
-  /** Whether a reason for the end of the whole reply was stated. */
+  /** Whether the stream contained a finish reason for the whole reply. */
   abstract get sawFinish(): boolean
 
-  /** Returns the frame that ends a broken stream. */
+  /** Returns the frame that reports an error to the client at the end of a broken stream. */
   abstract failureFrame(error: ErrorParts): Buffer
 
-  /** Reads a frame that matches no template, and calls `emit` for generated text. */
+  /** Reads a frame that matches no template; calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): Verdict
 
-  /** Whether the upstream's own error is the end of a stream to clients. */
+  /** Whether clients treat an error frame of the upstream as the end of the stream. */
   get endsWithError(): boolean {
     return true
   }
 
-  /** Generated text so far, for counting; only the beginning of very long text. */
+  /** Generated text so far, for counting tokens. Of a very long text it has only the beginning. */
   get text(): string {
     return [...this.#texts.values()].join('\n')
   }
 
-  /** Whether part of an event was forwarded, and its end is to come. */
+  /** Whether the beginning of an event was forwarded and its end is still to come. */
   get isMidEvent(): boolean {
     return this.#large !== undefined
   }
@@ -129,7 +130,7 @@ export abstract class StreamTap extends FrameLoop {
     }
   }
 
-  /** Ends the reading; in the middle of an event that is forwarded as it comes, with what has come of it. */
+  /** Ends the reading. An event that is forwarded as it arrives is read as far as it came. */
   override release(): void {
     const begun = this.#large?.begunData
     if (this.#large && begun !== undefined) this.read(begun, this.#large.frame)
@@ -137,27 +138,29 @@ export abstract class StreamTap extends FrameLoop {
     super.release()
   }
 
-  /** Returns an event that only says that the answer goes on; undefined without one. */
+  /**
+   * Returns an event that only shows that the reply is still in progress; undefined if the protocol has none.
+   */
   keepAliveFrame(): Buffer | undefined {
     return undefined
   }
 
-  /** Returns the bytes that end a complete stream, to be sent once it is charged. */
+  /** Returns the bytes that end a complete stream; they are sent after it was charged. */
   finalBytes(_charged: Usage): Buffer {
     return Buffer.concat(this.#ending)
   }
 
-  /** Bytes that the event being read had beside what was kept of it. */
+  /** Number of bytes of the current event that were not kept. */
   protected get elidedBytes(): number {
     return this.#large?.elidedBytes ?? 0
   }
 
-  /** UTF-8 bytes of the text with this index. */
+  /** Number of UTF-8 bytes of the text with this index. */
   protected textBytes(index: number): number {
     return this.#texts.get(index)?.length ?? 0
   }
 
-  /** Adds generated text with this index. */
+  /** Adds generated text to the text with this index. */
   protected emit(index: number, text: string): void {
     this.emittedBytes += this.#textOf(index).add(text)
   }
@@ -179,7 +182,7 @@ export abstract class StreamTap extends FrameLoop {
     return verdict
   }
 
-  /** Takes the text of a frame that matches a template; false if its text is invalid. */
+  /** Reads the text of a frame that matches a template. Returns false if the text is invalid. */
   protected readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const { index, from, to, escapes } = known
     const size = to - from
@@ -202,7 +205,7 @@ export abstract class StreamTap extends FrameLoop {
     return this.done || this.error !== undefined
   }
 
-  /** Reads the frames that this chunk completes; returns the bytes to forward. */
+  /** Reads the frames that this chunk completes. Returns the bytes to forward. */
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const complete = bytes && this.#readFrames(bytes)
@@ -212,7 +215,7 @@ export abstract class StreamTap extends FrameLoop {
     return complete ? Buffer.concat([complete, begun]) : begun
   }
 
-  /** Reads the complete frames in `bytes`; returns the part to forward. */
+  /** Reads the complete frames in `bytes`. Returns the part to forward. */
   #readFrames(bytes: Buffer): Buffer | undefined {
     const kept: Buffer[] = []
     let keptFrom = 0
@@ -235,7 +238,9 @@ export abstract class StreamTap extends FrameLoop {
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
 
-  /** Whether an event's head asks for the whole event, whatever its size; by default none does. */
+  /**
+   * Reports whether an event must be held until it is complete, whatever its size, judged by its first bytes.
+   */
   protected asksForWhole(_head: string): boolean {
     return false
   }
@@ -247,7 +252,7 @@ export abstract class StreamTap extends FrameLoop {
     return frames.heldBytes <= MAX_WHOLE_BYTES && LOOKS_LIKE_ERROR.test(head)
   }
 
-  /** Begins to forward an event as it comes; returns its held bytes. */
+  /** Starts to forward an event as it arrives. Returns the bytes held of it. */
   #beginLarge(): Buffer {
     const held = this.frames.takeHeld()
     const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -261,10 +266,10 @@ export abstract class StreamTap extends FrameLoop {
   #forwardLarge(large: LargeEvent, chunk: Buffer): TapStep {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
-    // The event was counted when its forwarding began.
+    // The event was already counted when its forwarding began.
     const verdict = large.data === undefined ? 'forward' : this.read(large.data, large.frame)
     this.#large = undefined
-    // Only the last bytes of so large an error can still be held back; no other large event is held back.
+    // Of so large an error only the last bytes can still be held back; other large events are not held back.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))
       this.#hold(chunk)
