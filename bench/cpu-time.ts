@@ -6,7 +6,12 @@ import { treeOf } from './process-tree.ts'
  * to the nanosecond. Threads that have ended are not counted. Linux only.
  */
 export function cpuSeconds(pid: number): number {
-  return treeOf(pid).reduce((sum, id) => sum + threadsOf(id).reduce((all, one) => all + one, 0), 0) / 1e9
+  return treeOf(pid).reduce((sum, id) => sum + ownCpuSeconds(id), 0)
+}
+
+/** The same of one process without its descendants. */
+export function ownCpuSeconds(pid: number): number {
+  return threadsOf(pid).reduce((sum, one) => sum + one, 0) / 1e9
 }
 
 function threadsOf(pid: number): number[] {

@@ -2,18 +2,21 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { Call, Running } from './candidate.ts'
 import { sluice, startSluice } from './candidates/sluice.ts'
-import { cpuSeconds } from './cpu-time.ts'
+import { cpuSeconds, ownCpuSeconds } from './cpu-time.ts'
 import type { Measurements, Order } from './load/orders.ts'
 import { messageTo } from './requests.ts'
 import { nextMessage, type Started, startHelper } from './started.ts'
+import { PACE_MS } from './wire.ts'
 
 /**
  * Measures what a call costs in a gateway of several workers, against one of a single process: CPU time of
- * all its processes per call, both on the same core and in alternation. `--check` fails where a median ratio
- * is above the limit.
+ * all its processes per call, both on the same core and in alternation. Then shows how the time is divided
+ * between the owner and the workers, and what follows for eight cores. `--check` fails where a median ratio is
+ * above the limit.
  */
 const LIMIT = 1.15
 const { values: options } = parseArgs({
@@ -113,7 +116,56 @@ async function main(): Promise<number> {
         (leastWithWorkers / least).toFixed(2),
     )
   }
+  const short = async (port: number): Promise<number> =>
+    (await execute(generator, saturate(port, REQUESTS))).events
+  const streams = async (port: number): Promise<number> => stream(generator, upstream, port)
+  for (const [name, run] of [
+    ['short calls', short],
+    [`streams of ${STREAM_EVENTS} events`, streams],
+  ] as const) {
+    const { owner, workers } = await divided(one.pid, () => run(one.port))
+    console.log(division(name, owner + workers, await divided(several.pid, () => run(several.port))))
+  }
   return options.check && worst > LIMIT ? 1 : 0
+}
+
+/** Events of each measured stream, and streams at a time. */
+const STREAM_EVENTS = 300
+const STREAMS = options.quick ? 100 : 200
+
+/** Runs streams of 300 events at the upstream's pace to their end. Returns their number. */
+async function stream(generator: Started, upstream: Started, port: number): Promise<number> {
+  const paced: Call = { ...call, behaviour: 'paced' }
+  const message = messageTo(sluice, port, paced) ?? ''
+  await execute(generator, { kind: 'open', port, message, streams: STREAMS })
+  await sleep(STREAM_EVENTS * PACE_MS)
+  upstream.child.send('finish')
+  await execute(generator, { kind: 'ended' })
+  return STREAMS
+}
+
+/** Microseconds of CPU time of the owner and of its workers per call. */
+async function divided(pid: number, run: () => Promise<number>): Promise<{ owner: number; workers: number }> {
+  const [own, all] = [ownCpuSeconds(pid), cpuSeconds(pid)]
+  const calls = await run()
+  const owner = ((ownCpuSeconds(pid) - own) * 1e6) / calls
+  return { owner, workers: ((cpuSeconds(pid) - all) * 1e6) / calls - owner }
+}
+
+/**
+ * Line about one kind of call. The owner is taken to use one core at most, so that eight cores carry as many
+ * calls as the owner can, or as all of them can.
+ */
+function division(
+  name: string,
+  alone: number,
+  { owner, workers }: { owner: number; workers: number },
+): string {
+  const micros = Math.max(owner, (owner + workers) / 8)
+  return (
+    `${name}: ${owner.toFixed(0)} µs of the owner and ${workers.toFixed(0)} µs of workers a call; 8 cores carry ` +
+    `${(alone / micros).toFixed(1)} times the calls of one process (${alone.toFixed(0)} µs)`
+  )
 }
 
 function median(values: readonly number[]): number {
