@@ -1,9 +1,9 @@
-import { scanObject, RESPONSE_LIMITS } from './json/json-scan.ts'
-import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
-import { type PromptText, TYPICAL_MESSAGE_TOKENS, TYPICAL_REQUEST_TOKENS } from './prompt-tokens.ts'
 import { encryptedTokens } from './encrypted-tokens.ts'
+import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
+import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
+import { percentDecoded } from './media-source.ts'
 import type { Level, PromptLevels, Reading } from './prompt-levels.ts'
-import { textOfFile } from './text-file.ts'
+import { type PromptText, TYPICAL_MESSAGE_TOKENS, TYPICAL_REQUEST_TOKENS } from './prompt-tokens.ts'
 
 /** Escapes of one character by its number, and all others, which stay. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
@@ -131,4 +131,30 @@ class PromptWalk {
 
 function unescaped(escape: string, number: string | undefined): string {
   return number === undefined ? escape : String.fromCharCode(Number.parseInt(number, 16))
+}
+
+/** Media types whose files are text. */
+const IS_TEXT =
+  /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|yaml|x-yaml|javascript|x-ndjson|sql|toml|rtf)\b)/i
+/** Endings of names of files that are text, and formats that are called by them. */
+const TEXT_ENDINGS =
+  /^(?:.*\.)?(?:txt|md|markdown|csv|tsv|json|jsonl|xml|html?|ya?ml|toml|ini|log|sql|css|[cm]?[jt]sx?|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|tex|rtf)$/i
+const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),/i
+/** Longest beginning of a data URL. */
+const MAX_HEADER = 1_024
+
+/**
+ * Decodes a file that is text by its stated type, or by its name where that states none; undefined for any
+ * other. `data`: a `data:` URL, or base64; a text stays what it is where its type is `text`.
+ */
+function textOfFile(data: string, type: string | undefined, name: string | undefined): string | undefined {
+  const [header, stated, parameters = ''] = DATA_URL.exec(data.slice(0, MAX_HEADER)) ?? []
+  if (header === undefined && /^https?:/i.test(data.slice(0, 6))) return undefined
+  const known = (stated ?? type ?? '').trim()
+  const isNamed = known === '' || /^application\/octet-stream$/i.test(known)
+  const isText = isNamed ? name !== undefined && TEXT_ENDINGS.test(name) : IS_TEXT.test(known)
+  if (!isText) return undefined
+  const rest = header === undefined ? data : data.slice(header.length)
+  if (header !== undefined && !/;\s*base64/i.test(parameters)) return percentDecoded(rest).toString()
+  return Buffer.from(rest, 'base64').toString()
 }

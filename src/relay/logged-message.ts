@@ -1,5 +1,3 @@
-import { withoutEcho } from './echo.ts'
-
 /** Characters of an upstream's message that are logged. */
 const MAX_LENGTH = 500
 /** Largest request that is searched: a larger one would delay other calls. */
@@ -43,4 +41,137 @@ function textsOf(request: Buffer): string[] | undefined {
       for (const part of Object.values(value)) values.push(part)
   }
   return texts
+}
+
+/** Bytes in a row, in UTF-8, that a message and a text may have in common: less than four CJK characters. */
+const MAX_IN_COMMON = 11
+/** Length of the shortest run that is removed. */
+const RUN = MAX_IN_COMMON + 1
+/** Length of pieces: every run contains a piece at a multiple of this length. */
+const PIECE = RUN / 2
+/** How often a message is unescaped: an upstream may quote another's error that quoted the request. */
+const UNESCAPED_TIMES = 2
+
+/** Escapes of JSON, and of languages in which upstreams print a string. */
+const ESCAPE =
+  /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|U([\da-fA-F]{8})|x([\da-fA-F]{2})|(["'`\\/bfnrt]))/g
+const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+
+/** A form of a message for comparison, with the place of each UTF-16 unit in the message. */
+interface Form {
+  readonly text: string
+  readonly starts: readonly number[]
+  readonly ends: readonly number[]
+}
+
+/**
+ * `message` without what it has in common with any of `texts`: each run of 12 bytes of UTF-8, as it is or
+ * escaped on either side (`\n`, `\"`, `\u4e00`), becomes `[…]`. Takes linear time.
+ */
+function withoutEcho(message: string, texts: readonly string[]): string {
+  const places = new Map<string, number[]>()
+  const pieces = new Set<string>()
+  for (const form of formsOf(message)) addRuns(form, places, pieces)
+  const isEcho = new Uint8Array(message.length)
+  for (const text of texts) {
+    markRuns(text, places, pieces, isEcho)
+    if (text.includes('\\')) markRuns(text.replace(ESCAPE, unescaped), places, pieces, isEcho)
+  }
+  return cutOut(message, isEcho)
+}
+
+function formsOf(message: string): Form[] {
+  const indexes = Array.from({ length: message.length }, (_, at) => at)
+  let form: Form = { text: message, starts: indexes, ends: indexes.map((at) => at + 1) }
+  const forms = [form]
+  for (let times = 0; times < UNESCAPED_TIMES && form.text.includes('\\'); times++)
+    forms.push((form = unescapedForm(form)))
+  return forms
+}
+
+function unescapedForm({ text, starts, ends }: Form): Form {
+  let plain = ''
+  const begin: number[] = []
+  const end: number[] = []
+  let at = 0
+  const add = (units: string, from: number, to: number): void => {
+    plain += units
+    for (let i = 0; i < units.length; i++) {
+      begin.push(starts[from] as number)
+      end.push(ends[to - 1] as number)
+    }
+  }
+  for (const match of text.matchAll(ESCAPE)) {
+    for (; at < match.index; at++) add(text[at] as string, at, at + 1)
+    const [escape, ...groups] = match
+    add(unescaped(escape, ...groups), at, at + escape.length)
+    at += escape.length
+  }
+  for (; at < text.length; at++) add(text[at] as string, at, at + 1)
+  return { text: plain, starts: begin, ends: end }
+}
+
+function unescaped(escape: string, ...groups: unknown[]): string {
+  const letter = groups[4]
+  if (typeof letter === 'string') return CONTROLS[letter] ?? letter
+  const hex = groups.slice(0, 4).find((group) => typeof group === 'string')
+  const code = Number.parseInt(hex ?? '', 16)
+  return code <= 0x10ffff ? String.fromCodePoint(code) : escape
+}
+
+/** UTF-8 with one character for each byte: strings are cut and compared faster than buffers. */
+function bytesOf(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
+function addRuns({ text, starts, ends }: Form, places: Map<string, number[]>, pieces: Set<string>): void {
+  const bytes = bytesOf(text)
+  /** For each byte, where its character stands in the message. */
+  const begin: number[] = []
+  const end: number[] = []
+  let at = 0
+  for (const character of text) {
+    const last = at + character.length - 1
+    for (let i = Buffer.byteLength(character); i > 0; i--) {
+      begin.push(starts[at] as number)
+      end.push(ends[last] as number)
+    }
+    at = last + 1
+  }
+  for (let i = 0; i + PIECE <= bytes.length; i++) pieces.add(bytes.slice(i, i + PIECE))
+  for (let i = 0; i + RUN <= bytes.length; i++) {
+    const run = bytes.slice(i, i + RUN)
+    const place = [begin[i] as number, end[i + MAX_IN_COMMON] as number]
+    const known = places.get(run)
+    if (known) known.push(...place)
+    else places.set(run, place)
+  }
+}
+
+function markRuns(
+  text: string,
+  places: Map<string, number[]>,
+  pieces: ReadonlySet<string>,
+  isEcho: Uint8Array,
+): void {
+  const bytes = bytesOf(text)
+  for (let at = 0; at + PIECE <= bytes.length; at += PIECE) {
+    if (!pieces.has(bytes.slice(at, at + PIECE))) continue
+    for (let from = Math.max(0, at - PIECE); from <= at; from++) {
+      const run = bytes.slice(from, from + RUN)
+      const found = places.get(run)
+      if (!found) continue
+      for (let i = 0; i < found.length; i += 2) isEcho.fill(1, found[i], found[i + 1])
+      places.delete(run)
+    }
+  }
+}
+
+function cutOut(message: string, isCut: Uint8Array): string {
+  let kept = ''
+  for (let at = 0; at < message.length; at++) {
+    if (!isCut[at]) kept += message[at]
+    else if (at === 0 || !isCut[at - 1]) kept += '[…]'
+  }
+  return kept
 }

@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto'
 import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type {
   Cache,
   MediaPart,
+  MediaSource,
   Part,
   TextPart,
   ThinkingPart,
@@ -12,9 +14,7 @@ import type {
 import type { ConverseCapabilities } from '../converse-capabilities.ts'
 import { arrayOf, membersOf, objectOf } from '../json/json-text.ts'
 import { inputObject } from '../tool-input.ts'
-import { wireId } from './call-id.ts'
 import { drop } from './dropped.ts'
-import { MediaBlocks } from './media-block.ts'
 
 /** Stand-in for a text that must not be missing or blank. */
 export const PLACEHOLDER = '{"text":"..."}'
@@ -139,4 +139,103 @@ export class BlockWriter {
 /** The mark of a result: its own, or one inside it, where this wire has no place for any. */
 function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
+}
+
+const MAX_LENGTH = 64
+const SHORT_LENGTH = 9
+
+/**
+ * The id of a call as the upstream takes it; a call and its result stay equal. Ids of other providers may be
+ * too long or have other characters, and some models know only short ones.
+ */
+function wireId(id: string, isShort: boolean): string {
+  if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
+  const plain = id.replaceAll(/[^\w-]/g, '_') || '_'
+  return plain.length <= MAX_LENGTH ? plain : digestOf(id)
+}
+
+function digestOf(id: string): string {
+  return hash('sha256', id).slice(0, MAX_LENGTH)
+}
+
+/** Kind of a block of media. */
+type MediaKind = 'image' | 'document' | 'video' | 'audio'
+
+/** Formats by media type, as the upstream names them. */
+const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> = new Map([
+  ['image/png', ['image', 'png']],
+  ['image/jpeg', ['image', 'jpeg']],
+  ['image/gif', ['image', 'gif']],
+  ['image/webp', ['image', 'webp']],
+  ['application/pdf', ['document', 'pdf']],
+  ['text/csv', ['document', 'csv']],
+  ['application/msword', ['document', 'doc']],
+  ['application/vnd.openxmlformats-officedocument.wordprocessingml.document', ['document', 'docx']],
+  ['application/vnd.ms-excel', ['document', 'xls']],
+  ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', ['document', 'xlsx']],
+  ['text/html', ['document', 'html']],
+  ['text/plain', ['document', 'txt']],
+  ['text/markdown', ['document', 'md']],
+  ['video/mp4', ['video', 'mp4']],
+  ['video/quicktime', ['video', 'mov']],
+  ['video/webm', ['video', 'webm']],
+  ['video/x-matroska', ['video', 'mkv']],
+  ['video/x-flv', ['video', 'flv']],
+  ['video/mpeg', ['video', 'mpeg']],
+  ['video/x-ms-wmv', ['video', 'wmv']],
+  ['video/3gpp', ['video', 'three_gp']],
+  ['audio/mpeg', ['audio', 'mp3']],
+  ['audio/wav', ['audio', 'wav']],
+  ['audio/ogg', ['audio', 'ogg']],
+  ['audio/opus', ['audio', 'opus']],
+  ['audio/flac', ['audio', 'flac']],
+  ['audio/aac', ['audio', 'aac']],
+  ['audio/mp4', ['audio', 'm4a']],
+  ['audio/webm', ['audio', 'webm']],
+])
+
+/** Type of files whose type is unknown: a document, of the kind that clients send most. */
+const UNKNOWN = 'application/octet-stream'
+const MAX_NAME = 200
+
+/**
+ * Writes media as blocks. Names of documents must be unique in a request, and differ in a few characters from
+ * those of files; absent ones are numbered.
+ */
+class MediaBlocks {
+  readonly #names = new Set<string>()
+
+  /** Writes the JSON text of a block; throws `invalid_request` for a type that no model takes. */
+  write(source: MediaSource, name: string | undefined): string {
+    if (source.kind === 'url')
+      throw new GatewayError('invalid_request', 'A file that is given by its URL could not be passed on.')
+    const [type = ''] = source.mediaType.toLowerCase().split(';')
+    const [kind, format] = FORMATS.get(type.trim() === UNKNOWN ? 'application/pdf' : type.trim()) ?? []
+    if (kind === undefined)
+      throw new GatewayError('invalid_request', `Files of this type cannot be sent to this model's provider.`)
+    const block = {
+      format,
+      ...(kind === 'document' && { name: this.#unique(documentName(name)) }),
+      source: { bytes: source.data },
+    }
+    return JSON.stringify({ [kind]: block })
+  }
+
+  #unique(name: string): string {
+    let unique = name
+    for (let number = 2; this.#names.has(unique); number++) unique = `${name} ${number}`
+    this.#names.add(unique)
+    return unique
+  }
+}
+
+/** Keeps what the upstream takes of a file's name: letters, digits, single spaces and a few marks. */
+function documentName(name = ''): string {
+  const plain = name
+    .replace(/\.[A-Za-z\d]{1,5}$/, '')
+    .replaceAll(/[^A-Za-z\d\s()[\]-]/g, '-')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_NAME)
+  return plain === '' || /^-+$/.test(plain) ? 'Document' : plain
 }

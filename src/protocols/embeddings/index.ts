@@ -1,9 +1,9 @@
 /** Public interface of the embeddings dialect. */
-export { EMBEDDINGS_LIMITS } from './limits.ts'
+export { EMBEDDINGS_LIMITS } from './request.ts'
 export { embeddingsRequestSchema, readEmbeddingsRequest } from './request.ts'
-export { EMBEDDINGS_PROMPT } from './prompt-levels.ts'
+export { EMBEDDINGS_PROMPT } from './request.ts'
 export { EmbeddingsReply } from './reply.ts'
 export { textForm } from './text-form.ts'
 export { checkTexts, decodeTexts } from './texts.ts'
 export { VectorsWriter } from './vectors.ts'
-export { embeddingsNames } from './names.ts'
+export { embeddingsNames } from './request.ts'

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../json/json-scan.ts'
-import { EMBEDDINGS_LIMITS } from './limits.ts'
+import { EMBEDDINGS_LIMITS, EMBEDDINGS_PROMPT, readEmbeddingsRequest } from './request.ts'
 import { promptTextOf } from '../prompt-text.ts'
-import { EMBEDDINGS_PROMPT } from './prompt-levels.ts'
-import { readEmbeddingsRequest } from './request.ts'
 
 const promptText = (body: Buffer) => promptTextOf(body, EMBEDDINGS_PROMPT, '')
 const bytesOf = (fields: object): Buffer => Buffer.from(JSON.stringify({ model: 'm', ...fields }))

@@ -10,10 +10,13 @@ import {
   requestSchema,
   text,
 } from '../field-check.ts'
+import type { ScanLimits } from '../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
+import type { PromptLevels } from '../prompt-levels.ts'
+import { FEATURE_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
+import { requestNames } from '../request-names.ts'
 import { areNumbers, checkTokenIds, tokenIdsSchema } from '../token-ids.ts'
 import { type JsonSchema, withSchema } from '../with-schema.ts'
-import { promptBound } from './prompt.ts'
 
 /** Form of the vectors in a response; undefined where the client asks for one that is not converted. */
 export type VectorForm = 'numbers' | 'base64' | undefined
@@ -103,3 +106,40 @@ function checkElement(scan: ScannedObject, node: Node, path: string): void {
 function checkText(scan: ScannedObject, node: Node, path: string): void {
   if (scan.endOf(node) - scan.startOf(node) === '""'.length) refuse(path, EXPECTED, 'an empty string')
 }
+
+/**
+ * Bounds the tokens of a checked request without a tokenizer: no token is less than a byte, each input has
+ * a few around it, and a task or an instruction may be added.
+ */
+function promptBound(scan: ScannedObject): number {
+  const input = scan.span('input')
+  if (!input) return 0
+  const { node, start, end } = input
+  let bound = end - start
+  if (scan.kindOf(node) !== 'array') return bound + MESSAGE_TOKENS
+  const model = String(scan.value('model'))
+  for (const element of scan.elements(node)) {
+    const kind = scan.kindOf(element)
+    if (kind === 'object') bound += IMAGE_TOKENS.max(0, model) + FEATURE_TOKENS
+    else if (kind !== 'number') bound += MESSAGE_TOKENS
+  }
+  return bound
+}
+
+/** Limits of a request: 300,000 token ids may be in one. */
+export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, members: 1_000 }
+
+/** Names of requests for embeddings. */
+export const embeddingsNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
+
+/** The prompt of a request for embeddings. */
+export const EMBEDDINGS_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: { model: 'service', encoding_format: 'service', dimensions: 'service', user: 'metadata' },
+      read: { input: 'text' },
+    },
+  },
+  turns: 'input',
+  hasTokenIds: true,
+} as const satisfies PromptLevels

@@ -1,12 +1,20 @@
 import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
-import type { Part, ThinkingPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
-import { objectOf } from '../json/json-text.ts'
+import type {
+  MediaPart,
+  Part,
+  TextPart,
+  ThinkingPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from '../conversation.ts'
+import { membersOf, objectOf } from '../json/json-text.ts'
+import { parseRecord } from '../json/record.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { inputObject } from '../tool-input.ts'
 import { drop } from './dropped.ts'
 import { encodeMedia, encodeText } from './encode-part.ts'
-import { encodeResult } from './encode-response-part.ts'
 import { UNSIGNED_CALL } from './signature.ts'
 
 /** Stand-in for a turn that says nothing: upstreams require parts. */
@@ -138,4 +146,46 @@ export class ContentsWriter {
     if (proof.signs === 'text') return [JSON.stringify({ text: '', thoughtSignature: proof.value })]
     return [JSON.stringify({ text, thought: true, thoughtSignature: proof.value })]
   }
+}
+
+/** Parts that a tool's result becomes: the response, and media that cannot be in it. */
+interface WrittenResult {
+  readonly response: string
+  readonly media: readonly string[]
+}
+
+/**
+ * Writes the result of a tool. Its text is the response where it is a JSON object, else the object's member
+ * `output`, or `error` where the tool failed. Media are in the response if `holdsMedia`. Throws
+ * `invalid_request` without the name of the function, which this wire requires.
+ */
+function encodeResult(
+  { callId, parts, isError, cache }: ToolResultPart,
+  name: string | undefined,
+  { holdsMedia, dropped }: { readonly holdsMedia: boolean; readonly dropped: Dropped },
+): WrittenResult {
+  if (name === undefined)
+    throw new GatewayError('invalid_request', 'A tool result has no call with its id in an earlier turn.')
+  if (cache || parts.some((part) => part.kind === 'text' && part.cache)) drop(dropped, 'cache_control')
+  if (parts.some(({ kind }) => kind === 'opaque')) drop(dropped, 'content')
+  const text = parts
+    .filter((part): part is TextPart => part.kind === 'text')
+    .map((part) => part.text)
+    .join('\n')
+  const media = parts
+    .filter((part): part is MediaPart => part.kind === 'media')
+    .map((part) => encodeMedia(part, dropped))
+  const response = objectOf([
+    ...membersOf({ id: callId, name }),
+    ['response', responseOf(text, isError)],
+    ['parts', holdsMedia && media.length > 0 ? `[${media.join(',')}]` : undefined],
+  ])
+  return { response: `{"functionResponse":${response}}`, media: holdsMedia ? [] : media }
+}
+
+function responseOf(text: string, isError: boolean): string {
+  if (isError) return JSON.stringify({ error: text })
+  const trimmed = text.trim()
+  // Text of an object goes on as it is, digits and order of keys included.
+  return trimmed.startsWith('{') && parseRecord(trimmed) ? trimmed : JSON.stringify({ output: text })
 }

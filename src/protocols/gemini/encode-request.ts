@@ -1,12 +1,11 @@
 import type { Dropped, UpstreamModel } from '../codec.ts'
-import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
-import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
+import type { Conversation, Part, SystemText, Tool, ToolChoice, Turn } from '../conversation.ts'
+import { arrayOf, membersOf, type MemberText, objectOf } from '../json/json-text.ts'
+import { dropSharedFields } from '../shared-fields.ts'
 import { drop } from './dropped.ts'
 import { ContentsWriter } from './encode-contents.ts'
 import { encodeText } from './encode-part.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
-import { dropSharedFields } from '../shared-fields.ts'
-import { withSystemInPlace } from './system-texts.ts'
 import { encodeThinking } from './thinking.ts'
 
 /** Most stop sequences that upstreams take. */
@@ -132,4 +131,34 @@ function tierOf(conversation: Conversation, dropped: Dropped): string | undefine
   if (isTaken) shared.delete('service_tier')
   dropSharedFields({ ...conversation, shared }, dropped)
   return isTaken ? tier : undefined
+}
+
+/** The conversation with later system texts as the user's words in their places. */
+function withSystemInPlace(conversation: Conversation): Conversation {
+  const later = conversation.system.filter(({ at }) => at !== undefined)
+  if (later.length === 0) return conversation
+  const system = conversation.system.filter(({ at }) => at === undefined)
+  return { ...conversation, system, turns: withTexts(conversation.turns, later) }
+}
+
+function withTexts(turns: readonly Turn[], later: readonly SystemText[]): Turn[] {
+  const said: Turn[] = []
+  for (let number = 0; number <= turns.length; number++) {
+    const turn = turns[number]
+    const texts = later.filter(({ at }) => at?.turn === number)
+    if (turn?.role === 'user') said.push({ ...turn, parts: merged(turn.parts, texts) })
+    else {
+      if (texts.length > 0) said.push({ role: 'user', parts: texts })
+      if (turn) said.push(turn)
+    }
+  }
+  return said
+}
+
+function merged(parts: readonly Part[], texts: readonly SystemText[]): readonly Part[] {
+  if (texts.length === 0) return parts
+  return Array.from({ length: parts.length + 1 }, (_, number) => [
+    ...texts.filter(({ at }) => at?.part === number),
+    ...parts.slice(number, number + 1),
+  ]).flat()
 }

@@ -1,12 +1,11 @@
 import type { Usage } from '../../domain/usage.ts'
-import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
 import { choiceOf } from '../choices.ts'
+import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
 import type { Proof } from '../conversation.ts'
 import { type CopiedText, frameOf } from '../copied-text.ts'
 import type { FrameWriter } from '../frame-writer.ts'
 import type { ReplyEvent, StartedPart, Stop } from '../reply.ts'
 import type { ErrorParts } from '../upstream-error.ts'
-import { ChunkFrames } from './chunk-frames.ts'
 import { geminiErrorText, statusOf } from './errors.ts'
 import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
 import { writeLogprobs } from './logprobs.ts'
@@ -200,5 +199,27 @@ export class GeminiStreamEncoder implements StreamEncoder {
   /** `facts`: members of the candidate beside its content, each with a comma behind it. */
   #chunk(part: string, facts = ''): string {
     return this.#out.frame(`${CANDIDATE}${part}${PARTS_END}${facts}${this.#candidateEnd}${this.#tail}`)
+  }
+}
+
+/** Frames of a stream's chunks: events, or the elements of one array. */
+class ChunkFrames {
+  readonly isArray: boolean
+  #hasChunks = false
+
+  constructor(isArray: boolean) {
+    this.isArray = isArray
+  }
+
+  frame(chunk: string): string {
+    if (!this.isArray) return `data: ${chunk}\r\n\r\n`
+    const before = this.#hasChunks ? ',\r\n' : '['
+    this.#hasChunks = true
+    return before + chunk
+  }
+
+  /** Frame that ends the stream. */
+  last(chunk: string): string {
+    return this.isArray ? `${this.frame(chunk)}]` : this.frame(chunk)
   }
 }

@@ -1,23 +1,23 @@
 import type { CopiedPart } from '../copied-text.ts'
-import type { FramePiece } from '../sse/frame-template.ts'
-import type { EventMemory } from '../sse/event-memory.ts'
-import { FrameReader } from '../sse/frame-reader.ts'
-import { SharedTemplates } from '../sse/shared-templates.ts'
+import { parseExact } from '../json/exact-json.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
-import type { ReplyPart, StartedPart, Stop } from '../reply.ts'
-import { isError } from '../reply-facts.ts'
-import type { ReportedUsage } from '../reported-usage.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import { isError } from '../reply-facts.ts'
+import type { ReplyPart, StartedPart, Stop } from '../reply.ts'
+import type { ReportedUsage } from '../reported-usage.ts'
+import type { EventMemory } from '../sse/event-memory.ts'
+import { FrameReader } from '../sse/frame-reader.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'
+import type { FramePiece } from '../sse/frame-template.ts'
+import { SharedTemplates } from '../sse/shared-templates.ts'
+import type { ToolTally } from '../tool-tally.ts'
 import { readUpstreamError } from '../upstream-error.ts'
-import { grown, withInput } from './block-growth.ts'
 import { inputText } from './decode-reply.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from './event.ts'
 import { readBlock, readCitation } from './reply-block.ts'
 import { ServerSearches } from './server-searches.ts'
 import { readStop } from './stop-reasons.ts'
-import type { ToolTally } from '../tool-tally.ts'
 import { noteBlock } from './tool-blocks.ts'
 import { StreamedUsage } from './usage.ts'
 
@@ -295,4 +295,38 @@ function inputIn(data: string, block: Fields, find: Finder): string {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+type Block = Readonly<Record<string, unknown>>
+
+/** Application of a delta to a block that no other dialect knows. */
+type Growth = (block: Block, delta: Block) => Block
+
+const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
+  ['text_delta', (block, delta) => added(block, 'text', delta['text'])],
+  ['thinking_delta', (block, delta) => added(block, 'thinking', delta['thinking'])],
+  ['compaction_delta', (block, delta) => added(block, 'content', delta['content'])],
+  ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
+])
+
+/** Applies a delta to a block; unknown types change nothing. */
+function grown(block: Block, delta: Block): Block {
+  return GROWTHS.get(delta['type'])?.(block, delta) ?? block
+}
+
+/** Sets a block's input, which came as text; unchanged if the text is not JSON. */
+function withInput(block: Block, input: string): Block {
+  if (input === '') return block
+  try {
+    return { ...block, input: parseExact(input) }
+  } catch {
+    return block
+  }
+}
+
+function added(block: Block, key: string, text: unknown): Block {
+  const before = block[key]
+  return typeof text === 'string'
+    ? { ...block, [key]: (typeof before === 'string' ? before : '') + text }
+    : block
 }

@@ -1,10 +1,9 @@
-import { addedUsage, NO_USAGE, type Usage } from '../../domain/usage.ts'
 import type { ToolKind, ToolUse } from '../../domain/tool-use.ts'
+import { addedUsage, NO_USAGE, type Usage } from '../../domain/usage.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
-import { type Counts, count, toCount } from '../token-count.ts'
+import { count, type Counts, toCount } from '../token-count.ts'
 import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
-import { compactionsIn } from './compaction-usage.ts'
 
 const NONE: Counts = {}
 
@@ -114,4 +113,34 @@ export class StreamedUsage {
   get final(): ReportedUsage | undefined {
     return this.#isFinal ? this.partial : promptOnly(this.partial)
   }
+}
+
+const COUNTS = [
+  'input_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'output_tokens',
+] as const
+
+/**
+ * Finds the compactions among a usage's iterations: the tokens that the provider took to summarize the
+ * conversation. It bills them but leaves them out of the sums, which cover the reply's iterations. Returns
+ * none if the sums already equal all iterations, because a proxy has added them up.
+ */
+function compactionsIn(usage: Counts): Counts[] {
+  const iterations = listed(usage['iterations'])
+  const compactions = iterations.filter(({ type }) => type === 'compaction')
+  return compactions.length > 0 && totalOf(usage) < iterations.reduce((sum, one) => sum + totalOf(one), 0)
+    ? compactions
+    : []
+}
+
+function listed(iterations: unknown): Counts[] {
+  return Array.isArray(iterations)
+    ? iterations.map((one: unknown) => asRecord(one)).filter((one) => one !== undefined)
+    : []
+}
+
+function totalOf(counts: Counts): number {
+  return COUNTS.reduce((sum, name) => sum + count(counts, name), 0)
 }

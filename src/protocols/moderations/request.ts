@@ -1,7 +1,9 @@
 import { type Check, checkMembers, kindName, modelName, refuse, requestSchema } from '../field-check.ts'
-import type { Member, ScannedObject } from '../json/scanned-object.ts'
+import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
+import type { FoundMedia, PromptLevels } from '../prompt-levels.ts'
+import { IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
+import { names, requestNames } from '../request-names.ts'
 import { type JsonSchema, withSchema } from '../with-schema.ts'
-import { promptBound } from './prompt.ts'
 
 /** Fields of a moderation request that the gateway reads; all others pass as they came. */
 export interface ModerationsRequest {
@@ -52,3 +54,42 @@ function checkInput(scan: ScannedObject, { node, count }: Member): void {
     if (!isInput) refuse(`input[${index}]`, 'a string or an object', kindName(scan, element))
   }
 }
+
+/** Bounds the tokens of a checked request without a tokenizer: a byte each, and the most for each image. */
+function promptBound(scan: ScannedObject): number {
+  const input = scan.span('input')
+  if (!input) return 0
+  const { node, start, end, count } = input
+  const isList = scan.kindOf(node) === 'array'
+  const elements = isList ? scan.elements(node) : []
+  const images = elements.filter((element) => isImage(scan, element)).length
+  return end - start + (count + 1) * MESSAGE_TOKENS + images * IMAGE_TOKENS.max(0, '')
+}
+
+function isImage(scan: ScannedObject, node: number): boolean {
+  return scan.kindOf(node) === 'object' && scan.memberOf(node, 'image_url') !== undefined
+}
+
+/** The prompt of a request for a moderation. */
+export const MODERATIONS_PROMPT = {
+  levels: {
+    request: { notPrompt: { model: 'service' }, read: { input: 'part' } },
+    part: { notPrompt: { type: 'kind' }, read: { text: 'text', image_url: 'media' }, media: findMedia },
+    media: { notPrompt: {}, read: { url: 'text' } },
+  },
+  turns: 'input',
+} as const satisfies PromptLevels
+
+/** Finds the picture of a part. */
+function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
+  const held = scan.memberOf(part, 'image_url')
+  if (held === undefined) return undefined
+  const url = scan.kindOf(held) === 'object' ? scan.memberOf(held, 'url') : held
+  const data = url !== undefined && scan.kindOf(url) === 'string' ? url : undefined
+  return { tokens: IMAGE_TOKENS, data }
+}
+
+/** Names of requests for moderations. */
+export const moderationsNames = requestNames(CHECKS.keys(), {
+  input: names('type text', { image_url: names('url') }),
+})

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { promptTextOf } from '../prompt-text.ts'
-import { RERANK_PROMPT } from './prompt-levels.ts'
+import { RERANK_PROMPT } from './request.ts'
 
 test('what is counted is the query and the texts of each document, once', () => {
   const body = {

@@ -1,23 +1,25 @@
 import { GatewayError } from '../../errors.ts'
-import { withSchema, type JsonSchema } from '../with-schema.ts'
 import {
+  boolean,
   type Check,
   checkMembers,
-  boolean,
+  checkSecret,
+  checkValue,
   integer,
   isInteger,
   isPresent,
   isText,
   kindName,
   modelName,
-  checkValue,
   refuse,
   requestSchema,
-  checkSecret,
 } from '../field-check.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
+import type { PromptLevels } from '../prompt-levels.ts'
+import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
+import { names, requestNames } from '../request-names.ts'
+import { type JsonSchema, withSchema } from '../with-schema.ts'
 import { textNode } from './document.ts'
-import { promptBound } from './prompt.ts'
 
 /** Fields of a rerank request that the gateway reads; all others pass as they came. */
 export interface RerankRequest {
@@ -90,3 +92,39 @@ function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
     refuse(`documents[${index}]`, "a string or an object whose 'text' is a string", actual)
   }
 }
+
+/**
+ * Bounds the tokens of a checked request without a tokenizer: no token is less than a byte. A model reads the
+ * query with each document, and some providers count it as often, with the markup around each pair.
+ */
+function promptBound(scan: ScannedObject): number {
+  const documents = scan.span('documents')?.count ?? 0
+  const query = scan.span('query')
+  const queryBytes = query ? query.end - query.start : 0
+  return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + FEATURE_TOKENS
+}
+
+/** The prompt of a request to rank documents. */
+export const RERANK_PROMPT = {
+  levels: {
+    request: {
+      notPrompt: {
+        model: 'service',
+        top_n: 'service',
+        return_documents: 'service',
+        max_chunks_per_doc: 'service',
+        max_tokens_per_doc: 'service',
+        rank_fields: 'service',
+      },
+      read: { query: 'text', documents: 'document' },
+    },
+    document: { notPrompt: {}, read: { text: 'text' } },
+  },
+  turns: 'documents',
+} as const satisfies PromptLevels
+
+/** Names of requests for a rerank. */
+export const rerankNames = requestNames(
+  [...CHECKS.keys(), 'max_chunks_per_doc', 'max_tokens_per_doc', 'rank_fields'],
+  { documents: names('text') },
+)

@@ -1,13 +1,12 @@
 import type { Dropped } from '../codec.ts'
-import type { SearchLocation, Tool, WebSearch } from '../conversation.ts'
+import type { SearchLocation, Tool, ToolForm, WebSearch } from '../conversation.ts'
+import { customTool } from '../custom-tool.ts'
 import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { schemaText } from '../schema-text.ts'
 import { SEARCHES } from '../search-size.ts'
 import { drop } from './dropped.ts'
-import { isStrictSchema } from './strict-schema.ts'
-import { customTool } from '../custom-tool.ts'
-import { TOOL_SEARCH, TYPED_TOOLS, typedTool } from './tool-forms.ts'
 import type { ToolNames } from './tool-names.ts'
 
 /** The types of tools that the provider runs and nobody else can, by how they begin; and their names. */
@@ -154,4 +153,100 @@ function decodeWebSearch(tool: Fields, path: string): WebSearch {
 function optionalText(tool: Fields, key: string, path: string): string | undefined {
   const value = present(tool[key])
   return value === undefined ? undefined : textAt(value, `${path}.${key}`)
+}
+
+/**
+ * Whether a schema keeps to the rules of strict mode, all of whose objects are closed and require each of
+ * their members. Here tools are strict unless they say otherwise, as far as their schema allows it; elsewhere
+ * they must say so.
+ */
+function isStrictSchema(text: string | undefined): boolean {
+  const schema = text === undefined ? undefined : parseRecord(text)
+  return schema?.['type'] === 'object' && isClosed(schema)
+}
+
+function isClosed(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isClosed)
+  const schema = asRecord(value)
+  if (!schema) return true
+  const properties = asRecord(schema['properties'])
+  if (schema['type'] === 'object' || properties) {
+    const required = schema['required']
+    if (schema['additionalProperties'] !== false) return false
+    const names = Object.keys(properties ?? {})
+    if (names.length > 0 && !hasAll(required, names)) return false
+  }
+  return Object.values(schema).every(isClosed)
+}
+
+function hasAll(list: unknown, names: readonly string[]): boolean {
+  if (!Array.isArray(list)) return false
+  const listed: ReadonlySet<unknown> = new Set(list)
+  return names.every((name) => listed.has(name))
+}
+
+type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
+
+/** Description and schema of the function that stands for a tool with a type of its own. */
+interface Described {
+  readonly description: string
+  /** The JSON schema of its input, as text. */
+  readonly schema: string
+}
+
+const text = { type: 'string' }
+const integer = { type: 'integer' }
+const texts = { type: 'array', items: text }
+
+function described(description: string, properties: object, required: readonly string[]): Described {
+  return {
+    description,
+    schema: JSON.stringify({ type: 'object', properties, required, additionalProperties: false }),
+  }
+}
+
+/** Tools that the client runs, by their type; their input is what the item of a call holds. */
+const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
+  local_shell: described(
+    'Runs a command on the local machine and returns its output.',
+    {
+      command: { ...texts, description: 'The command and its arguments.' },
+      working_directory: text,
+      timeout_ms: integer,
+      env: { type: 'object', additionalProperties: text },
+      user: text,
+    },
+    ['command'],
+  ),
+  shell: described(
+    'Runs shell commands and returns the output of each.',
+    { commands: texts, timeout_ms: integer, max_output_length: integer },
+    ['commands'],
+  ),
+  apply_patch: described(
+    'Creates, updates or deletes a file by a diff in the V4A format.',
+    {
+      type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
+      path: text,
+      diff: { ...text, description: 'The diff; left out where a file is deleted.' },
+    },
+    ['type', 'path'],
+  ),
+}
+
+/** The type of a tool that the client runs; undefined for other types. */
+function typedTool(type: string): FormType | undefined {
+  return Object.hasOwn(TYPED_TOOLS, type) ? (type as FormType) : undefined
+}
+
+const SEARCH_SCHEMA = JSON.stringify({
+  type: 'object',
+  properties: { query: { type: 'string', description: 'What the tools are wanted for.' } },
+  required: ['query'],
+})
+
+/** How a search for tools goes by, where the client says no more of it. */
+const TOOL_SEARCH: Described = {
+  description: 'Searches for further tools, which can be called once they were found.',
+  schema: SEARCH_SCHEMA,
 }

@@ -1,8 +1,7 @@
-import type { Usage } from '../../domain/usage.ts'
-import type { Asked } from '../conversation.ts'
+import { promptTokens, type Usage, writtenTokens } from '../../domain/usage.ts'
 import type { ReplyIdentity } from '../codec.ts'
+import type { Asked } from '../conversation.ts'
 import { arrayOf, objectOf } from '../json/json-text.ts'
-import { usageOut } from './usage-out.ts'
 
 /** Settings that a response repeats, with the JSON text of what holds where a request says nothing. */
 const SETTINGS = {
@@ -82,5 +81,20 @@ export class ResponseObject {
     })
     const told = usage ? JSON.stringify(usageOut(usage)) : 'null'
     return `${head.slice(0, -1)},"output":${arrayOf(output)},${this.#settings},"usage":${told}}`
+  }
+}
+
+/** Usage as this wire has it: cached tokens, read and written, are part of the input. */
+function usageOut(usage: Usage): object {
+  const input = promptTokens(usage)
+  return {
+    input_tokens: input,
+    input_tokens_details: {
+      cached_tokens: usage.cacheRead,
+      cache_write_tokens: writtenTokens(usage),
+    },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning },
+    total_tokens: input + usage.output,
   }
 }

@@ -1,9 +1,10 @@
 import type { ToolUse } from '../../domain/tool-use.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
+import { asRecord } from '../json/record.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
+import { count, type Counts, toCount } from '../token-count.ts'
 import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
 import { noteItems } from './tool-items.ts'
-import { reportedUses } from './tool-usage.ts'
 
 type Response = Readonly<Record<string, unknown>>
 
@@ -28,4 +29,70 @@ export function usageOf(response: Response, tally?: ToolTally): ReportedUsage | 
 export function toolsOf(response: Response, tally = new ToolTally()): readonly ToolUse[] {
   noteItems(tally, response['output'])
   return reportedUses(response, tally.uses)
+}
+
+/** Counts of the provider's tools that some upstreams report in the usage. */
+const REPORTED = [
+  ['web_search', ['web_search_calls', 'x_search_calls']],
+  ['file_search', ['file_search_calls', 'document_search_calls']],
+  ['mcp', ['mcp_calls']],
+] as const
+
+/**
+ * The uses of tools by what a response reports of them, else by its items: searches are those that
+ * `tool_usage` counts, pictures have the tokens that it states.
+ */
+function reportedUses(response: Response, seen: readonly ToolUse[]): readonly ToolUse[] {
+  const tool = asRecord(response['tool_usage'])
+  const details = asRecord(asRecord(response['usage'])?.['server_side_tool_usage_details'])
+  const searches = toCount(asRecord(tool?.['web_search'])?.['num_requests'])
+  let uses = searches === undefined ? seen : withCount(seen, 'web_search', searches)
+  for (const [kind, names] of details ? REPORTED : [])
+    if (details && names.some((name) => toCount(details[name]) !== undefined))
+      uses = withCount(
+        uses,
+        kind,
+        names.reduce((sum, name) => sum + count(details, name), 0),
+      )
+  return withForms(uses, response, asRecord(tool?.['image_gen']))
+}
+
+function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: number): readonly ToolUse[] {
+  const others = usesBeside(uses, kind)
+  return total > 0 ? [...others, { kind, count: total }] : others
+}
+
+/** Adds what the response repeats of the request's tools: the drawing model, the memory of containers. */
+function withForms(
+  uses: readonly ToolUse[],
+  response: Response,
+  drawn: Counts | undefined,
+): readonly ToolUse[] {
+  const output = drawn ? count(drawn, 'output_tokens') : 0
+  if (uses.length === 0 && output === 0) return uses
+  const memory = textOf(asRecord(toolOf(response, /^code_interpreter$/)?.['container'])?.['memory_limit'])
+  const model = textOf(toolOf(response, /^image_generation$/)?.['model'])
+  const formed = uses.map((use): ToolUse => {
+    if (use.kind === 'code_interpreter' && memory !== undefined) return { ...use, form: memory }
+    return use.kind === 'image_generation' ? { ...use, model } : use
+  })
+  if (!drawn || output === 0) return formed
+  const details = asRecord(drawn['input_tokens_details']) ?? {}
+  const input = count(drawn, 'input_tokens')
+  const image = Math.min(count(details, 'image_tokens'), input)
+  const pictures = Math.max(usesOf(uses, 'image_generation'), 1)
+  const tokens = { text: input - image, image, output }
+  return [
+    ...usesBeside(formed, 'image_generation'),
+    { kind: 'image_generation', count: pictures, model, tokens },
+  ]
+}
+
+function toolOf(response: Response, type: RegExp): Response | undefined {
+  const tools: readonly unknown[] = Array.isArray(response['tools']) ? response['tools'] : []
+  return tools.map((tool) => asRecord(tool)).find((tool) => type.test(String(tool?.['type'])))
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
 }

@@ -1,6 +1,6 @@
-import type { Conversation, Turn } from '../conversation.ts'
+import type { Conversation, Part, TextPart, ThinkingPart, ToolCallPart, Turn } from '../conversation.ts'
 import { callAnchor, contextsOf, textAnchor, textOf } from './anchors.ts'
-import { type FindRun, restoredParts } from './restored-turn.ts'
+import type { SignedRun, SignedSlot } from './signed-run.ts'
 
 /** Turn that came back without signatures. */
 interface UnsignedTurn {
@@ -65,4 +65,103 @@ export class SignedTurns {
 /** Whether the client sent something back that a provider made. */
 function isSigned(part: Turn['parts'][number]): boolean {
   return part.kind === 'opaque' || (part.kind === 'thinking' && part.proof !== undefined)
+}
+
+/** Finds a run by its anchor. */
+type FindRun = (anchor: string) => SignedRun | undefined
+
+/** Turn of an assistant without thoughts that nobody signed, as its parts are put together again. */
+type PlainPart = Exclude<Part, ThinkingPart>
+
+/**
+ * Puts signed parts back to where the reply had them. If the texts are as long as they were, every part
+ * stands in its original place, and texts that a client joined are separate again. Else the parts stand in
+ * front of the text before their call. `text` is the anchor of a turn without calls.
+ */
+function restoredParts(parts: readonly Part[], find: FindRun, text: string | undefined): readonly Part[] {
+  const plain = parts.filter((part): part is PlainPart => part.kind !== 'thinking')
+  const calls = plain.filter(({ kind }) => kind === 'tool-call') as ToolCallPart[]
+  const runs = calls.map(({ id }) => find(callAnchor(id)))
+  if (calls.length === 0 && text !== undefined) runs.push(find(text))
+  if (!runs.some((run) => run !== undefined)) return parts
+  return isUnchanged(plain, runs) ? exactly(plain, calls, runs) : roughly(plain, calls, runs)
+}
+
+function isUnchanged(parts: readonly PlainPart[], runs: readonly (SignedRun | undefined)[]): boolean {
+  let length = 0
+  for (const part of parts) {
+    if (part.kind === 'text') length += part.text.length
+    else if (part.kind !== 'tool-call') return false
+  }
+  for (const run of runs)
+    for (const slot of [...(run?.before ?? []), ...(run?.after ?? [])])
+      if (slot.kind === 'said') length -= slot.length
+  return length === 0
+}
+
+function exactly(
+  parts: readonly PlainPart[],
+  calls: readonly ToolCallPart[],
+  runs: readonly (SignedRun | undefined)[],
+): Part[] {
+  const texts = new TextQueue(parts.filter((part): part is TextPart => part.kind === 'text'))
+  const place = (slots: readonly SignedSlot[]): Part[] =>
+    slots.flatMap((slot): Part[] => (slot.kind === 'said' ? texts.take(slot.length) : [slot]))
+  return runs.flatMap((run, index) => {
+    const before = place(run?.before ?? [])
+    const call = calls[index]
+    return [...before, ...(call ? [call] : []), ...place(run?.after ?? [])]
+  })
+}
+
+function roughly(
+  parts: readonly PlainPart[],
+  calls: readonly ToolCallPart[],
+  runs: readonly (SignedRun | undefined)[],
+): Part[] {
+  if (calls.length === 0) {
+    const signed = signedIn(runs[0]?.before)
+    const isBehind = (part: Part): boolean => part.kind === 'thinking' && part.proof?.signs === 'text'
+    return [...signed.filter((part) => !isBehind(part)), ...parts, ...signed.filter(isBehind)]
+  }
+  const restored: Part[] = []
+  let segment: Part[] = []
+  let next = 0
+  for (const part of parts) {
+    segment.push(part)
+    if (part.kind !== 'tool-call') continue
+    const run = runs[next++]
+    restored.push(...signedIn(run?.before), ...segment, ...signedIn(run?.after))
+    segment = []
+  }
+  return [...restored, ...segment]
+}
+
+function signedIn(slots: readonly SignedSlot[] = []): Part[] {
+  return slots.filter((slot) => slot.kind !== 'said')
+}
+
+/** Texts of a turn, taken by length. */
+class TextQueue {
+  readonly #texts: TextPart[]
+
+  constructor(texts: readonly TextPart[]) {
+    this.#texts = texts.filter(({ text }) => text !== '')
+  }
+
+  /** Takes `length` code units; a mark stays at the end of its text. */
+  take(length: number): TextPart[] {
+    const taken: TextPart[] = []
+    for (let left = length; left > 0; ) {
+      const first = this.#texts.shift()
+      if (!first) break
+      if (first.text.length <= left) taken.push(first)
+      else {
+        taken.push({ kind: 'text', text: first.text.slice(0, left) })
+        this.#texts.unshift({ ...first, text: first.text.slice(left) })
+      }
+      left -= Math.min(left, first.text.length)
+    }
+    return taken
+  }
 }

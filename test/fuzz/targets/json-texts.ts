@@ -1,4 +1,4 @@
-import { JsonProgress } from '../../../src/protocols/chat/json-progress.ts'
+import { JsonProgress } from '../../../src/protocols/chat/call-parts.ts'
 import { parseExact } from '../../../src/protocols/json/exact-json.ts'
 import { JsonOutline } from '../../../src/protocols/json/json-outline.ts'
 import { inputObject, StreamedInputs } from '../../../src/protocols/tool-input.ts'

@@ -1,5 +1,3 @@
-import type { JsonSchema } from '../../with-schema.ts'
-import { withSchema } from '../../with-schema.ts'
 import {
   boolean,
   type Check,
@@ -18,9 +16,10 @@ import {
 } from '../../field-check.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
+import { FEATURE_TOKENS, MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import { areNumbers, checkTokenIds, tokenIdsSchema } from '../../token-ids.ts'
+import { type JsonSchema, withSchema } from '../../with-schema.ts'
 import { type ChatRequest, stop, streamOptions } from '../request.ts'
-import { completionPromptBound } from './prompt.ts'
 
 /** A checked completion request, in the fields that a chat request has. */
 export interface CompletionRequest extends ChatRequest {
@@ -113,4 +112,13 @@ function checkPrompt(scan: ScannedObject, { node, count }: Member): void {
     if (elementKind !== 'array') refuse(path, 'a string or token ids', kindName(scan, element))
     checkTokenIds(scan, scan.elements(element), path)
   }
+}
+
+/** Bounds the tokens of a checked request without a tokenizer: no token is less than a byte. */
+function completionPromptBound(scan: ScannedObject): number {
+  const prompt = scan.span('prompt')
+  const suffix = scan.span('suffix')
+  const promptBytes = prompt ? prompt.end - prompt.start + prompt.count * MESSAGE_TOKENS : 0
+  const hasSuffix = suffix !== undefined && scan.kindOf(suffix.node) === 'string'
+  return promptBytes + MESSAGE_TOKENS + (hasSuffix ? suffix.end - suffix.start + FEATURE_TOKENS : 0)
 }
