@@ -13,9 +13,9 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['relay', 'management'],
   ['auth', 'alerts'],
   ['limits', 'ledger', 'upstreams'],
-  ['store', 'protocols', 'metrics', 'tracing', 'redis', 'server', 'link'],
-  ['domain', 'http1'],
-  ['errors.ts', 'webassembly.d.ts'],
+  ['store', 'protocols', 'metrics', 'tracing', 'redis', 'http', 'link'],
+  ['domain', 'server'],
+  ['http1', 'errors.ts', 'webassembly.d.ts'],
 ]
 
 /**
@@ -24,6 +24,6 @@ export const LAYERS: readonly (readonly string[])[] = [
  */
 export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   protocols: ['json', 'sse', 'multipart'],
-  upstreams: [],
+  upstreams: ['http1'],
   api: ['routing', 'openapi'],
 }

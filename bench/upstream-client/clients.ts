@@ -4,7 +4,7 @@ import type { Hold } from '../../src/domain/hold.ts'
 import { sendAtTurnEnd } from '../../src/upstreams/http1/turn-end.ts'
 import { Providers } from '../../src/upstreams/providers.ts'
 import { UpstreamClient } from '../../src/upstreams/upstream-client.ts'
-import { TransportError, type UpstreamResponseListener } from '../../src/upstreams/upstream-request.ts'
+import { TransportError, type UpstreamResponseListener } from '../../src/upstreams/http1/upstream-request.ts'
 import { LOOP_MARK_HEADER } from '../../src/upstreams/loop-detection.ts'
 
 /** A client of the chat endpoint of one upstream. */
@@ -107,6 +107,7 @@ class Handler implements Dispatcher.DispatchHandler {
       status,
       contentType: String(headers['content-type'] ?? ''),
       retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
+      headers: {},
     })
   }
 

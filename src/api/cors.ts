@@ -1,6 +1,6 @@
 import type { ResponseHeaders } from '../server/response-head.ts'
-import { idHeaders } from '../server/id-headers.ts'
-import type { Request } from '../server/request.ts'
+import { idHeaders } from '../http/id-headers.ts'
+import type { Request } from '../http/request.ts'
 import type { Response } from '../server/response.ts'
 
 /** Seconds for which a browser may cache the response to a preflight. */

@@ -4,7 +4,7 @@ import { geminiErrorText } from '../protocols/gemini/index.ts'
 import { messagesErrorBody } from '../protocols/messages/index.ts'
 import type { ErrorParts } from '../protocols/upstream-error.ts'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
-import { idHeaders } from '../server/id-headers.ts'
+import { idHeaders } from '../http/id-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
 
 /** An error, ready to be sent. */

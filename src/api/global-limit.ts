@@ -2,7 +2,7 @@ import { addressBlock } from '../auth/address-block.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import { LIMIT_NAMES, type RateLimiter } from '../limits/rate-limiter.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import type { Response } from '../server/response.ts'
 import { takeAndSetHeaders } from './rate-limit-headers.ts'
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import type { AllowedMethods } from './route-table.ts'
 import { responses } from './relay/responses.ts'
 import { shownPath } from './routing/shown-path.ts'

@@ -1,7 +1,7 @@
 import { USER_STATUS, type User } from '../domain/records/user.ts'
 import type { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import type { Store } from '../store/store.ts'
 import { isCrossSite, refuseCrossSite } from './refuse-cross-site.ts'
 import { sessionOf } from './session-cookie.ts'

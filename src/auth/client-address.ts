@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { AddressSet } from '../domain/ip-allow-list.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
 
 /** Determines the address that a request comes from. */

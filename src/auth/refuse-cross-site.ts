@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import { proxyHeader } from './trusted-peer.ts'
 
 /** Values of `Sec-Fetch-Site` for requests by our own pages or by the person directly. */

@@ -1,8 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
-import type { HeaderName } from '../server/header-names.ts'
-import type { Request } from '../server/request.ts'
+import type { HeaderName, Request } from '../http/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**

@@ -1,6 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import type { HeaderName } from '../server/header-names.ts'
-import type { Request } from '../server/request.ts'
+import type { HeaderName, Request } from '../http/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**

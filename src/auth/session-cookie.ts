@@ -1,6 +1,6 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { Options } from '../domain/settings.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import { proxyHeader } from './trusted-peer.ts'
 
 /** Lifetime of a session: 30 days. */

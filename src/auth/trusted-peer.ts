@@ -1,5 +1,5 @@
 import { type AddressSet, parseAddresses } from '../domain/ip-allow-list.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 
 /** The trusted proxies: `options.trusted_proxies`, which are CIDRs. */
 export function trustedAddresses(trustedProxies: readonly string[]): AddressSet {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ALLOWABLE_FIELDS, type AllowedField } from '../domain/allowed-field.ts'
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
 import { PROTOCOL_NAMES } from '../domain/protocols.ts'
-import { parseProxy } from '../upstreams/http1/proxy.ts'
+import { parseProxy } from '../upstreams/parse-proxy.ts'
 import { readBaseUrl } from './base-url.ts'
 import {
   credential,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import type { ResponseHeaders } from '../server/response-head.ts'
 import type { Response } from '../server/response.ts'
 import { type BuiltConsole, readBuiltConsole } from './built-files.ts'

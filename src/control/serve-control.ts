@@ -3,12 +3,13 @@ import { createServer, type Server } from 'node:net'
 import process from 'node:process'
 import type { Logger } from 'pino'
 import { GatewayError } from '../errors.ts'
+import { gatewayErrorOf } from '../http/gateway-error.ts'
+import { HEADER_NAMES, type Request } from '../http/request.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { commandOrigin, recordedParts } from '../management/recorded-parts.ts'
 import { quotaDisplay } from '../management/settings/quota-display.ts'
 import type { Refusal } from '../server/client-connection-owner.ts'
 import { HttpServer } from '../server/http-server.ts'
-import type { Request } from '../server/request.ts'
 import type { Response } from '../server/response.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ControlFailure, Hello } from './messages.ts'
@@ -38,11 +39,12 @@ export async function serveControl(parts: ControlParts): Promise<{ close(): Prom
   const socket = socketPath(parts.dataDir)
   const running = new Set<Promise<void>>()
   const server = new HttpServer({
+    headerNames: HEADER_NAMES,
     listener(request, response) {
       const answered = respond(parts, request, response).finally(() => running.delete(answered))
       running.add(answered)
     },
-    refusalFor: (error) => errorResponse(error),
+    refusalFor: (error) => errorResponse(gatewayErrorOf(error)),
     limits: { total: MAX_CONNECTIONS, perBlock: MAX_CONNECTIONS, reserve: 0 },
   })
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>

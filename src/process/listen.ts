@@ -7,16 +7,13 @@ import { pathArea, pathOf } from '../api/routing/path-area.ts'
 import type { App } from '../app.ts'
 import { isLoopback } from '../domain/ip-allow-list.ts'
 import { GatewayError } from '../errors.ts'
+import { gatewayErrorOf } from '../http/gateway-error.ts'
+import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
 import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
 import type { Refusal } from '../server/client-connection-owner.ts'
 import type { ConnectionLimits } from '../server/connection-shares.ts'
-import {
-  type ClientAddresses,
-  type ConnectionFigures,
-  HttpServer,
-  type RequestListener,
-} from '../server/http-server.ts'
-import { openFilesLimit } from '../server/open-files.ts'
+import { type ClientAddresses, type ConnectionFigures, HttpServer } from '../server/http-server.ts'
+import { openFilesLimit } from './open-files.ts'
 
 /** Connections at one time, where the system allows twice as many open files: each may need one upstream. */
 const MAX_CONNECTIONS = 10_000
@@ -69,8 +66,9 @@ export async function listen(address: Address, app: () => App | undefined): Prom
 export function prepareServer(app: () => App | undefined): PreparedServer {
   const limits = connectionLimits(openFilesLimit())
   const server = new HttpServer({
+    headerNames: HEADER_NAMES,
     listener: (request, response) => (app()?.listener ?? startingListener)(request, response),
-    refusalFor: renderedError,
+    refusalFor: (error, url) => renderedError(gatewayErrorOf(error), url),
     limits,
     clientAddresses: clientAddressesOf(app),
   })

@@ -6,7 +6,7 @@ import type {
   UpstreamRequest,
   UpstreamResponseHead,
   UpstreamResponseListener,
-} from '../upstreams/upstream-request.ts'
+} from '../upstreams/http1/upstream-request.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, failureOfStatus, noUsableResponse, STOPPING } from './failure.ts'
 import { PassedResponse } from './passed-response.ts'

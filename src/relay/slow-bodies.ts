@@ -1,6 +1,6 @@
 import { DenseSet } from '../domain/dense-set.ts'
 import { GatewayError } from '../errors.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 import type { RequestMemory, MemoryAllocation } from '../limits/request-memory.ts'
 
 /** Interval between two samples. */

@@ -1,6 +1,7 @@
-import type { GatewayError } from '../errors.ts'
 import type { Peer } from './connection-shares.ts'
 import type { ClientConnection } from './client-connection.ts'
+import type { HeaderNames } from './header-names.ts'
+import type { RequestError } from './request-errors.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
@@ -13,8 +14,10 @@ export interface Refusal {
 
 /** Owner of client connections: the server, as a connection calls it. */
 export interface ClientConnectionOwner {
+  /** Headers of a request that are read. */
+  readonly headerNames: HeaderNames<string>
   onRequest(request: Request, response: Response, peer: Peer): void
   /** Renders the response to an unusable request; `url` is its target, where the head could be read. */
-  refusalFor(error: GatewayError, url: string | undefined): Refusal
+  refusalFor(error: RequestError, url: string | undefined): Refusal
   onClosed(connection: ClientConnection): void
 }

@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net'
-import type { GatewayError } from '../errors.ts'
 import type { CountedConnection } from './address-blocks.ts'
 import { StepTimeout } from './client-timeouts.ts'
 import type { ClientConnectionOwner } from './client-connection-owner.ts'
 import type { Peer } from './connection-shares.ts'
 import { HalfCloseTimeout } from './half-close-timeout.ts'
-import { unreadableRequest, headError, requestTimeout } from './refusals.ts'
+import { type RequestError, headError, REQUEST_TIMEOUT, UNREADABLE } from './request-errors.ts'
 import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
 import { withSharedReadBuffer } from './shared-read-buffer.ts'
@@ -21,7 +20,7 @@ const MAX_PIPELINED_BYTES = 65_536
  * response of the API and ends the connection, because the framing of later bytes is unknown.
  */
 export class ClientConnection implements RequestSource, ResponseSink {
-  /** Index in the server's set of connections; written by that set alone. */
+  /** Index in the server's list of connections; written by the server alone. */
   index = -1
   /** Address at the other end. */
   readonly remoteAddress: string
@@ -31,7 +30,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
   readonly #owner: ClientConnectionOwner
   readonly #counted: CountedConnection
   readonly #socket: Socket
-  readonly #reader = new RequestReader()
+  readonly #reader: RequestReader
   #request: Request | undefined
   #response: Response | undefined
   /** Bytes that came after the request that is being answered. */
@@ -50,6 +49,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
 
   constructor(accepted: Socket, owner: ClientConnectionOwner, peer: Peer, counted: CountedConnection) {
     this.#owner = owner
+    this.#reader = new RequestReader(owner.headerNames)
     this.peer = peer
     this.#counted = counted
     this.remoteAddress = accepted.remoteAddress ?? ''
@@ -110,7 +110,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
   /** Checks the timeout of the current step; called once a second. */
   tick(): void {
     if (!this.#stepTimeout.tick()) return
-    if (this.#state === 'open' && this.#stepTimeout.isAnswered) this.#refuse(requestTimeout())
+    if (this.#state === 'open' && this.#stepTimeout.isAnswered) this.#refuse(REQUEST_TIMEOUT)
     else this.destroy()
   }
 
@@ -132,13 +132,13 @@ export class ClientConnection implements RequestSource, ResponseSink {
       this.#pipelinedBytes += bytes.length - end
     }
     if (reader.hasBegun && this.#stepTimeout.isBetweenRequests) this.#stepTimeout.begin('head')
-    if (reader.unreadable) return this.#refuse(unreadableRequest(reader.unreadable))
+    if (reader.unreadable) return this.#refuse(UNREADABLE[reader.unreadable])
     if (this.#request) return this.#handleBody()
     if (!reader.head) return
     const error = headError(reader.head)
     const head = error ? undefined : inOriginForm(reader.head)
     if (head) this.#begin(head)
-    else this.#refuse(error ?? unreadableRequest('malformed'))
+    else this.#refuse(error ?? UNREADABLE.malformed)
   }
 
   #begin(head: RequestHead): void {
@@ -236,7 +236,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     this.updateReading()
   }
 
-  #refuse(error: GatewayError): void {
+  #refuse(error: RequestError): void {
     if (this.#state !== 'open') return
     const request = this.#request
     const response = this.#response
@@ -271,7 +271,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (response && this.#reader.isComplete) this.#halfCloseTimeout.start(response.isHeadSent)
     else if (this.#pipelined.length > 0) return
     else if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
-      this.#refuse(unreadableRequest('malformed'))
+      this.#refuse(UNREADABLE.malformed)
     else this.#end()
   }
 

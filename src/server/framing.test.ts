@@ -58,7 +58,7 @@ describe('a Transfer-Encoding that is', () => {
       const { statuses, answer } = await said(coded(`${TE} ${coding}`))
       expect(statuses).toEqual([501])
       expect(answer).toMatch(/^connection: close\r$/m)
-      expect(answer).toContain('"code":"not_implemented"')
+      expect(answer).toContain('chunked is the only transfer coding that is supported')
     },
   )
 

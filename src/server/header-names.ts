@@ -1,74 +1,52 @@
-/**
- * Headers of a request that are read; `x-forwarded-*` stands for all such headers that are not listed. Others
- * count towards the limits, but are never decoded.
- */
-const HEADER_NAMES = [
-  'accept',
-  'accept-encoding',
-  'accept-language',
-  'access-control-request-headers',
-  'access-control-request-method',
-  'anthropic-beta',
-  'anthropic-version',
-  'authorization',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'cookie',
-  'expect',
-  'forwarded',
-  'gateway-key',
-  'gateway-user',
-  'host',
-  'last-event-id',
-  'new-api-user',
-  'origin',
-  'sec-fetch-site',
-  'traceparent',
-  'transfer-encoding',
-  'upgrade',
-  'user-agent',
-  'vendor-version',
-  'via',
-  'x-alt-api-key',
-  'x-api-key',
-  'x-forwarded-*',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-gateway-via',
-  'x-goog-api-key',
-  'x-real-ip',
-] as const
-
-/** Name of a header that is read. */
-export type HeaderName = (typeof HEADER_NAMES)[number]
+/** Headers that the server reads for itself. */
+const OWN_NAMES = ['content-length', 'expect', 'host', 'transfer-encoding'] as const
 
 /** Headers of a request by lower-case name; values in Latin-1, without surrounding blanks. */
-export type Headers = { readonly [Name in HeaderName]?: string | undefined }
+export type Headers<Name extends string = string> = {
+  readonly [Each in Name | (typeof OWN_NAMES)[number]]?: string | undefined
+}
 
 /** Headers with one value: the first counts. Repeated values of other headers are joined. */
-const SINGLE_VALUED = new Set<HeaderName>(['authorization', 'content-length', 'content-type', 'host'])
+const SINGLE_VALUED = new Set(['authorization', 'content-length', 'content-type', 'host'])
 
-/** Names and their bytes, by length. */
-const BY_LENGTH: (readonly { readonly name: HeaderName; readonly bytes: Buffer }[] | undefined)[] = []
-for (const name of HEADER_NAMES)
-  BY_LENGTH[name.length] = [...(BY_LENGTH[name.length] ?? []), { name, bytes: Buffer.from(name) }]
+/** A name and its bytes, without the `*` of a prefix. */
+interface SoughtName {
+  readonly name: string
+  readonly bytes: Buffer
+}
 
-const FORWARDED_PREFIX = Buffer.from('x-forwarded-')
+/**
+ * Headers of a request that are read: the given ones, and those that the server itself needs. Others count
+ * towards the limits, but are never decoded. Names are in lower case; one that ends with `*`, such as
+ * `x-forwarded-*`, stands for all such headers that are not listed.
+ */
+export class HeaderNames<const Name extends string> {
+  readonly names: readonly Name[]
+  /** Names without `*`, by length. */
+  readonly #byLength: (SoughtName[] | undefined)[] = []
+  readonly #prefixes: SoughtName[] = []
 
-/** Finds the header name at these positions, in any case; undefined for a header that is not read. */
-export function headerNameAt(bytes: Uint8Array, start: number, end: number): HeaderName | undefined {
-  const candidates = BY_LENGTH[end - start]
-  if (candidates)
-    for (const { name, bytes: letters } of candidates) if (matchesAt(bytes, start, letters)) return name
-  return end - start > FORWARDED_PREFIX.length && matchesAt(bytes, start, FORWARDED_PREFIX)
-    ? 'x-forwarded-*'
-    : undefined
+  constructor(names: readonly Name[]) {
+    this.names = names
+    for (const name of new Set<string>([...names, ...OWN_NAMES])) {
+      if (name.endsWith('*')) this.#prefixes.push({ name, bytes: Buffer.from(name.slice(0, -1)) })
+      else (this.#byLength[name.length] ??= []).push({ name, bytes: Buffer.from(name) })
+    }
+  }
+
+  /** Finds the name at these positions, in any case; undefined for a header that is not read. */
+  at(bytes: Uint8Array, start: number, end: number): string | undefined {
+    const candidates = this.#byLength[end - start]
+    if (candidates)
+      for (const { name, bytes: letters } of candidates) if (matchesAt(bytes, start, letters)) return name
+    for (const { name, bytes: letters } of this.#prefixes)
+      if (end - start > letters.length && matchesAt(bytes, start, letters)) return name
+    return undefined
+  }
 }
 
 /** Merges the value of a repeated header into the value `before` it. */
-export function mergedValue(name: HeaderName, before: string, value: string): string {
+export function mergedValue(name: string, before: string, value: string): string {
   if (SINGLE_VALUED.has(name)) return before
   return `${before}${name === 'cookie' ? '; ' : ', '}${value}`
 }

@@ -1,35 +1,42 @@
 import type { Socket } from 'node:net'
-import { DenseSet } from '../domain/dense-set.ts'
-import type { GatewayError } from '../errors.ts'
 import type { CountedConnection } from './address-blocks.ts'
 import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
 import { type ConnectionLimits, ConnectionShares, type Peer } from './connection-shares.ts'
 import { ClientConnection } from './client-connection.ts'
-import { tooManyRequestsBehindProxy } from './refusals.ts'
+import type { HeaderNames } from './header-names.ts'
+import { type RequestError, TOO_MANY_REQUESTS } from './request-errors.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
 const TICK_MS = 1_000
 
 /** Handles a request, whose body may still be on its way. */
-export type RequestListener = (request: Request, response: Response) => void
+export type RequestListener<Name extends string = string> = (
+  request: Request<Name>,
+  response: Response,
+) => void
 
 /** Parts of a server. */
-export interface ServerParts {
-  readonly listener: RequestListener
-  /** Renders the response to a request that cannot be read, takes too long, or is one too many. */
-  readonly refusalFor: (error: GatewayError, url: string | undefined) => Refusal
+export interface ServerParts<Name extends string = string> {
+  /** Headers of a request that are read. */
+  readonly headerNames: HeaderNames<Name>
+  readonly listener: RequestListener<Name>
+  /**
+   * Renders the response to a request that cannot be read, takes too long, or is one too many. Without it,
+   * the response is the message, as text.
+   */
+  readonly refusalFor?: (error: RequestError, url: string | undefined) => Refusal
   readonly limits: ConnectionLimits
   /** Finds the address blocks of clients; without it, all clients share one block. */
-  readonly clientAddresses?: ClientAddresses
+  readonly clientAddresses?: ClientAddresses<Name>
 }
 
 /** Finds the address blocks that limits apply to. */
-export interface ClientAddresses {
+export interface ClientAddresses<Name extends string = string> {
   /** Peer at a socket's address. */
   peerAt(address: string): Peer
   /** Address block of the client behind a trusted proxy; undefined where the proxy does not state it. */
-  blockBehindProxy(request: Request): string | undefined
+  blockBehindProxy(request: Request<Name>): string | undefined
 }
 
 /** Counts of a server's connections. */
@@ -57,9 +64,13 @@ const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
  * HTTP/1.1 server, without its listening sockets. A client has ten seconds to begin a request, ten more for
  * its head, sixty for its body, and 65 between requests.
  */
-export class HttpServer implements ClientConnectionOwner {
-  readonly #parts: ServerParts
-  readonly #connections = new DenseSet<ClientConnection>()
+export class HttpServer<Name extends string = string> implements ClientConnectionOwner {
+  readonly #parts: ServerParts<Name>
+  /**
+   * Open connections, unordered; each stores its index. A `Set` that grows keeps its former tables, and what
+   * they refer to, from being collected young.
+   */
+  readonly #connections: ClientConnection[] = []
   readonly #shares: ConnectionShares
   readonly #clock: NodeJS.Timeout
   /** New connections that cannot be displaced yet, and sockets without room, of this turn and of the last. */
@@ -70,7 +81,7 @@ export class HttpServer implements ClientConnectionOwner {
   /** Number of requests since the start. */
   requests = 0
 
-  constructor(parts: ServerParts) {
+  constructor(parts: ServerParts<Name>) {
     this.#parts = parts
     this.#shares = new ConnectionShares(parts.limits)
     this.#clock = setInterval(() => this.#tick(), TICK_MS).unref()
@@ -78,7 +89,7 @@ export class HttpServer implements ClientConnectionOwner {
 
   /** Number of open connections. */
   get connections(): number {
-    return this.#connections.size
+    return this.#connections.length
   }
 
   /** Counts of connections; a live view. */
@@ -105,7 +116,7 @@ export class HttpServer implements ClientConnectionOwner {
       return
     }
     const connection = new ClientConnection(socket, this, peer, counted)
-    this.#connections.add(connection)
+    connection.index = this.#connections.push(connection) - 1
     this.#arrived.connections.push(counted)
   }
 
@@ -140,12 +151,13 @@ export class HttpServer implements ClientConnectionOwner {
   }
 
   /** Called by connections alone. */
-  onRequest(request: Request, response: Response, peer: Peer): void {
+  onRequest(accepted: Request, response: Response, peer: Peer): void {
+    const request = accepted as Request<Name>
     this.requests += 1
     const client = peer.isProxy ? this.#parts.clientAddresses?.blockBehindProxy(request) : undefined
     if (client !== undefined) {
       if (!this.#shares.beginRequest(client)) {
-        const { status, headers, body } = this.#parts.refusalFor(tooManyRequestsBehindProxy(), request.url)
+        const { status, headers, body } = this.refusalFor(TOO_MANY_REQUESTS, request.url)
         response.writeHead(status, headers).end(body)
         return
       }
@@ -155,16 +167,30 @@ export class HttpServer implements ClientConnectionOwner {
   }
 
   /** Called by connections alone. */
-  refusalFor(error: GatewayError, url: string | undefined): Refusal {
-    return this.#parts.refusalFor(error, url)
+  get headerNames(): HeaderNames<string> {
+    return this.#parts.headerNames
+  }
+
+  /** Called by connections alone. */
+  refusalFor(error: RequestError, url: string | undefined): Refusal {
+    return this.#parts.refusalFor?.(error, url) ?? plainRefusal(error)
   }
 
   /** Called by connections alone. */
   onClosed(connection: ClientConnection): void {
-    this.#connections.delete(connection)
+    const last = this.#connections.pop() as ClientConnection
+    if (last === connection) return
+    this.#connections[connection.index] = last
+    last.index = connection.index
   }
 
   #tick(): void {
     for (const connection of this.#connections) connection.tick()
   }
+}
+
+function plainRefusal({ status, message, retryAfter }: RequestError): Refusal {
+  const headers: Record<string, string> = { 'content-type': 'text/plain' }
+  if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter)
+  return { status, headers, body: Buffer.from(`${message}\n`) }
 }

@@ -13,7 +13,7 @@ import {
   PAUSE,
   REJECT,
 } from '../http1/llhttp.ts'
-import { type HeaderName, type Headers, headerNameAt, mergedValue } from './header-names.ts'
+import { type HeaderNames, type Headers, mergedValue } from './header-names.ts'
 import { type TransferCodingError, transferCodingError } from './transfer-coding.ts'
 
 /** Most headers, trailers included, of one request. */
@@ -22,13 +22,13 @@ const MAX_HEADERS = 100
 const HEAD_PARSE_BYTES = 4_096
 
 /** Head of a request. */
-export interface RequestHead {
+export interface RequestHead<Name extends string = string> {
   readonly method: string
   /** Request target as it was sent. */
   readonly url: string
   /** `1.1` or `1.0`. */
   readonly version: string
-  readonly headers: Headers
+  readonly headers: Headers<Name>
   /** Number of Host headers. */
   readonly hosts: number
   /** Whether the client may send another request on the same connection. */
@@ -40,11 +40,12 @@ export type UnreadableReason = 'headers too large' | TransferCodingError
 
 /** Reads the requests of one connection, one at a time. */
 export class RequestReader implements ParserCallbacks {
+  readonly #headerNames: HeaderNames<string>
   readonly #parser = new Llhttp('requests', this)
   #bytes: Buffer = Buffer.alloc(0)
   #parseStart = 0
   #url = ''
-  #headers: { -readonly [Name in HeaderName]?: string | undefined } = {}
+  #headers: { [name: string]: string | undefined } = {}
   #hosts = 0
   #transferEncodings = 0
   #headerCount = 0
@@ -54,7 +55,7 @@ export class RequestReader implements ParserCallbacks {
   #tooLarge = false
   #transferCodingError: TransferCodingError | undefined
   // State of the current header. A name or a value that is split over reads comes in several pieces.
-  #name: HeaderName | undefined
+  #name: string | undefined
   #nameStart = 0
   #nameEnd = 0
   #nameText = ''
@@ -77,6 +78,10 @@ export class RequestReader implements ParserCallbacks {
   unreadable: UnreadableReason | undefined
   /** Whether the first byte of a request has come. */
   hasBegun = false
+
+  constructor(headerNames: HeaderNames<string>) {
+    this.#headerNames = headerNames
+  }
 
   /**
    * Reads `bytes`, at most to the end of the request; returns the end position. Keeps no reference to them.
@@ -225,10 +230,10 @@ export class RequestReader implements ParserCallbacks {
     if (this.#nameText === '') this.#nameText = this.#bytes.toString('latin1', this.#nameStart, this.#nameEnd)
   }
 
-  #completeName(): HeaderName | undefined {
-    if (this.#nameText === '') return headerNameAt(this.#bytes, this.#nameStart, this.#nameEnd)
+  #completeName(): string | undefined {
+    if (this.#nameText === '') return this.#headerNames.at(this.#bytes, this.#nameStart, this.#nameEnd)
     const letters = Buffer.from(this.#nameText, 'latin1')
-    return headerNameAt(letters, 0, letters.length)
+    return this.#headerNames.at(letters, 0, letters.length)
   }
 
   #headerDone(): void {

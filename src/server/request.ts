@@ -26,13 +26,13 @@ const MAX_BUFFERED_BYTES = 65_536
 const CHUNK_OVERHEAD_BYTES = 256
 
 /** Request whose head is complete; its body follows as it arrives. */
-export class Request {
+export class Request<Name extends string = string> {
   readonly method: string
   /** Path and query. */
   readonly url: string
   /** `1.1` or `1.0`. */
   readonly version: string
-  readonly headers: Headers
+  readonly headers: Headers<Name>
   readonly #source: RequestSource
   #consumer: BodyConsumer | undefined
   readonly #buffered: Buffer[] = []
@@ -40,7 +40,7 @@ export class Request {
   #wantsPause = false
   #state: 'arriving' | 'complete' | 'aborted' | 'discarded' = 'arriving'
 
-  constructor({ method, url, version, headers }: RequestHead, source: RequestSource) {
+  constructor({ method, url, version, headers }: RequestHead<Name>, source: RequestSource) {
     this.method = method
     this.url = url
     this.version = version

@@ -3,7 +3,7 @@ import type { Hold } from '../domain/hold.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import type { DialectRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
-import { TransportError, type UpstreamResponseHead } from './upstream-request.ts'
+import { TransportError, type UpstreamResponseHead } from './http1/upstream-request.ts'
 
 /** Recipient of a request: a channel with one of its keys. */
 export interface Recipient {

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
-import type { Request } from '../server/request.ts'
+import type { Request } from '../http/request.ts'
 
 /** Header that carries the gateway's mark on every request to an upstream. */
 export const LOOP_MARK_HEADER = 'x-gateway-via'

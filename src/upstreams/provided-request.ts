@@ -5,7 +5,7 @@ import {
   type UpstreamRequest,
   type UpstreamResponseHead,
   type UpstreamResponseListener,
-} from './upstream-request.ts'
+} from './http1/upstream-request.ts'
 
 /** Sends a provider's request. */
 export type SendProvided = (request: ProviderRequest, listener: UpstreamResponseListener) => UpstreamRequest
@@ -114,7 +114,12 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
 
   // As if the upstream had refused the key: the next one is tried.
   #refuseKey(message: string): void {
-    this.#listener.onHead({ status: 401, contentType: 'application/json', retryAfter: undefined })
+    this.#listener.onHead({
+      status: 401,
+      contentType: 'application/json',
+      retryAfter: undefined,
+      headers: {},
+    })
     this.#listener.onData(Buffer.from(JSON.stringify({ message })))
     this.#listener.onEnd()
   }

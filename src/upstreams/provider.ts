@@ -1,8 +1,8 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '../domain/protocols.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import type { OutgoingBody } from './outgoing-body.ts'
-import type { UpstreamResponseListener } from './upstream-request.ts'
+import type { OutgoingBody } from './http1/outgoing-body.ts'
+import type { UpstreamResponseListener } from './http1/upstream-request.ts'
 
 /** Request as its dialect has it, before a provider makes its own of it. */
 export interface DialectRequest {
@@ -55,6 +55,8 @@ export interface ProviderTarget {
  * framed and errors worded. `docs/recipes/add-a-provider.md`.
  */
 export interface Provider {
+  /** Headers of a response that `responses` reads beside `content-type` and `retry-after`, in lower case. */
+  readonly readHeaders?: readonly string[]
   /** Edits the body, once for all attempts. Absent = the dialect's is taken as it is. */
   adapt?(request: JsonRequest): Adapted
   /**

@@ -14,6 +14,11 @@ export class Providers {
     this.#byName = { azure, bedrock, vertex: vertex(post) }
   }
 
+  /** Headers of a response that the providers read. */
+  get readHeaders(): readonly string[] {
+    return Object.values(this.#byName).flatMap(({ readHeaders = [] }) => readHeaders)
+  }
+
   /** The provider of a channel; undefined where its upstream takes the dialects as they are. */
   of({ provider }: Channel): Provider | undefined {
     return provider === 'generic' ? undefined : this.#byName[provider]

@@ -2,8 +2,9 @@ import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 
 import { connect as connectSecure } from 'node:tls'
 import { Agent, type buildConnector } from 'undici'
 import { originOf } from './http1/origin.ts'
-import { parseProxy, type Proxy } from './http1/proxy.ts'
+import type { Proxy } from './http1/proxy.ts'
 import { openTunnel } from './http1/tunnel.ts'
+import { parseProxy } from './parse-proxy.ts'
 
 /** Agent whose connections go through a proxy; disposed of with all of them. */
 interface ProxiedAgent extends Agent, AsyncDisposable {}

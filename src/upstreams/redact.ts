@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/records/channel.ts'
 import { parseRecord } from '../protocols/json/record.ts'
-import { parseProxy } from './http1/proxy.ts'
+import { parseProxy } from './parse-proxy.ts'
 
 /** Keys by their prefixes, bearer credentials, tokens of Google, signed tokens; ARNs, which name accounts. */
 const KEY_PATTERN =

@@ -4,9 +4,10 @@ import { type Channel, type ChannelEdits, isEdited } from '../domain/records/cha
 import { edit } from '../protocols/json/json-edit.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { withSystemPrompt } from '../protocols/system-prompt.ts'
-import { ConnectionPools, type ConnectionPoolsParts } from './http1/connection-pools.ts'
-import { type Destination, destinationOf } from './http1/destination.ts'
+import { type ChannelDestination, destinationOf, isConfigured } from './destination.ts'
+import { ConnectionPools } from './http1/connection-pools.ts'
 import { headerLines, requestLine } from './http1/request-head.ts'
+import type { UpstreamRequest, UpstreamResponseListener } from './http1/upstream-request.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'
@@ -14,11 +15,10 @@ import { ProvidedRequest } from './provided-request.ts'
 import type { Adapted, DialectRequest } from './provider.ts'
 import type { Providers } from './providers.ts'
 import { withoutRefusedMembers } from './refused-members.ts'
-import type { UpstreamRequest, UpstreamResponseListener } from './upstream-request.ts'
 
 /** Prepared address and headers of a channel with one of its keys. */
 interface CachedAddress {
-  readonly destination: Destination
+  readonly destination: ChannelDestination
   readonly basePath: string
   /** Headers that every request carries before those with the key. */
   readonly headers: string
@@ -28,19 +28,32 @@ interface CachedAddress {
   readonly heads: Map<string, string>
 }
 
+/** Parts of the upstream client. */
+export interface UpstreamClientParts {
+  /** Channels of the live configuration; a new list after each change. */
+  readonly channels: () => readonly Channel[]
+  /** Reports unsolicited bytes of a channel's upstream; `isNews` if it was trusted until now. */
+  readonly onUnsolicited: (channel: string, isNews: boolean) => void
+  readonly providers: Providers
+}
+
 /** HTTP client for all model upstreams. A request needs a hold, so that nothing unpaid goes upstream. */
 export class UpstreamClient {
-  readonly #pools: ConnectionPools
+  readonly #pools: ConnectionPools<ChannelDestination>
   // Addresses by channel and key; an entry is collected with its channel, which also holds the keys.
   readonly #addresses = new WeakMap<Channel, Map<string, CachedAddress>>()
   readonly #loopMark: string
   readonly #providers: Providers
 
   /** `loopMark` goes out with every request, so that one that comes back to the gateway is recognized. */
-  constructor(loopMark: string, parts: ConnectionPoolsParts & { readonly providers: Providers }) {
+  constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientParts) {
     this.#loopMark = loopMark
-    this.#pools = new ConnectionPools(parts)
-    this.#providers = parts.providers
+    this.#pools = new ConnectionPools<ChannelDestination>({
+      readHeaders: providers.readHeaders,
+      source: { current: channels, has: (destination) => isConfigured(destination, channels()) },
+      onUnsolicited: ({ channel }, isNews) => onUnsolicited(channel, isNews),
+    })
+    this.#providers = providers
   }
 
   /** The body that the channel's upstream takes, once for all attempts, and the names of what it lacks. */

@@ -29,7 +29,12 @@ function framed(chunks: readonly Buffer[]): Buffer {
     },
     'converse',
   )
-  responses.onHead({ status: 200, contentType: 'application/vnd.amazon.eventstream', retryAfter: undefined })
+  responses.onHead({
+    status: 200,
+    contentType: 'application/vnd.amazon.eventstream',
+    retryAfter: undefined,
+    headers: {},
+  })
   for (const chunk of chunks) responses.onData(chunk)
   responses.onEnd()
   return Buffer.concat(pieces)

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { renderError } from '../../src/api/envelopes.ts'
+import { HeaderNames } from '../../src/server/header-names.ts'
 import { HttpServer, type RequestListener } from '../../src/server/http-server.ts'
 import type { Request } from '../../src/server/request.ts'
+
+const HEADER_NAMES = new HeaderNames(['authorization', 'x-forwarded-for'])
 
 /** The gateway's HTTP server, with a listener of a test's own. */
 export interface OwnServer extends Disposable {
@@ -13,8 +15,8 @@ export interface OwnServer extends Disposable {
 /** Starts the server on a free port of this machine. */
 export async function startOwnServer(listener: RequestListener, total = 100): Promise<OwnServer> {
   const server = new HttpServer({
+    headerNames: HEADER_NAMES,
     listener,
-    refusalFor: (error) => renderError('relay', error, 'an-id'),
     limits: { total, perBlock: total, reserve: 0 },
   })
   const listening = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>

@@ -1,6 +1,6 @@
 import { alternateKey, headerText } from '../../auth/sent-key.ts'
 import type { ListedModel } from '../../relay/model-lists.ts'
-import type { Request } from '../../server/request.ts'
+import type { Request } from '../../http/request.ts'
 import type { Area } from '../envelopes.ts'
 
 /** The formats of model lists; `docs/api.md: Models`. */

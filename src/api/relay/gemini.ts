@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import { embedRequestSchema } from '../../protocols/gemini/embed/index.ts'
 import { geminiRequestSchema, modelOf } from '../../protocols/gemini/index.ts'
-import type { Request } from '../../server/request.ts'
+import type { Request } from '../../http/request.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 import type { PathParams } from '../routing/path-pattern.ts'
 

@@ -5,7 +5,7 @@ import type { Settings } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
 import { linkIdentity } from '../../management/users/link-identity.ts'
 import { signInByIdentity } from '../../management/users/sign-in-by-identity.ts'
-import type { Request } from '../../server/request.ts'
+import type { Request } from '../../http/request.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { pageLanguage, wantsPage } from '../refusal-page.ts'
 

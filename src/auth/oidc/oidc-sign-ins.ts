@@ -1,7 +1,7 @@
 import type { OidcProvider } from '../../domain/login-settings.ts'
 import type { Options } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Request } from '../../server/request.ts'
+import type { Request } from '../../http/request.ts'
 import type { Secrets } from '../../store/secrets.ts'
 import type { Store } from '../../store/store.ts'
 import { isSecureRequest } from '../session-cookie.ts'

@@ -1,7 +1,7 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { z } from 'zod'
 import type { Options } from '../../domain/settings.ts'
-import type { Request } from '../../server/request.ts'
+import type { Request } from '../../http/request.ts'
 import { seal, type SealContext, type Secrets, unseal } from '../../store/secrets.ts'
 import { hasSecureCookies } from '../session-cookie.ts'
 

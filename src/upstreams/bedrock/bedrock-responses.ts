@@ -6,9 +6,12 @@ import {
   TransportError,
   type UpstreamResponseHead,
   type UpstreamResponseListener,
-} from '../upstream-request.ts'
+} from '../http1/upstream-request.ts'
 import { errorBody } from './error-body.ts'
 import { EventStreamReader, MalformedEventStream, type StreamMessage } from './event-stream.ts'
+
+/** Response header with the name of an error. */
+export const ERROR_TYPE_HEADER = 'x-amzn-errortype'
 
 const EVENT_STREAM = /^application\/vnd\.amazon\.eventstream\b/i
 
@@ -34,7 +37,7 @@ export class BedrockResponses implements UpstreamResponseListener {
   }
 
   onHead(head: UpstreamResponseHead): void {
-    if (head.status >= 400 && head.errorName !== undefined) this.#errorName = head.errorName
+    if (head.status >= 400) this.#errorName = head.headers[ERROR_TYPE_HEADER]
     if (head.status !== 200 || !EVENT_STREAM.test(head.contentType)) return this.#listener.onHead(head)
     this.#reader = new EventStreamReader()
     this.#listener.onHead({ ...head, contentType: 'text/event-stream' })

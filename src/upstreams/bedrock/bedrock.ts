@@ -3,8 +3,12 @@ import type { Channel } from '../../domain/records/channel.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type DialectRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
-import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } from '../upstream-request.ts'
-import { BedrockResponses } from './bedrock-responses.ts'
+import type {
+  TransportError,
+  UpstreamResponseHead,
+  UpstreamResponseListener,
+} from '../http1/upstream-request.ts'
+import { BedrockResponses, ERROR_TYPE_HEADER } from './bedrock-responses.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
@@ -13,11 +17,15 @@ const SERVICE = 'bedrock'
 const JSON_TYPE = 'application/json'
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
 
+/** Response header with the tokens of the prompt. */
+const INPUT_TOKENS_HEADER = 'x-amzn-bedrock-input-token-count'
+
 /** Keys, read once each. */
 const keys = new WeakMap<UpstreamKey, BedrockKey>()
 
 /** Amazon Bedrock's runtime: Claude by `invoke`, other vendors' models by `converse`. */
 export const bedrock: Provider = {
+  readHeaders: [ERROR_TYPE_HEADER, INPUT_TOKENS_HEADER],
   adapt(request) {
     if (request.protocol === 'converse') return { body: request.body, dropped: [] }
     const adapted = invokeBody(request.body, request.headers, request.upstreamModel ?? '')
@@ -88,7 +96,7 @@ class EmbeddingUsage implements UpstreamResponseListener {
   }
 
   onHead(head: UpstreamResponseHead): void {
-    this.#tokens = head.status === 200 ? head.inputTokens : undefined
+    this.#tokens = head.status === 200 ? countIn(head.headers[INPUT_TOKENS_HEADER]) : undefined
     this.#listener.onHead(head)
   }
 
@@ -107,6 +115,10 @@ class EmbeddingUsage implements UpstreamResponseListener {
   onError(error: TransportError): void {
     this.#listener.onError(error)
   }
+}
+
+function countIn(value = ''): number | undefined {
+  return /^\d{1,9}$/.test(value) ? Number(value) : undefined
 }
 
 /** Bytes of a response that are read: more is no count. */

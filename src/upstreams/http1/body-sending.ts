@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { OutgoingBody } from '../outgoing-body.ts'
+import type { OutgoingBody } from './outgoing-body.ts'
 
 /** Receiver of the progress of a body. Nothing is called after `stop`. */
 interface SendingListener {

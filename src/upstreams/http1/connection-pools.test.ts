@@ -2,11 +2,10 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
-import type { Channel } from '../../domain/records/channel.ts'
-import type { UpstreamRequest, TransportError } from '../upstream-request.ts'
 import { ConnectionPools } from './connection-pools.ts'
-import { destinationOf } from './destination.ts'
+import type { Destination } from './destination.ts'
+import { originOf } from './origin.ts'
+import type { TransportError, UpstreamRequest } from './upstream-request.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
@@ -37,18 +36,28 @@ interface Heard {
   readonly end: Promise<'ended' | TransportError>
 }
 
+/** One channel of a server, with one of its keys. */
+interface Target extends Destination {
+  readonly channel: string
+}
+
+function targetOf(url: URL, channel: string, key: string): Target {
+  const upstream = `${channel} ${url.origin}`
+  return { id: `${upstream} ${key}`, upstream, origin: originOf(url), channel }
+}
+
 /** Pools, the configured channels, and the reports of unsolicited bytes. */
 interface Opened {
-  readonly connections: ConnectionPools
-  channels: readonly Channel[]
+  readonly connections: ConnectionPools<Target>
+  channels: readonly string[]
   readonly unasked: { readonly channel: string; readonly isNews: boolean }[]
 }
 
 function opened(): Opened {
   const unasked: { channel: string; isNews: boolean }[] = []
-  const connections = new ConnectionPools({
-    channels: () => it.channels,
-    onUnsolicited: (channel, isNews) => void unasked.push({ channel, isNews }),
+  const connections = new ConnectionPools<Target>({
+    source: { current: () => it.channels, has: ({ channel }) => it.channels.includes(channel) },
+    onUnsolicited: ({ channel }, isNews) => void unasked.push({ channel, isNews }),
   })
   const it: Opened = { connections, channels: [], unasked }
   onTestFinished(() => connections.close())
@@ -69,9 +78,8 @@ function send(to: Opened, url: URL, options: Sent = {}): Heard {
   const head = `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
   const { promise, resolve } = Promise.withResolvers<'ended' | TransportError>()
   let text = ''
-  const used = channelOf({ name: channel, base_url: url.origin, keys: ['k', 'l'] })
-  if (!to.channels.some(({ name }) => name === channel)) to.channels = [...to.channels, used]
-  const pool = to.connections.poolFor(destinationOf(used, key))
+  if (!to.channels.includes(channel)) to.channels = [...to.channels, channel]
+  const pool = to.connections.poolFor(targetOf(url, channel, key))
   const exchange = pool.send(
     { head, body, connectMs: 5_000, responseMs, idleMs },
     {
@@ -242,7 +250,7 @@ describe('connections of a channel with a key', () => {
     const slow = send(to, url, { key: 'l' })
     await expect.poll(() => sockets.length).toBe(2)
     await send(to, url, { channel: 'b' }).end
-    to.channels = to.channels.filter(({ name }) => name === 'b')
+    to.channels = to.channels.filter((channel) => channel === 'b')
     const closed = (): boolean[] => sockets.map(({ destroyed }) => destroyed)
     await expect.poll(closed).toEqual([true, false, false])
     sockets[1]?.write(kept)
@@ -253,12 +261,12 @@ describe('connections of a channel with a key', () => {
   test('are forgotten with the last of them', async () => {
     const { url } = await upstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok'))
     const to = opened()
-    const used = channelOf({ name: 'a', base_url: url.origin, keys: ['k', 'l'] })
+    const used = targetOf(url, 'a', 'k')
     const sent = send(to, url)
-    const pool = to.connections.poolFor(destinationOf(used, 'k'))
-    expect(to.connections.poolFor(destinationOf(used, 'k'))).toBe(pool)
+    const pool = to.connections.poolFor(used)
+    expect(to.connections.poolFor(used)).toBe(pool)
     expect(await sent.end).toBe('ended')
-    await expect.poll(() => to.connections.poolFor(destinationOf(used, 'k')) === pool).toBe(false)
+    await expect.poll(() => to.connections.poolFor(used) === pool).toBe(false)
   })
 
   test('are kept up to 1,024 of all channels; the channel with most gives way', async () => {

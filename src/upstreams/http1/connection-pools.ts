@@ -1,40 +1,52 @@
-import type { Channel } from '../../domain/records/channel.ts'
-import { type Destination, isConfigured } from './destination.ts'
+import type { Destination } from './destination.ts'
 import { DistrustedUpstreams } from './distrusted-upstreams.ts'
 import { Pool, type PoolOwner } from './pool.ts'
 
 /** Interval at which timeouts are checked. */
 const SWEEP_MS = 100
-/** Most idle connections of all pools together. */
+/** Maximum number of idle connections of all pools together. */
 const MAX_IDLE = 1_024
 
+/** Settings that destinations come from. */
+export interface DestinationSource<Target extends Destination> {
+  /** Settings that are in force; another value after each change. */
+  current(): unknown
+  /** Whether the current settings still have a destination: connections to others are not reused. */
+  has(destination: Target): boolean
+}
+
 /** Parts of the connection pools. */
-export interface ConnectionPoolsParts {
-  /** Channels of the live configuration; a new list after each change. */
-  readonly channels: () => readonly Channel[]
-  /** Reports unsolicited bytes of a channel's upstream; `isNews` if it was trusted until now. */
-  readonly onUnsolicited: (channel: string, isNews: boolean) => void
+export interface ConnectionPoolsParts<Target extends Destination> {
+  /** Headers of a response that are read beside `content-type` and `retry-after`, in lower case. */
+  readonly readHeaders?: Iterable<string>
+  /** Source of the destinations; without it, none is ever retired. */
+  readonly source?: DestinationSource<Target>
+  /** Reports unsolicited bytes of an upstream; `isNews` if it was trusted until now. */
+  readonly onUnsolicited?: (destination: Target, isNews: boolean) => void
 }
 
 /** Connections to all upstreams: a pool per destination, while it has a connection or a request. */
-export class ConnectionPools implements PoolOwner {
-  readonly #parts: ConnectionPoolsParts
-  readonly #pools = new Map<string, Pool>()
+export class ConnectionPools<Target extends Destination = Destination> implements PoolOwner<Target> {
+  readonly readHeaders: ReadonlySet<string>
+  readonly #parts: ConnectionPoolsParts<Target>
+  readonly #pools = new Map<string, Pool<Target>>()
   readonly #distrusted = new DistrustedUpstreams()
-  #channels: readonly Channel[] | undefined
+  /** Settings at the latest check for retired destinations. */
+  #settings: unknown
   #idle = 0
   #sweep: NodeJS.Timeout | undefined
 
-  constructor(parts: ConnectionPoolsParts) {
+  constructor(parts: ConnectionPoolsParts<Target> = {}) {
+    this.readHeaders = new Set(parts.readHeaders)
     this.#parts = parts
   }
 
   /** Pool of a destination. Use it at once: an empty pool is deleted. */
-  poolFor(destination: Destination): Pool {
+  poolFor(destination: Target): Pool<Target> {
     let pool = this.#pools.get(destination.id)
     if (!pool) {
       this.#pools.set(destination.id, (pool = new Pool(destination, this)))
-      pool.isRetired = !isConfigured(destination, this.#parts.channels())
+      pool.isRetired = this.#isRetired(destination)
     }
     return pool
   }
@@ -50,15 +62,16 @@ export class ConnectionPools implements PoolOwner {
     this.#sweep ??= setInterval(this.#sweepAfterInput, SWEEP_MS).unref()
   }
 
-  onUnsolicited({ channel, upstream }: Destination): void {
+  onUnsolicited(destination: Target): void {
+    const { upstream } = destination
     const isNews = this.#distrusted.add(upstream, performance.now())
-    this.#parts.onUnsolicited(channel, isNews)
+    this.#parts.onUnsolicited?.(destination, isNews)
     // While an upstream is distrusted, its connections are never idle.
     if (!isNews) return
     for (const pool of this.#pools.values()) if (pool.destination.upstream === upstream) pool.closeIdle()
   }
 
-  mayReuse({ destination, isRetired }: Pool): boolean {
+  mayReuse({ destination, isRetired }: Pool<Target>): boolean {
     return !isRetired && !this.#distrusted.has(destination.upstream, performance.now())
   }
 
@@ -67,8 +80,8 @@ export class ConnectionPools implements PoolOwner {
     if (difference > 0 && this.#idle > MAX_IDLE) this.#largest().closeOldestIdle()
   }
 
-  // The pool with the most idle connections gives one up, so that no channel takes the whole budget.
-  #largest(): Pool {
+  // The pool with the most idle connections gives one up, so that no destination takes the whole budget.
+  #largest(): Pool<Target> {
     const pools = [...this.#pools.values()]
     return pools.reduce((largest, pool) => (pool.idle > largest.idle ? pool : largest))
   }
@@ -95,12 +108,16 @@ export class ConnectionPools implements PoolOwner {
 
   // Requests under way keep their settings, so that a retired pool ends with the last of them.
   #retire(): void {
-    const channels = this.#parts.channels()
-    if (channels === this.#channels) return
-    this.#channels = channels
+    const settings = this.#parts.source?.current()
+    if (settings === this.#settings) return
+    this.#settings = settings
     for (const pool of this.#pools.values()) {
-      pool.isRetired = !isConfigured(pool.destination, channels)
+      pool.isRetired = this.#isRetired(pool.destination)
       if (pool.isRetired) pool.closeIdle()
     }
+  }
+
+  #isRetired(destination: Target): boolean {
+    return this.#parts.source?.has(destination) === false
   }
 }

@@ -1,47 +1,11 @@
-import { hash } from 'node:crypto'
-import type { LookupFunction } from 'node:net'
-import type { Channel } from '../../domain/records/channel.ts'
-import { type Origin, originOf } from './origin.ts'
-import { parseProxy } from './proxy.ts'
+import type { Origin } from './origin.ts'
 
-/** Target of requests that may share connections: one channel with one key. */
+/** Target of requests that may share connections. */
 export interface Destination {
-  /** Identity of the destination as a text, without the key itself. */
+  /** Identity: requests to destinations with the same id share connections. */
   readonly id: string
-  /** Name of the channel. */
-  readonly channel: string
-  /** Channel and address, by which distrust is kept. */
+  /** Identity of the server behind it, by which distrust is kept; several destinations may have the same. */
   readonly upstream: string
-  readonly url: URL
   /** Outlives a pool, so that the next connection resumes the TLS session. */
   readonly origin: Origin
-  readonly keyHash: string
-  /** Hash of the proxy's URL, which may hold a password. */
-  readonly proxyHash: string
-}
-
-/** Destination of a channel with one of its keys (empty = none). `lookup` replaces the system's resolver. */
-export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): Destination {
-  const url = new URL(channel.base_url)
-  const upstream = `${channel.name}\0${url.origin}`
-  const keyHash = hashOf(key)
-  const proxyHash = hashOf(channel.proxy ?? '')
-  const id = `${upstream}\0${keyHash}\0${proxyHash}\0${lookup ? 'looked up' : ''}`
-  const origin = originOf(url, lookup, channel.proxy === null ? undefined : parseProxy(channel.proxy))
-  return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
-}
-
-/** Whether one of the channels still has this address, proxy and key. */
-export function isConfigured(
-  { channel, url, keyHash, proxyHash }: Destination,
-  channels: readonly Channel[],
-): boolean {
-  const found = channels.find(({ name }) => name === channel)
-  if (!found || new URL(found.base_url).origin !== url.origin) return false
-  if (hashOf(found.proxy ?? '') !== proxyHash) return false
-  return found.keys.length === 0 ? keyHash === hashOf('') : found.keys.some((key) => hashOf(key) === keyHash)
-}
-
-function hashOf(key: string): string {
-  return hash('sha256', key)
 }

@@ -1,5 +1,4 @@
 import type { LookupFunction } from 'node:net'
-import { hostOf } from '../../domain/url-host.ts'
 import type { Proxy } from './proxy.ts'
 
 /** Address of one destination's connections, with its TLS session. */
@@ -17,10 +16,11 @@ export interface Origin {
 
 /** Origin of an `http:` or `https:` URL. */
 export function originOf(url: URL, lookup?: LookupFunction, proxy?: Proxy): Origin {
-  const { protocol, port } = url
+  const { protocol, hostname, port } = url
   const isSecure = protocol === 'https:'
   return {
-    host: hostOf(url),
+    // Without the brackets of an IPv6 address.
+    host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? (isSecure ? 443 : 80) : Number(port),
     isSecure,
     lookup,

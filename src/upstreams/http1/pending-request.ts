@@ -1,5 +1,5 @@
-import type { UpstreamResponseListener, UpstreamRequest } from '../upstream-request.ts'
-import type { OutgoingBody } from '../outgoing-body.ts'
+import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
+import type { OutgoingBody } from './outgoing-body.ts'
 import type { QueuedRequest } from './turn-end.ts'
 
 /** Bytes of a request, and its timeouts. */

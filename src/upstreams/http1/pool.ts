@@ -1,30 +1,32 @@
-import { type UpstreamResponseListener, type UpstreamRequest, TransportError } from '../upstream-request.ts'
+import { type UpstreamResponseListener, type UpstreamRequest, TransportError } from './upstream-request.ts'
 import { PendingRequest, type RequestToSend } from './pending-request.ts'
 import { UpstreamConnection, type UpstreamConnectionOwner } from './upstream-connection.ts'
 import type { Destination } from './destination.ts'
 import { sendAtTurnEnd } from './turn-end.ts'
 
 /** Owner of pools, as a pool calls it. */
-export interface PoolOwner {
+export interface PoolOwner<Target extends Destination> {
+  /** Headers of a response that are read beside `content-type` and `retry-after`, in lower case. */
+  readonly readHeaders: ReadonlySet<string>
   /** Notes that a connection was opened. */
   onOpened(): void
   /** Notes that the upstream sent unsolicited bytes. */
-  onUnsolicited(destination: Destination): void
+  onUnsolicited(destination: Target): void
   /** Whether the pool's connections may carry more than one request. */
-  mayReuse(pool: Pool): boolean
+  mayReuse(pool: Pool<Target>): boolean
   /** Notes a change in the number of idle connections. */
   onIdleChange(difference: number): void
 }
 
 /**
- * Connections of one channel with one key. Each request has one for itself; the idle one that was used last
+ * Connections to one destination. Each request has one for itself; the idle one that was used last
  * is reused first.
  */
-export class Pool implements UpstreamConnectionOwner {
-  readonly destination: Destination
-  /** Whether no channel has this destination any more. */
+export class Pool<Target extends Destination = Destination> implements UpstreamConnectionOwner {
+  readonly destination: Target
+  /** Whether the destination is no longer configured. */
   isRetired = false
-  readonly #owner: PoolOwner
+  readonly #owner: PoolOwner<Target>
   readonly #all = new Set<UpstreamConnection>()
   readonly #idle: UpstreamConnection[] = []
   /** Number of requests without a connection. */
@@ -33,7 +35,7 @@ export class Pool implements UpstreamConnectionOwner {
   #becomingIdle = 0
   #isClosed = false
 
-  constructor(destination: Destination, owner: PoolOwner) {
+  constructor(destination: Target, owner: PoolOwner<Target>) {
     this.destination = destination
     this.#owner = owner
   }
@@ -72,6 +74,10 @@ export class Pool implements UpstreamConnectionOwner {
     }
     const connection = this.#takeIdle() ?? this.#open(request.request.connectMs)
     connection.carry(request)
+  }
+
+  get readHeaders(): ReadonlySet<string> {
+    return this.#owner.readHeaders
   }
 
   mayKeepAlive(): boolean {

@@ -1,5 +1,3 @@
-import { hostOf, parseWebUrl } from '../../domain/url-host.ts'
-
 /** Proxy that connections to an upstream go through. */
 export interface Proxy {
   readonly kind: 'http' | 'socks5'
@@ -7,39 +5,4 @@ export interface Proxy {
   readonly port: number
   /** Undefined for a proxy without authentication. */
   readonly credentials: { readonly user: string; readonly password: string } | undefined
-}
-
-/** Ports of proxies whose URL names none. */
-const PORTS = { http: 80, socks5: 1080 } as const
-
-/** Reads the URL of a proxy, as `docs/configuration.md: Channels` has it; undefined for any other text. */
-export function parseProxy(text: string): Proxy | undefined {
-  const [, scheme = ''] = /^(https?|socks5h?):\/\//i.exec(text) ?? []
-  const url = scheme === '' || /[\s\\]/.test(text) ? null : parseWebUrl(text)
-  if (!url || scheme.toLowerCase() === 'https' || url.pathname !== '/' || /[?#]/.test(text)) return undefined
-  const kind = scheme.toLowerCase() === 'http' ? 'http' : 'socks5'
-  const user = decoded(url.username)
-  const password = decoded(url.password)
-  if (user === undefined || password === undefined) return undefined
-  if (Buffer.byteLength(user) > 255 || Buffer.byteLength(password) > 255) return undefined
-  return {
-    kind,
-    host: hostOf(url),
-    port: portIn(text) ?? PORTS[kind],
-    credentials: user === '' && password === '' ? undefined : { user, password },
-  }
-}
-
-// `URL` leaves out the port that is the default of the scheme it was given.
-function portIn(text: string): number | undefined {
-  const port = /:(\d+)\/?$/.exec(text)?.[1]
-  return port === undefined ? undefined : Number(port)
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
 }

@@ -3,7 +3,7 @@ import { ResponseReader } from './response-reader.ts'
 
 /** Reads a response in pieces of `size` bytes; returns its status, or the error. */
 function read(response: Buffer, size: number): number | string | undefined {
-  const reader = new ResponseReader()
+  const reader = new ResponseReader(new Set())
   reader.expect()
   try {
     let status: number | undefined

@@ -5,8 +5,10 @@ import {
   MAX_RAW_HEAD_BYTES,
 } from '../../http1/framing-counter.ts'
 import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../../http1/llhttp.ts'
-import type { UpstreamResponseHead } from '../upstream-request.ts'
+import type { UpstreamResponseHead } from './upstream-request.ts'
 
+/** Further headers of most responses: one object for all. */
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
 const CR = 0x0d
 const LF = 0x0a
 
@@ -28,6 +30,7 @@ export interface ReadResult {
  * towards the head of the response that follows them.
  */
 export class ResponseReader implements ParserCallbacks {
+  readonly #readHeaders: ReadonlySet<string>
   readonly #parser = new Llhttp('responses', this)
   #bytes: Buffer = Buffer.alloc(0)
   #length = 0
@@ -45,8 +48,7 @@ export class ResponseReader implements ParserCallbacks {
   #inValue = false
   #contentType = ''
   #retryAfter: string | undefined
-  #errorName: string | undefined
-  #inputTokens: number | undefined
+  #headers = NO_HEADERS
   #keepAliveSeconds: number | undefined
   #status = 0
   #isKeepAlive = false
@@ -56,6 +58,11 @@ export class ResponseReader implements ParserCallbacks {
   #body: Buffer | undefined
   #bodyLength = 0
   #isComplete = false
+
+  /** `readHeaders` are read beside `content-type` and `retry-after`; in lower case. */
+  constructor(readHeaders: ReadonlySet<string>) {
+    this.#readHeaders = readHeaders
+  }
 
   /** Prepares for the next response. */
   expect(): void {
@@ -165,8 +172,7 @@ export class ResponseReader implements ParserCallbacks {
       status,
       contentType: this.#contentType,
       retryAfter: this.#retryAfter,
-      errorName: this.#errorName,
-      inputTokens: this.#inputTokens,
+      headers: this.#headers,
     }
     return CONTINUE
   }
@@ -218,21 +224,19 @@ export class ResponseReader implements ParserCallbacks {
   }
 
   #headerDone(): void {
-    switch (this.#name.toLowerCase()) {
+    const name = this.#name.toLowerCase()
+    switch (name) {
       case 'content-type':
         this.#contentType ||= this.#value.trim()
         break
       case 'retry-after':
         this.#retryAfter ??= this.#value.trim()
         break
-      case 'x-amzn-errortype':
-        this.#errorName ??= this.#value.trim()
-        break
-      case 'x-amzn-bedrock-input-token-count':
-        this.#inputTokens = countIn(this.#value)
-        break
       case 'keep-alive':
         this.#keepAliveSeconds = secondsIn(this.#value)
+        break
+      default:
+        if (this.#readHeaders.has(name)) this.#headers = { [name]: this.#value.trim(), ...this.#headers }
     }
     this.#name = ''
     this.#value = ''
@@ -245,8 +249,7 @@ export class ResponseReader implements ParserCallbacks {
     this.#inValue = false
     this.#contentType = ''
     this.#retryAfter = undefined
-    this.#errorName = undefined
-    this.#inputTokens = undefined
+    this.#headers = NO_HEADERS
     this.#keepAliveSeconds = undefined
   }
 
@@ -262,10 +265,6 @@ function copied(bytes: Buffer, start: number, end: number): Buffer {
   const copy = Buffer.allocUnsafe(end - start)
   copy.set(bytes.subarray(start, end))
   return copy
-}
-
-function countIn(value: string): number | undefined {
-  return /^\s*\d{1,9}\s*$/.test(value) ? Number(value) : undefined
 }
 
 function secondsIn(value: string): number | undefined {

@@ -3,9 +3,8 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type Dispatcher } from 'undici'
-import { channelOf } from '../../../test/channel.ts'
 import { ConnectionPools } from './connection-pools.ts'
-import { destinationOf } from './destination.ts'
+import { originOf } from './origin.ts'
 import { lawRuns } from '../../../test/tier.ts'
 
 /** Outcome of one request. A failed one omits earlier bytes, which depend on how the network splits them. */
@@ -51,7 +50,7 @@ afterAll(async () => {
 
 /** Sends a request with our client, over a new connection so that no leftover bytes reach the next. */
 function ours(): Promise<Outcome> {
-  const connections = new ConnectionPools({ channels: () => [], onUnsolicited: () => {} })
+  const connections = new ConnectionPools()
   const head = `POST / HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\n`
   const body = Buffer.from('{}')
   const request = { head, body, connectMs: 20_000, responseMs: 20_000, idleMs: 20_000 }
@@ -59,7 +58,7 @@ function ours(): Promise<Outcome> {
   let status = 0
   let contentType = ''
   const chunks: Buffer[] = []
-  connections.poolFor(destinationOf(channelOf({ base_url: url.origin }), '')).send(request, {
+  connections.poolFor({ id: '', upstream: '', origin: originOf(url) }).send(request, {
     onHead: (answer) => ({ status, contentType } = answer),
     onData: (chunk) => chunks.push(chunk),
     onEnd: () => resolve({ status, contentType, body: Buffer.concat(chunks).toString('latin1') }),

@@ -1,7 +1,7 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
 import { MAX_PARSE_BYTES } from '../../http1/llhttp.ts'
-import { TransportError } from '../upstream-request.ts'
+import { TransportError } from './upstream-request.ts'
 import { BodySending } from './body-sending.ts'
 import { ResponseReader, type ReadResult } from './response-reader.ts'
 import type { PendingRequest, RequestCarrier } from './pending-request.ts'
@@ -23,6 +23,8 @@ const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
 /** Owner of upstream connections: the pool, as a connection calls it. */
 export interface UpstreamConnectionOwner {
+  /** Headers of a response that are read beside `content-type` and `retry-after`, in lower case. */
+  readonly readHeaders: ReadonlySet<string>
   /** Asks whether to keep a connection after a request; if so, `onIdle` follows in any case. */
   mayKeepAlive(): boolean
   /** Notes a turn later that the connection may carry another request, if it is still usable. */
@@ -37,7 +39,7 @@ export interface UpstreamConnectionOwner {
 export class UpstreamConnection implements RequestCarrier, UsedConnection {
   readonly #owner: UpstreamConnectionOwner
   #socket: Socket
-  readonly #reader = new ResponseReader()
+  readonly #reader: ResponseReader
   #request: PendingRequest | undefined
   #isOpen = false
   #isClosed = false
@@ -54,18 +56,13 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   /** Begins to connect. `nowMs` and all times are of a monotonic clock. */
   constructor(origin: Origin, connectMs: number, nowMs: number, owner: UpstreamConnectionOwner) {
     this.#owner = owner
+    this.#reader = new ResponseReader(owner.readHeaders)
     this.#deadlineMs = nowMs + connectMs
     this.#deadlineReason = 'connect time-out'
     const { proxy, lookup } = origin
     const { host, port } = proxy ?? origin
-    const options = {
-      host,
-      port,
-      ...(lookup && { lookup }),
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: 60_000,
-    }
+    const kept = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }
+    const options = { host, port, ...(lookup && { lookup }), ...kept }
     if (proxy) {
       this.#socket = connectPlain(options)
       this.#watch(this.#socket)
@@ -263,9 +260,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     } else if (cause) this.#close(cause)
   }
 
-  /**
-   * Keeps the connection for another request, if allowed; it is idle a turn later, and is read until then.
-   */
+  /** Keeps the connection for another request, if allowed; it is idle a turn later, and read until then. */
   #keepAlive(): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds
     const keepAliveMs =

@@ -1,6 +1,7 @@
-import { headError } from '../../../src/server/refusals.ts'
+import { headError } from '../../../src/server/request-errors.ts'
 import { type RequestHead, RequestReader } from '../../../src/server/request-reader.ts'
 import { inOriginForm } from '../../../src/server/request-target.ts'
+import { HEADER_NAMES } from '../../../src/http/request.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import type { Target } from '../target.ts'
 import { invariant } from '../invariant.ts'
@@ -26,7 +27,7 @@ const MAX_HEAD_BYTES = 16_384
 
 /** Reads a connection's bytes as the server does: request after request, until one closes the connection. */
 function parseConnection(chunks: readonly Buffer[]): ParsedConnection {
-  const reader = new RequestReader()
+  const reader = new RequestReader(HEADER_NAMES)
   try {
     return readAll(reader, chunks)
   } finally {
@@ -52,8 +53,8 @@ function readAll(reader: RequestReader, chunks: readonly Buffer[]): ParsedConnec
       if (reader.unreadable) return { requests, ending: reader.unreadable }
       const { head } = reader
       if (!head) continue
-      const refusal = headError(head)
-      if (refusal) return { requests, ending: `refused as ${refusal.code}` }
+      const error = headError(head)
+      if (error) return { requests, ending: `refused with ${error.status}` }
       const meant = inOriginForm(head)
       if (!meant) return { requests, ending: 'refused for its address' }
       if (!reader.isComplete) continue

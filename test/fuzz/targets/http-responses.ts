@@ -1,5 +1,5 @@
 import { ResponseReader } from '../../../src/upstreams/http1/response-reader.ts'
-import type { UpstreamResponseHead } from '../../../src/upstreams/upstream-request.ts'
+import type { UpstreamResponseHead } from '../../../src/upstreams/http1/upstream-request.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
@@ -21,7 +21,7 @@ const RESPONSE_SEPARATOR = 0x1e
 
 /** Reads the responses of one connection, as long as the connection is reusable. */
 function parseResponses(inputs: readonly Buffer[], cut: (input: Buffer) => Buffer[]): ParsedResponse[] {
-  const reader = new ResponseReader()
+  const reader = new ResponseReader(new Set())
   const answers: ParsedResponse[] = []
   try {
     for (const input of inputs) {

@@ -1,4 +1,4 @@
-import type { HeaderName, Headers } from '../../../server/header-names.ts'
+import type { HeaderName, Headers } from '../../../http/request.ts'
 
 /** Version of the messages protocol where the client names none. `docs/api.md: Versioning`. */
 const DEFAULT_VERSION = '2023-06-01'

@@ -1,13 +1,11 @@
-/** Head of an upstream's response, as far as it is used. */
+/** Head of a response, as far as it is read. */
 export interface UpstreamResponseHead {
   readonly status: number
   /** Empty if there is none. */
   readonly contentType: string
   readonly retryAfter: string | undefined
-  /** Name of an error that a header tells; undefined if none does. */
-  readonly errorName?: string | undefined
-  /** Tokens of the prompt that a header tells; undefined if none does. */
-  readonly inputTokens?: number | undefined
+  /** Further headers that the connection pools read, by lower-case name; the first of repeated ones. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */

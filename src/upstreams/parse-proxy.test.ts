@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseProxy } from './proxy.ts'
+import { parseProxy } from './parse-proxy.ts'
 
 test.each([
   ['http://proxy.example:3128', 'http', 'proxy.example', 3128, undefined],

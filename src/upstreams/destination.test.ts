@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
+import { channelOf } from '../../test/channel.ts'
 import { destinationOf, isConfigured } from './destination.ts'
 
 const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: ['sk-one', 'sk-two'] })

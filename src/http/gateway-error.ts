@@ -1,0 +1,16 @@
+import { type ErrorCode, GatewayError } from '../errors.ts'
+import type { RequestError } from '../server/request-errors.ts'
+
+const CODES: Readonly<Record<RequestError['status'], ErrorCode>> = {
+  400: 'invalid_request',
+  408: 'request_timeout',
+  417: 'expectation_failed',
+  429: 'rate_limited',
+  431: 'headers_too_large',
+  501: 'not_implemented',
+}
+
+/** Makes the gateway's error of a request that the HTTP server refuses. */
+export function gatewayErrorOf({ status, message, retryAfter }: RequestError): GatewayError {
+  return new GatewayError(CODES[status], message, retryAfter === undefined ? {} : { retryAfter })
+}

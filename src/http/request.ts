@@ -1,0 +1,53 @@
+import { HeaderNames, type Headers as ReadHeaders } from '../server/header-names.ts'
+import type { RequestListener as ServerListener } from '../server/http-server.ts'
+import type { Request as ServedRequest } from '../server/request.ts'
+
+/** Headers of a request that the gateway reads. */
+export const HEADER_NAMES = new HeaderNames([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'access-control-request-headers',
+  'access-control-request-method',
+  'anthropic-beta',
+  'anthropic-version',
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'cookie',
+  'forwarded',
+  'gateway-key',
+  'gateway-user',
+  'last-event-id',
+  'new-api-user',
+  'origin',
+  'sec-fetch-site',
+  'traceparent',
+  'upgrade',
+  'user-agent',
+  'vendor-version',
+  'via',
+  'x-alt-api-key',
+  'x-api-key',
+  'x-forwarded-*',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-gateway-via',
+  'x-goog-api-key',
+  'x-real-ip',
+])
+
+type Name = (typeof HEADER_NAMES)['names'][number]
+
+/** Headers of a request by lower-case name. */
+export type Headers = ReadHeaders<Name>
+
+/** Name of a header that is read. */
+export type HeaderName = keyof Headers
+
+/** Request of a client, with the headers that the gateway reads. */
+export type Request = ServedRequest<Name>
+
+/** Handles a request, whose body may still be on its way. */
+export type RequestListener = ServerListener<Name>
