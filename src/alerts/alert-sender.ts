@@ -5,24 +5,27 @@ import type { Rows } from '../store/store.ts'
 import { nextAttemptMs } from './retry-delay.ts'
 import { ATTEMPT_MS, ATTEMPTS_AT_A_TIME, alertAgent, sendAlert } from './send-alert.ts'
 
-/** Events that one write spreads over the receivers: calls are not delayed. */
+/**
+ * Maximum number of events that one write expands into deliveries, so that calls wait only briefly for the
+ * database.
+ */
 const SPREAD = 50
-/** Time after which another node may send instead of one that is gone. */
+/** Time after which another node takes over sending from a node that has stopped. */
 const SENDER_MS = 20_000
-/** Time after which an attempt without an outcome is lost. */
+/** Time after which an attempt without an outcome counts as lost. */
 const LOST_MS = 2 * ATTEMPT_MS
 
-/** Receiver with its tag. */
+/** Receiver with the tag that identifies it. */
 export interface TaggedTarget extends AlertTarget {
   readonly tag: string
 }
 
-/** Outcome of attempts at one receiver. */
+/** Outcome of a batch of attempts at one receiver. */
 export interface AlertOutcome {
   readonly delivered: number
-  /** Attempts that failed and are repeated later. */
+  /** Attempts that failed and will be repeated. */
   readonly failed: number
-  /** Alerts that are not tried again. */
+  /** Alerts that will not be tried again. */
   readonly givenUp: number
   /** Reason of a failure; undefined if there was none. */
   readonly reason: string | undefined
@@ -31,30 +34,30 @@ export interface AlertOutcome {
 /** Services that the sender needs. */
 interface SenderParts {
   readonly rows: Pick<Rows, 'write'>
-  /** Identifies this node. */
+  /** Identifier of this node. */
   readonly node: string
   readonly onOutcome: (target: TaggedTarget, outcome: AlertOutcome) => void
   readonly onError: (error: unknown) => void
 }
 
 /**
- * Delivers alerts to their receivers, while this node is the one that sends. Each receiver has a lane of its
- * own, so that a slow one delays no other; only what is under way is in memory.
+ * Delivers alerts to their receivers while this node is the sender of the cluster. Each receiver has its own
+ * queue, so that a slow one does not delay the others. Only deliveries under way are held in memory.
  */
 export class AlertSender {
   readonly #parts: SenderParts
   readonly #agent: Agent = alertAgent(ATTEMPTS_AT_A_TIME)
   readonly #stopping = new AbortController()
-  /** Lanes at work, by tag. */
+  /** Deliveries under way, by the tag of the receiver. */
   readonly #lanes = new Map<string, Promise<void>>()
-  /** Writes of this node, one after the other: on PostgreSQL they could not be made at the same time. */
+  /** Runs the writes of this node one after the other; PostgreSQL does not allow them at the same time. */
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(parts: SenderParts) {
     this.#parts = parts
   }
 
-  /** Spreads new events, and starts the lanes of receivers that an attempt is due for. */
+  /** Expands new events into deliveries, and starts the deliveries that are due. */
   async work(
     { isUnspread, due, isSenderElsewhere }: AlertWork,
     targets: readonly TaggedTarget[],
@@ -76,7 +79,7 @@ export class AlertSender {
     }
   }
 
-  /** Breaks off what is under way; it is tried again later. */
+  /** Aborts attempts under way; they are repeated later. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await Promise.all(this.#lanes.values())
@@ -120,7 +123,7 @@ export class AlertSender {
       const dueMs = reasons[index] === undefined ? undefined : nextAttemptMs(attempts, firstMs, nowMs)
       if (reasons[index] === undefined) delivered += 1
       if (dueMs === undefined) over.push(id)
-      // An attempt that the stop has broken off counts as none that failed.
+      // An attempt that this process aborted by stopping does not count as failed.
       else if (!signal.aborted) failed.push({ id, dueMs })
     }
     const givenUp = over.length - delivered

@@ -18,28 +18,28 @@ const LOG_MS = 60_000
 interface AlertParts extends ConditionSources {
   readonly rows: Pick<Rows, 'read' | 'write'>
   readonly settings: () => Settings
-  /** Identifies this node; a node that has the database to itself keeps its name over restarts. */
+  /** Identifier of this node. A node that has the database to itself keeps its identifier over restarts. */
   readonly node: string
-  /** Name of this node, for people. */
+  /** Name of this node, as people see it. */
   readonly nodeName: string
-  /** Error of a storage that cannot be written; always undefined in processes that do not report it. */
+  /** Error of a storage that cannot be written. Always undefined in processes that do not report it. */
   readonly storageFailure: () => Error | undefined
-  /** Tags the URL of a receiver. */
+  /** Computes the tag of a receiver from its URL. */
   readonly tag: (url: string) => string
   readonly count: (result: 'delivered' | 'failed' | 'given_up', count: number) => void
   readonly log: Pick<Logger, 'warn'>
 }
 
 /**
- * Tells the receivers of gateway.yaml what happens: finds conditions of this node, and delivers what the
- * outbox contains. Without receivers it does nothing. `docs/operations.md: Alerts`.
+ * Informs the receivers of gateway.yaml about events: finds conditions on this node, and delivers the alerts
+ * in the outbox. Without receivers it does nothing. `docs/operations.md: Alerts`.
  */
 export class Alerts {
   readonly #parts: AlertParts
   readonly #watch: ConditionWatch
   readonly #storage: StorageAlerts
   readonly #timer: NodeJS.Timeout
-  /** Subscriptions that the database knows; undefined before they were compared. */
+  /** Subscriptions that the database has; undefined until they have been compared. */
   #subscribed: string | undefined
   #sender: AlertSender | undefined
   #ticking: Promise<void> | undefined
@@ -61,14 +61,14 @@ export class Alerts {
     }, TICK_MS).unref()
   }
 
-  /** Starts; resolves when the database finds events of calls from now on. */
+  /** Starts. Resolves once the database records the events of calls. */
   static async open(parts: AlertParts): Promise<Alerts> {
     const alerts = new Alerts(parts)
     if (parts.settings().alerts.length > 0) await alerts.#tickOnce()
     return alerts
   }
 
-  /** Stops; attempts under way are broken off, and repeated by whoever sends next. */
+  /** Stops. Attempts under way are aborted; the next sender repeats them. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -101,7 +101,7 @@ export class Alerts {
     const wanted = subscriptionsOf(targets, this.#parts.settings())
     const text = JSON.stringify(wanted)
     if (text === this.#subscribed) return
-    // A gateway that never had receivers leaves the database alone.
+    // Writes nothing to the database if the gateway never had receivers.
     if (targets.length > 0 || (await rows.read('hasAlertState'))) await rows.write('subscribeAlerts', wanted)
     this.#subscribed = text
   }
@@ -130,7 +130,7 @@ export class Alerts {
     }
   }
 
-  // Imported late: most gateways have no receivers.
+  // Imported on demand: most gateways have no receivers.
   async #openSender(): Promise<AlertSender> {
     const { AlertSender } = await import('./alert-sender.ts')
     return new AlertSender({

@@ -1,13 +1,13 @@
-/** Delay before the second attempt; doubled before each further one. */
+/** Delay before the second attempt; it doubles before each further one. */
 const FIRST_MS = 5_000
-/** Longest delay. */
+/** Maximum delay. */
 const MAX_MS = 3_600_000
 /** Time after the first attempt at which the last one is made. */
 const GIVE_UP_MS = 86_400_000
 
 /**
- * Time of the next attempt after one that failed, in Unix milliseconds; undefined if that was the last.
- * `attempts`: how many have failed.
+ * Time of the next attempt after a failed one, in Unix milliseconds; undefined if that was the last.
+ * `attempts` is the number of failed attempts.
  */
 export function nextAttemptMs(attempts: number, firstMs: number, nowMs: number): number | undefined {
   const endMs = firstMs + GIVE_UP_MS

@@ -5,17 +5,18 @@ import { version } from '../domain/version.ts'
 import type { DueAlert } from '../store/operations/alert-outbox.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
-/** Attempts at one receiver that are under way at a time. */
+/** Maximum number of attempts under way at one receiver. */
 export const ATTEMPTS_AT_A_TIME = 16
-/** Longest time of an attempt; Standard Webhooks advises 15 to 30 seconds. */
+/** Timeout of an attempt; Standard Webhooks advises 15 to 30 seconds. */
 export const ATTEMPT_MS = 15_000
 const CONNECT_MS = 5_000
-/** Bytes of a response that are read, so that its connection can be used again. */
+/** Maximum number of response bytes that are read so that the connection can be reused. */
 const MAX_RESPONSE_BYTES = 16_384
 
 /**
- * Agent for receivers of alerts, with at most so many connections to each. Addresses may be private, since
- * gateway.yaml names them; those of metadata services are refused, whatever name leads there.
+ * HTTP agent for receivers of alerts, with at most `connections` connections to each. Addresses may be
+ * private, because gateway.yaml names them. Addresses of metadata services are refused, whichever name
+ * resolves to them.
  */
 export function alertAgent(connections: number): Agent {
   return new Agent({
@@ -30,8 +31,8 @@ export function alertAgent(connections: number): Agent {
 
 /**
  * Makes one attempt to deliver an alert, signed as Standard Webhooks describes. Resolves to undefined if the
- * receiver has accepted it, otherwise to the reason. A redirect is no acceptance, and is not followed: it
- * could lead anywhere.
+ * receiver has accepted it, otherwise to the reason. A redirect counts as a failure and is not followed,
+ * because it could lead to any address.
  */
 export async function sendAlert(
   { url, secret }: AlertTarget,

@@ -6,21 +6,22 @@ import type { DueAlert } from '../store/operations/alert-outbox.ts'
 import type { AlertOutcome, TaggedTarget } from './alert-sender.ts'
 import { nextAttemptMs } from './retry-delay.ts'
 
-/** Alerts that wait for one receiver; the oldest go first beyond it. */
+/** Maximum number of alerts that wait for one receiver; beyond it the oldest are dropped. */
 const MAX_WAITING = 16
 
 /** Dependencies of `StorageAlerts`. */
 interface StorageAlertsParts {
-  /** Name of this node, for people. */
+  /** Name of this node, as people see it. */
   readonly nodeName: string
-  /** Error of a storage that cannot be written; undefined while it can. */
+  /** Error of a storage that cannot be written; undefined while it can be. */
   readonly failure: () => Error | undefined
   readonly onOutcome: (target: TaggedTarget, outcome: AlertOutcome) => void
 }
 
 /**
- * Tells receivers of a storage that cannot be written, and of its return. Both are sent from memory, because
- * the outbox is in the storage; each receiver gets them in order. A stop forgets alerts that wait.
+ * Informs receivers when the storage cannot be written, and when it can again. Both alerts are sent from
+ * memory, because the outbox is in the storage. Each receiver gets them in order. Waiting alerts are lost
+ * when the process stops.
  */
 export class StorageAlerts {
   readonly #parts: StorageAlertsParts
@@ -34,7 +35,7 @@ export class StorageAlerts {
     this.#parts = parts
   }
 
-  /** Looks at the storage; to be called once a second. */
+  /** Checks the storage. Call it once a second. */
   tick(targets: readonly TaggedTarget[]): void {
     for (const [tag, waiting] of this.#waiting)
       if (targets.every((target) => target.tag !== tag)) waiting.length = 0
@@ -57,7 +58,7 @@ export class StorageAlerts {
     for (const target of targets) if (target.types.includes(event.type)) this.#add(target, alert)
   }
 
-  /** Breaks off what is under way. */
+  /** Aborts attempts under way. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#agent?.destroy()
@@ -78,7 +79,7 @@ export class StorageAlerts {
   }
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
-    // Imported late: most gateways have no receivers.
+    // Imported on demand: most gateways have no receivers.
     const { ATTEMPTS_AT_A_TIME, alertAgent, sendAlert } = await import('./send-alert.ts')
     const { signal } = this.#stopping
     const agent = (this.#agent ??= alertAgent(ATTEMPTS_AT_A_TIME))

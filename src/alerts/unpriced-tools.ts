@@ -1,4 +1,4 @@
-/** Tool without a price that a request offered. */
+/** Tool without a price in a request. */
 export interface UnpricedTool {
   readonly model: string
   readonly channel: string
@@ -6,23 +6,23 @@ export interface UnpricedTool {
   readonly tool: string
 }
 
-/** Interval at which the same tool is told again. */
+/** Interval at which the same tool is reported again. */
 export const UNPRICED_REPEAT_MS = 3_600_000
-/** Tools that are remembered at once: clients choose their names. */
+/** Maximum number of tools remembered, because clients choose their names. */
 const MAX_TOOLS = 200
 
 interface Noted {
   readonly tool: UnpricedTool
-  /** Whether it was offered since it was last told. */
+  /** Whether a request has offered the tool since its last report. */
   isNew: boolean
   toldMs: number
 }
 
-/** Tools without a price that calls offered, for alerts: each once an hour. */
+/** Collects tools without a price that requests offered. An alert reports each tool once an hour. */
 export class UnpricedTools {
   readonly #noted = new Map<string, Noted>()
 
-  /** Notes that a call offered the tool. */
+  /** Records that a request offered the tool. */
   note(tool: UnpricedTool): void {
     const key = JSON.stringify([tool.model, tool.channel, tool.tool])
     const known = this.#noted.get(key)
@@ -31,7 +31,7 @@ export class UnpricedTools {
       this.#noted.set(key, { tool, isNew: true, toldMs: Number.NEGATIVE_INFINITY })
   }
 
-  /** Returns the tools that are to be told now; `nowMs`: a clock that never goes back. */
+  /** Returns the tools to report now; `nowMs` is on a monotonic clock. */
   due(nowMs: number): readonly UnpricedTool[] {
     const due: UnpricedTool[] = []
     for (const [key, noted] of this.#noted) {
@@ -44,7 +44,7 @@ export class UnpricedTools {
     return due
   }
 
-  /** Tells all of the last hour again, as after a report that could not be stored. */
+  /** Makes all tools of the last hour due again, because a report could not be stored. */
   forget(): void {
     for (const noted of this.#noted.values()) {
       noted.isNew = true

@@ -6,10 +6,10 @@ import type { Store } from '../store/store.ts'
 import { isCrossSite, refuseCrossSite } from './refuse-cross-site.ts'
 import { sessionOf } from './session-cookie.ts'
 
-/** Names of the header with the user's id: this gateway's, and the one that clients of new-api send. */
+/** Headers with the user's id: this gateway's own, and the one that clients of new-api send. */
 const USER_HEADERS = ['gateway-user', 'new-api-user'] as const
 
-/** Age of a session's last noted use at which the next one is noted. */
+/** Seconds between two updates of a session's last use in the database. */
 const NOTED_EVERY_SECONDS = 60
 
 /** Dependencies of `AccountAuthenticator`. */
@@ -43,9 +43,9 @@ export class AccountAuthenticator {
   }
 
   /**
-   * The live session that a request is authenticated by; undefined where there is none, where a page of
-   * another site sent it, or where an access token is sent, which takes precedence over the cookie, as
-   * browsers send cookies on their own. Notes the use of the session.
+   * Resolves to the live session that authenticates a request, and records its use. Resolves to undefined
+   * without a session, if a page of another site sent the request, or if it contains an access token. An
+   * access token takes precedence, because browsers send cookies unasked.
    */
   async session(request: Request): Promise<SignedIn | undefined> {
     const session = request.headers.authorization === undefined ? sessionOf(request) : undefined
@@ -56,16 +56,16 @@ export class AccountAuthenticator {
     const found = await store.read('liveSession', { sessionHash, nowSeconds })
     if (!found) return undefined
     if (nowSeconds - found.lastUsed >= NOTED_EVERY_SECONDS) {
-      // The request does not depend on this note.
+      // The response does not wait for this write.
       void store.write('noteSessionUse', { sessionHash, nowSeconds }).catch(() => {})
     }
     return { user: found.user, sessionHash }
   }
 
   /**
-   * The account that a request acts for, with the result of `session`. Throws 401 for missing or unknown
-   * credentials and for a wrong `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a session
-   * sent by a page of another site. `docs/api.md: Authentication`.
+   * Resolves to the account that a request acts for, given the result of `session`. Throws 401 for missing or
+   * unknown credentials and for a wrong `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a
+   * session sent by a page of another site. `docs/api.md: Authentication`.
    */
   async authenticate(request: Request, minRole: Role, session: SignedIn | undefined): Promise<Authenticated> {
     const { authorization } = request.headers
@@ -103,10 +103,10 @@ function notAuthenticated(): GatewayError {
   return new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
 }
 
-/** The ids sent in either header, all of which must be the user's. A session needs none. */
+/** The ids in either header, all of which must equal the user's. A session does not need them. */
 function sentIds({ headers }: Request, isSession: boolean): string[] {
   const ids = USER_HEADERS.map((name) => headers[name]).filter((id) => id !== undefined && id !== '')
-  // Names the header as clients of older gateways know it.
+  // The message uses the header name that clients of older gateways know.
   if (ids.length === 0 && !isSession) {
     throw new GatewayError(
       'unauthorized',

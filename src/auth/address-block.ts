@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js'
 
-/** Bits of an IPv6 network that one host or household usually has to itself. */
+/** Prefix length of the IPv6 network that one host or household usually has. */
 const NETWORK_BITS = 64
 
 /**
- * Subject of limits by address: an IPv4 address, or the /64 of an IPv6 address, within which a host can pick
- * addresses at will.
+ * Returns the key under which limits count an address: an IPv4 address as it is, an IPv6 address as its /64,
+ * because a host can use any address within that.
  */
 export function addressBlock(address: string): string {
   if (!address.includes(':')) return address

@@ -27,7 +27,8 @@ test('the store sees only HMACs, with the same work for known, unknown and simil
     },
   })
   const keys = new ApiKeys(watched, new Ledger(watched, 'run'), (key) => hashKey(SECRETS, key))
-  // A disabled key, its beginning, an extension of it, one letter changed, and another key.
+  // A disabled key, a prefix of it, an extension of it, the same with one letter in upper case, and another
+  // key.
   const sent = ['k1', 'k', 'k1x', 'K1', 'somethingelse']
   const calls = async (key: string): Promise<unknown> => keys.authenticate(`sk-${key}`, '127.0.0.1')
   for (const key of sent) await expect(calls(key)).rejects.toThrow('API key')
@@ -75,7 +76,7 @@ describe('what was changed counts at the next call', () => {
     vi.advanceTimersByTime(29_000)
     expect(calls()).toMatchObject({ token: { id: tokenId } })
     vi.advanceTimersByTime(2_000)
-    // Starts a refresh, and does not wait for it.
+    // The first call starts a refresh but does not wait for it.
     expect(calls()).toMatchObject({ token: { id: tokenId } })
     await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
   })
@@ -98,7 +99,7 @@ describe('what was changed counts at the next call', () => {
     const reading = [calls(), calls('sk-late')]
     keys.forgetUser(userId)
     await Promise.allSettled(reading)
-    // A cached old state would make these calls fail the test.
+    // With an outdated cache these calls would fail the test.
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
     await store.write('createToken', newToken(userId, { key: 'late' }))
     await expect(calls()).rejects.toThrow('this API key is disabled')

@@ -15,12 +15,10 @@ import type { Caller } from './caller.ts'
 
 /** Maximum number of cached keys, unknown ones included. */
 const MAX_KEYS = 50_000
-/** Time that an unknown key stays cached. */
+/** Time for which an unknown key stays cached. */
 const UNKNOWN_MS = 5_000
 
-/**
- * Ages in a cluster: the highest at which a cached key is accepted, and the one at which a refresh starts.
- */
+/** In a cluster: the maximum age at which a cached key is accepted, and the age at which a refresh starts. */
 const MAX_AGE_MS = 60_000
 const REFRESH_AGE_MS = 30_000
 /** Delay before a failed refresh is repeated. */
@@ -31,26 +29,29 @@ interface CachedKey {
   readonly token: Token
   readonly user: User
   readonly addresses: AddressSet
-  /** The account when the key was read; if the ledger has another by now, the token may have changed. */
+  /**
+   * The account at the time the key was read. If the ledger has a different one by now, the token may have
+   * changed.
+   */
   readonly account: Account
 }
 
-/** Authenticates API keys. Cached keys are decided in the same turn. */
+/** Authenticates API keys. A cached key is checked synchronously. */
 export class ApiKeys {
   readonly #store: Store
   readonly #ledger: Ledger
   readonly #hash: (key: string) => string
   readonly #announce: ((change: Change) => void) | undefined
-  /** Keys whose refresh is under way. */
+  /** Keys that are being refreshed. */
   readonly #refreshing = new Set<string>()
-  /** Counts evictions, so that a key read before one is not cached after it. */
+  /** Number of evictions. A key that was read before one is not cached after it. */
   #evictions = 0
-  // Created at first use, as the cache allocates its full capacity at once.
+  // Created at first use, because the cache allocates its full capacity at once.
   #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
 
   /**
-   * `hash` is the hash by which the store looks up keys. `announce` notifies other nodes, where there may be
-   * any.
+   * `hash` computes the hash by which the store looks up keys. `announce` notifies other nodes, if there can
+   * be any.
    */
   constructor(
     store: Store,
@@ -91,7 +92,7 @@ export class ApiKeys {
     this.#cache?.clear()
   }
 
-  /** Evicts the keys that a change on any node concerns. */
+  /** Evicts the keys affected by a change on any node. */
   applyChange(change: Change): void {
     switch (change.of) {
       case 'tokens': {
@@ -121,9 +122,9 @@ export class ApiKeys {
   }
 
   /**
-   * The caller that a key identifies. Throws 401 with the reason for an unusable key (unknown, deleted,
-   * disabled, expired, exhausted; the last two may still read); 403 for a disabled user or an address that is
-   * not allowed. `docs/api.md: Authentication`.
+   * Returns the caller that a key identifies. Throws 401 with the reason if the key cannot be used: unknown,
+   * deleted, disabled, expired or exhausted. Expired and exhausted keys may still be used for reading. Throws
+   * 403 for a disabled user or an address that is not allowed. `docs/api.md: Authentication`.
    */
   authenticate(sent: string, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
     const key = lookupKey(sent)
@@ -136,8 +137,8 @@ export class ApiKeys {
     return account === cached.account ? this.#check(cached, address, use) : this.#load(key, address, use)
   }
 
-  // Announcements of changes may be lost, so keys in use are refreshed in the background; a call waits only
-  // where that has failed.
+  // Announcements of changes may be lost, so keys in use are refreshed in the background. A call waits only
+  // if that has failed.
   #isTooOld(key: string, cached: CachedKey): boolean {
     const ageMs = performance.now() - cached.readMs
     if (ageMs > REFRESH_AGE_MS && !this.#refreshing.has(key)) {
@@ -179,7 +180,7 @@ export class ApiKeys {
     return { token, user }
   }
 
-  // Stores the status of an expired or exhausted key; the response does not wait for it.
+  // Stores the status of an expired or exhausted key. The response does not wait for it.
   #storeStatus(tokenId: number, status: TokenStatus): void {
     this.#store
       .write('setTokenStatus', { tokenId, status, onlyFrom: TOKEN_STATUS.enabled })

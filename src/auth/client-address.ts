@@ -6,13 +6,13 @@ import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
 /** Determines the address that a request comes from. */
 export interface ClientAddress {
   (request: Request): string
-  /** Whether the peer at this address is a trusted proxy. */
+  /** Whether this address belongs to a trusted proxy. */
   readonly trusts: (peer: string) => boolean
 }
 
 /**
- * The client's address: the socket's peer, unless that is a trusted proxy; then the last address in
- * X-Forwarded-For that is not a trusted proxy itself. Text that is not an address ends the search.
+ * Returns the client's address: that of the socket's peer, or, if the peer is a trusted proxy, the last
+ * address in X-Forwarded-For that is not itself a trusted proxy. Text that is not an address ends the search.
  */
 export function clientAddress(trustedProxies: readonly string[], onUntrusted: () => void): ClientAddress {
   const trusted = trustedAddresses(trustedProxies)

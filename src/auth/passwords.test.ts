@@ -27,7 +27,7 @@ describe('a password', () => {
       return performance.now() - began
     }
     await took(null)
-    // Compares the fastest of alternating runs, as other load only adds time.
+    // Compares the fastest of alternating runs, because other load can only add time.
     let [somebody, nobody] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
     for (let round = 0; round < 5; round += 1) {
       somebody = Math.min(somebody, await took(hash))
@@ -47,7 +47,8 @@ describe('a password', () => {
       await passwords.spendOtherTime(of, 'a guess', 'a')
       return performance.now() - began
     }
-    // Compares the fastest of alternating runs, as other load only adds time: until enough ran undisturbed.
+    // Compares the fastest of alternating runs, because other load can only add time; repeats until enough of
+    // them ran undisturbed.
     const fastest = [argon2, bcrypt, null].map(() => Number.POSITIVE_INFINITY)
     const ratio = (): number => Math.max(...fastest) / Math.min(...fastest)
     for (let round = 0; round < 60 && !(round >= 5 && ratio() < 2); round += 1) {

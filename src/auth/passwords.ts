@@ -3,8 +3,8 @@ import { GatewayError } from '../errors.ts'
 import { FairQueue } from '../limits/fair-queue.ts'
 
 /**
- * Argon2id, the library's default, over 19 MiB and two passes, as OWASP recommends. The library takes 15 ms
- * off the main thread; `node:crypto` takes 65, and writes no PHC strings.
+ * Argon2id with the library's defaults, 19 MiB and two passes, as OWASP recommends. The library takes 15 ms,
+ * off the main thread; `node:crypto` takes 65 ms and does not write PHC strings.
  */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
@@ -15,20 +15,22 @@ const DUMMY_HASH =
 /** Bcrypt hash of random bytes at the cost that one-api and new-api use. */
 const DUMMY_BCRYPT = '$2a$10$Kdyyi/7lrFk7OWL8uWVq9uHU6zrMXQOwphz7P365KzmqvqvihadLa'
 
-/** Number of passwords hashed at a time, each with 19 MiB and a thread that the disk needs too. */
+/**
+ * Number of passwords hashed at a time. Each takes 19 MiB and a thread of libuv, which disk access needs too.
+ */
 const CONCURRENCY = 2
-/** Maximum queue length, beyond which waiting would take seconds. */
+/** Maximum queue length; beyond it the wait would take seconds. */
 const MAX_WAITING = 100
 
 /**
  * Hashes and verifies passwords in a fair queue. `flow` is the address block of a visitor, or the account
- * that is signed in. The libraries are loaded at first use. New hashes are Argon2id; those of bcrypt are
- * imported.
+ * that is signed in. The libraries are loaded at first use. New hashes are Argon2id; bcrypt hashes come from
+ * imports.
  */
 export class Passwords {
   readonly #queue = new FairQueue(CONCURRENCY, MAX_WAITING)
 
-  /** Resolves to the hash to store. Rejects with `overloaded` if too many wait. */
+  /** Resolves to the hash to store. Rejects with `overloaded` if the queue is full. */
   hash(password: string, flow: string): Promise<string> {
     return this.#enqueue(flow, async () => {
       const { hash } = await import('@node-rs/argon2')
@@ -37,8 +39,8 @@ export class Passwords {
   }
 
   /**
-   * Resolves to whether the password is right. A null hash, as of an unknown user, takes as long as one of
-   * Argon2id and is never right.
+   * Resolves to whether the password is right. A null hash, such as that of an unknown user, is never right
+   * and takes as long as an Argon2id hash.
    */
   async verify(hash: string | null, password: string, flow: string): Promise<boolean> {
     const isRight = await this.#enqueue(flow, () => matches(hash ?? DUMMY_HASH, password))
@@ -46,8 +48,8 @@ export class Passwords {
   }
 
   /**
-   * Spends the time of the algorithm by which `hash` was not verified. Where hashes of both exist, a wrong
-   * password then takes as long for every name, and does not tell which names exist.
+   * Spends the time of the algorithm that `hash` does not use. With hashes of both kinds in the database, a
+   * wrong password then takes equally long for every name, so that timing does not reveal which names exist.
    */
   async spendOtherTime(hash: string | null, password: string, flow: string): Promise<void> {
     const other = hash !== null && isBcrypt(hash) ? DUMMY_HASH : DUMMY_BCRYPT
@@ -61,7 +63,7 @@ export class Passwords {
 
 async function matches(hash: string, password: string): Promise<boolean> {
   if (isBcrypt(hash)) {
-    // Other gateways hash a password as it was sent.
+    // Other gateways hash a password without normalizing it.
     const { verify } = await import('@node-rs/bcrypt')
     return verify(password, hash)
   }
@@ -74,7 +76,7 @@ function tooMany(): GatewayError {
   return new GatewayError('overloaded', sentence, { retryAfter: 5 })
 }
 
-// Unifies the encodings that keyboards produce for the same letters.
+// Unifies the different encodings of the same letters that keyboards produce.
 function normalized(password: string): string {
   return password.normalize('NFC')
 }

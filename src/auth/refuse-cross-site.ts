@@ -2,12 +2,12 @@ import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
 import { proxyHeader } from './trusted-peer.ts'
 
-/** Values of `Sec-Fetch-Site` for requests by our own pages or by the person directly. */
+/** Values of `Sec-Fetch-Site` for requests by our own pages, or by the person directly. */
 const OWN_SITE = new Set(['same-origin', 'none'])
 
 /**
  * Whether a page of another site made the browser send a request with our cookie. `Sec-Fetch-Site` decides if
- * present, else `Origin` must name the requested host. Programs send neither.
+ * present; otherwise `Origin` must name the requested host. Programs other than browsers send neither.
  */
 export function isCrossSite(request: Request, trustedProxies: readonly string[]): boolean {
   const { 'sec-fetch-site': site, origin } = request.headers
@@ -23,8 +23,8 @@ export function refuseCrossSite(request: Request, trustedProxies: readonly strin
 }
 
 /**
- * Refuses a request that the browser says another site began, whatever its credentials: for a GET that
- * changes something, which pages can have sent without asking.
+ * Refuses a request that another site began according to the browser, whatever its credentials. Needed for a
+ * GET that changes something, because a page can make a browser send one without the user's consent.
  */
 export function refuseBegunElsewhere({ headers: { 'sec-fetch-site': site } }: Request): void {
   if (site !== undefined && !OWN_SITE.has(site.toLowerCase())) throw otherSite()
@@ -35,6 +35,6 @@ function otherSite(): GatewayError {
 }
 
 function hostOf(origin: string): string | undefined {
-  // Browsers omit the scheme's default port here and in `Host`.
+  // Browsers omit the default port of the scheme here and in `Host`.
   return URL.canParse(origin) ? new URL(origin).host : undefined
 }

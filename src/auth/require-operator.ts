@@ -5,8 +5,8 @@ import type { HeaderName, Request } from '../http/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**
- * Admits the operator: the bearer of `token` if one is set, else peers on this machine, by the socket's
- * address, unless a proxy forwarded the request. `ownHost` is what the gateway listens on.
+ * Admits the operator: a bearer of `token` if one is set; otherwise a peer on this machine, by the socket's
+ * address, unless a proxy forwarded the request. `ownHost` is the address that the gateway listens on.
  */
 export function requireOperator(request: Request, token: string, ownHost: string): void {
   if (token !== '') {

@@ -3,13 +3,14 @@ import type { HeaderName, Request } from '../http/request.ts'
 import { bearerKey } from './bearer.ts'
 
 /**
- * Accepted locations of an API key: the bearer only; before it `x-api-key`; before it `x-api-key` and
- * `x-goog-api-key`; before it the alternate vendor's; or all, `x-api-key` first and the bearer last.
- * `docs/api.md: Authentication`.
+ * Locations in which an API key is accepted, in the order in which they are read. `bearer`: the bearer.
+ * `x-api-key`: that header, then the bearer. `model-list`: `x-api-key`, `x-goog-api-key`, then the bearer.
+ * `alternate`: those of `alternateKey`, then the bearer. `any`: `x-api-key`, those of `alternateKey`, then
+ * the bearer. `docs/api.md: Authentication`.
  */
 export type KeyLocations = 'bearer' | 'x-api-key' | 'model-list' | 'alternate' | 'any'
 
-/** Headers named in the error where no key was sent. */
+/** Headers that the error names if no key was sent. */
 const HEADERS: Readonly<Record<KeyLocations, string>> = {
   bearer: '"Authorization: Bearer sk-…"',
   'x-api-key': '"x-api-key: sk-…" or "Authorization: Bearer sk-…"',
@@ -18,7 +19,7 @@ const HEADERS: Readonly<Record<KeyLocations, string>> = {
   any: '"Authorization: Bearer sk-…", "x-api-key: sk-…" or "x-goog-api-key: sk-…"',
 }
 
-/** The key of a request, as sent; throws `missing_api_key` if there is none. */
+/** Returns the key of a request, as sent. Throws `missing_api_key` if there is none. */
 export function requireKey(request: Request, locations: KeyLocations): string {
   const key = sentKey(request, locations)
   if (key !== undefined && key !== '') return key
@@ -50,8 +51,8 @@ function sentKey(request: Request, locations: KeyLocations): string | undefined 
 }
 
 /**
- * A key in the alternate vendor's locations: `x-alt-api-key`, which real clients call `x-goog-api-key`, or
- * `key` in the query.
+ * Returns a key in the alternate vendor's locations: `x-alt-api-key`, which real clients call
+ * `x-goog-api-key`, or `key` in the query.
  */
 export function alternateKey(request: Request): string | undefined {
   return (
@@ -59,7 +60,7 @@ export function alternateKey(request: Request): string | undefined {
   )
 }
 
-/** Text of a header; undefined if missing or empty. */
+/** Value of a header; undefined if missing or empty. */
 export function headerText({ headers }: Request, name: HeaderName): string | undefined {
   const given = headers[name]
   return given !== undefined && given !== '' ? given : undefined

@@ -11,18 +11,18 @@ const SESSION = /^[\w-]{43}$/
 
 const NAME = 'session'
 
-/** The session in a request's cookie; undefined if there is none, or it is malformed. */
+/** The session in a request's cookie; undefined if it is missing or malformed. */
 export function sessionOf({ headers: { cookie } }: Request): string | undefined {
   const session = cookie === undefined ? undefined : parseCookie(cookie)[NAME]
   return session !== undefined && SESSION.test(session) ? session : undefined
 }
 
-/** Whether a client speaks TLS. It ends at a proxy, as the gateway itself speaks plain HTTP. */
+/** Whether the client uses TLS. TLS ends at a proxy, because the gateway itself serves plain HTTP. */
 export function isSecureRequest(request: Request, trustedProxies: readonly string[]): boolean {
   return proxyHeader(request, 'x-forwarded-proto', trustedProxies) === 'https'
 }
 
-/** Whether a browser sends the cookies of the gateway over TLS alone. */
+/** Whether cookies of the gateway are marked for TLS only. */
 export function hasSecureCookies(
   request: Request,
   { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
@@ -30,7 +30,7 @@ export function hasSecureCookies(
   return publicUrl.startsWith('https:') || isSecureRequest(request, trustedProxies)
 }
 
-/** The `Set-Cookie` header that sets a session, or with undefined deletes it. */
+/** Returns the `Set-Cookie` header that sets a session, or deletes it if `session` is undefined. */
 export function sessionCookie(
   request: Request,
   session: string | undefined,

@@ -1,19 +1,19 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Maximum number of users; the one whose last sign-in is oldest is evicted first. */
+/** Maximum number of users; the one with the oldest last sign-in is evicted first. */
 const MAX_NAMES = 10_000
 /** Maximum number of address blocks for each user. */
 const MAX_BLOCKS = 8
 
 /**
- * Remembers address blocks of earlier sign-ins while the process runs, so that guesses from elsewhere do not
- * lock users out. Stores names and addresses only as HMAC under a key of this process. `docs/api.md:
- * Sessions`.
+ * Remembers the address blocks of earlier sign-ins while the process runs, so that password guesses from
+ * elsewhere do not lock users out. Stores names and addresses only as HMACs with a key of this process.
+ * `docs/api.md: Sessions`.
  */
 export class SignIns {
   readonly #key = randomBytes(32)
-  /** Blocks of each user, the latest last. */
+  /** Blocks of each user, the latest one last. */
   readonly #blocks: LRUCache<string, readonly string[]>
 
   constructor(names = MAX_NAMES) {
@@ -30,7 +30,7 @@ export class SignIns {
   /** Whether the user has signed in from that block. */
   knows(username: string, block: string): boolean {
     const [name, place] = this.#hashed(username, block)
-    // A lookup does not count as use, so that guesses keep no name in the cache.
+    // A lookup does not count as use, so that guesses do not keep a name in the cache.
     return this.#blocks.peek(name)?.includes(place) ?? false
   }
 

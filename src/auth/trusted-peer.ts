@@ -11,12 +11,12 @@ export function peerAddress(request: Request): string {
   return plainAddress(request.remoteAddress)
 }
 
-/** IPv4 form of an address that a dual-stack socket reports as ::ffff:192.0.2.1. */
+/** IPv4 form of an address that a dual-stack socket reports as `::ffff:192.0.2.1`. */
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }
 
-/** First value of a header that a trusted proxy set, in lower case; undefined from any other peer. */
+/** First value of a header that a trusted proxy set, in lower case; undefined if the peer is not one. */
 export function proxyHeader(
   request: Request,
   header: 'x-forwarded-proto' | 'x-forwarded-host',

@@ -2,13 +2,13 @@ import type { BankClient } from '../ledger/bank-client.ts'
 import type { LeasedAccounts } from '../ledger/leased-accounts.ts'
 import type { AccountName } from '../store/bank.ts'
 
-/** Text that tells that a node has come or gone. */
+/** Announcement that a node has started or stopped. */
 export const NODES_CHANGED = 'nodes'
 
 /**
  * Handles an announcement of another node. `account u:3`: that account was changed. `recall t:5 NODE`: that
- * node needs what others do not use of that account. `nodes`: a node has come or gone. Nothing of it is
- * believed: this node asks the bank, at most fifty times a second.
+ * node needs the unused leases of that account. `nodes`: a node has started or stopped. Announcements are not
+ * trusted: this node asks the bank, at most fifty times a second.
  */
 export function handleAnnouncement(
   text: string,

@@ -1,6 +1,9 @@
 import type { Origin } from '../domain/audit.ts'
 
-/** The origin of changes that no account and no command makes: the file, or the first start. */
+/**
+ * Origin in the audit log of changes made by neither an account nor a command: by the file, or by the first
+ * start.
+ */
 export function fileOrigin(actor: string): Origin {
   return { actorId: 0, actor, via: 'file', address: '', atMs: Date.now() }
 }

@@ -45,7 +45,7 @@ async function openOwnLedger(
   }
 }
 
-// Modules for several nodes are loaded only where there are several.
+// Modules for several nodes are loaded only if there are several.
 async function openShared(parts: OpenLedgerOptions): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
   return openSharedLedger(parts)

@@ -20,15 +20,15 @@ import { openNodeFile } from '../store/sqlite/open-node-file.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './opened-ledger.ts'
 
-/** Longest time that a start waits for the database server, which may be starting too. */
+/** Maximum time for which a start waits for the database server, which may be starting too. */
 const CONNECT_TIMEOUT_MS = 30_000
-/** Longest time that a start waits for the server to end the session of a machine that was lost. */
+/** Maximum time for which a start waits for the server to end the session of a machine that was lost. */
 const NAME_TIMEOUT_MS = 8_000
 const RETRY_MS = 1_000
 
 /**
- * Opens the ledger of one node in a cluster: rows and bank on PostgreSQL, holds and outbox in a file of the
- * node's own. Before this resolves, the outbox of an earlier run on that file is reported.
+ * Opens the ledger of one node in a cluster: rows and bank on PostgreSQL, holds and outbox in the node's own
+ * file. Before this resolves, it reports the outbox that an earlier run left in that file.
  */
 export async function openSharedLedger({
   config,
@@ -64,7 +64,8 @@ export async function openSharedLedger({
     }),
     (open) => open.close(),
   )
-  // Before anything is recovered: what a copy of a running node's folder has open, that node still runs.
+  // Runs before any recovery: the file may be a copy of the folder of a node that still runs, whose open
+  // calls must not be settled here.
   await retryUntilAvailable(() => connection.query('select 1', []), log, NAME_TIMEOUT_MS)
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
   const liveNodes = new LiveNodes(connection, node)
@@ -101,7 +102,7 @@ export async function openSharedLedger({
     received: (text) => handleAnnouncement(text, { accounts, bankClient, node, onNodesChanged }),
     connected: () => accounts.onAllChanged(),
   })
-  // Changes by other nodes must be received before the first call.
+  // Must be received before the first call, so that no change by another node is missed.
   await announcements.firstAttempt
   await announceNodes()
   const resources = opened.move()
@@ -123,13 +124,13 @@ export async function openSharedLedger({
       removedSlots: await pruneExpired(rows, 'pruneSlots', slotsBefore(days), signal),
       removedAuditEntries: await pruneExpired(rows, 'pruneAuditLog', Date.now(), signal),
     }),
-    // Calls of known keys are answered without the database for as long as leased quota lasts.
+    // Calls of known keys are answered without the database as long as leased quota lasts.
     isReady: async () => bankClient.isConnected && (await ledger.probe()),
     close: () => resources.disposeAsync(),
   }
 }
 
-// Servers that start together may come up in any order.
+// Servers that start together may become ready in any order.
 async function retryUntilAvailable<Opened>(
   open: () => Promise<Opened>,
   log: StartupLog,

@@ -21,17 +21,17 @@ import { pruneOwn } from './prune-own.ts'
 
 /** Input of `openWorkerLedger`. */
 interface WorkerLedgerOptions {
-  /** The database file, which the owner has open. */
+  /** Database file, which the owner has open. */
   readonly path: string
   readonly secrets: Secrets
-  /** Name of the worker: the owner of its holds, and a borrower of the bank. */
+  /** Name of the worker, as the owner of its holds and as a borrower of the bank. */
   readonly name: string
   readonly workers: Workers & { readonly announcer: OwnerAnnouncer }
 }
 
 /**
- * Opens the ledger of one worker: the owner of the database writes for it and lends to it; it reads the file
- * itself.
+ * Opens the ledger of one worker. The process that owns the database writes for it and lends to it; the
+ * worker itself only reads the file.
  */
 export async function openWorkerLedger(
   options: WorkerLedgerOptions,
@@ -68,7 +68,7 @@ export async function openWorkerLedger(
     messages: new NodeMessages(secrets),
     bankClient,
     firstCredentials: undefined,
-    // The owner has recovered the database.
+    // The owner has already recovered the database.
     recovered: { count: 0, quota: 0 },
     others: workers,
     prune: workers.index === 1 ? pruneOwn(store) : () => Promise.resolve({}),

@@ -9,24 +9,24 @@ import type { Secrets } from '../store/secrets.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
 import type { Store } from '../store/store.ts'
 
-/** Ledger and store, open and recovered. */
+/** Ledger and store, opened and recovered. */
 export interface OpenedLedger {
   readonly store: Store
-  /** Identifies the database: equal on all nodes that share it, and on no others. */
+  /** Identifier of the database, the same on all nodes that share it. */
   readonly databaseId: string
   readonly ledger: Ledger
-  /** Name of this process among those on the database. */
+  /** Name of this process among those that share the database. */
   readonly node: string
-  /** Signatures of messages to other nodes. */
+  /** Signs messages to other nodes. */
   readonly messages: NodeMessages
   readonly firstCredentials: FirstCredentials | undefined
-  /** Calls that earlier runs left open and this start has settled. */
+  /** Calls that earlier runs left open and that this start has settled. */
   readonly recovered: { readonly count: number; readonly quota: number }
-  /** Whether calls can be charged at this moment. */
+  /** Whether calls can be charged now. */
   isReady(): Promise<boolean>
   /**
-   * Other processes on the database: nodes on other machines, or the workers of this one; undefined where the
-   * process has it to itself.
+   * Other processes on the database: nodes on other machines, or the workers of this one; undefined if there
+   * are none.
    */
   readonly others: BankNodes | Workers | undefined
   /** Removes old rows of the usage log. */
@@ -40,11 +40,11 @@ export interface OpenLedgerOptions {
   readonly config: Config
   readonly secrets: Secrets
   readonly log: StartupLog
-  /** A database thread that was started ahead of time, if any. */
+  /** Database thread that was started ahead of time, if any. */
   readonly thread: IdleThread | undefined
 }
 
-/** Log for messages to the operator at startup. */
+/** Log for messages to the operator during the start. */
 export interface StartupLog {
   info(sentence: string): void
   warn(sentence: string): void

@@ -4,31 +4,31 @@ import type { Options } from '../domain/settings.ts'
 const FIRST_MS = 60_000
 const HOUR_MS = 3_600_000
 
-/** The days that the options state. */
+/** The retention periods that the options state. */
 export function keptDays({ usage_log_days: usageLogDays, slot_days: slotDays }: Options): KeptDays {
   return { log: usageLogDays, slots: slotDays }
 }
 
-/** The time before which half hours are removed. */
+/** Time before which half-hour sums are removed, in Unix milliseconds. */
 export function slotsBefore({ slots }: KeptDays): number {
   return Date.now() - slots * 24 * HOUR_MS
 }
 
-/** Days for which usage is kept: single rows, and sums by half hours. */
+/** Days for which usage is kept: single rows, and sums by half hour. */
 export interface KeptDays {
   readonly log: number
   readonly slots: number
 }
 
 /**
- * Removes usage rows and sums that are older than the operator keeps them, and stored responses that have
- * expired. The result is logged, unless all of its values are 0 or empty.
+ * Removes usage rows and sums that are past their retention, and expired stored responses. The result is
+ * logged unless all of its values are 0 or empty.
  */
 export type Prune = (days: KeptDays, signal: AbortSignal) => Promise<object>
 
 /**
- * Removes usage rows older than the operator keeps them, a minute after the start and then every hour. `days`
- * is read at each run. `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
+ * Removes usage rows that are past their retention, a minute after the start and then every hour. `days` is
+ * read at each run. `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
  */
 export function pruneRegularly(prune: Prune, days: () => KeptDays, log: Logger): { stop(): void } {
   const stopping = new AbortController()

@@ -6,8 +6,9 @@ import { fileOrigin } from './file-origin.ts'
 import { type FirstCredentials, seedAccounts } from './seed-accounts.ts'
 
 /**
- * Takes a new or changed file over into the database: the users that it declares, and what has changed since
- * it was last read, for the audit log. Resolves to the first user's credentials where there was none.
+ * Takes a new or changed gateway.yaml over into the database: creates the users that it declares, and adds
+ * what has changed since it was last read to the audit log. Resolves to the first user's credentials if this
+ * created them.
  */
 export async function recordFile(
   store: Store,

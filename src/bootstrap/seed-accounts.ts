@@ -5,10 +5,10 @@ import { generateKey } from '../store/generate-key.ts'
 import type { Store } from '../store/store.ts'
 import { fileOrigin } from './file-origin.ts'
 
-/** 1,000 US dollars, at the default number of quota units per dollar. */
+/** 1,000 US dollars at the default number of quota units per dollar. */
 const FIRST_QUOTA = 500_000_000
 
-/** Users and tokens that are compared with the database at once: a few milliseconds of its thread. */
+/** Users and tokens compared with the database at a time, which takes its thread a few milliseconds. */
 const MAX_ACCOUNTS = 1_000
 
 /** Credentials of the first user, shown once. */
@@ -20,8 +20,8 @@ export interface FirstCredentials {
 }
 
 /**
- * Creates the declared users and tokens that are absent. In a database without users it also creates a root
- * user, if none is declared, and resolves to that user's credentials.
+ * Creates the declared users and tokens that do not exist. In a database without users it also creates a root
+ * user if none is declared, and resolves to that user's credentials.
  */
 export async function seedAccounts(
   store: Store,
@@ -38,7 +38,10 @@ export async function seedAccounts(
   return isFirstStart && !seeds.some(({ role }) => role === Role.root) ? makeFirstUser(store) : undefined
 }
 
-/** The declarations that change something: usually none. Asked for in parts, so that calls go between. */
+/**
+ * Resolves to the declarations that change something, usually none. The database is asked in batches, so that
+ * calls can run in between.
+ */
 async function pendingSeeds(store: Store, seeds: readonly UserSeed[]): Promise<UserSeed[]> {
   const pending: UserSeed[] = []
   for (const part of partsOf(seeds))
@@ -61,8 +64,8 @@ function* partsOf(seeds: readonly UserSeed[]): Iterable<readonly UserSeed[]> {
 }
 
 /**
- * Creates the root user of an empty database, with an unlimited key. Of these only the key can be read again.
- * Undefined where another node was first: that node has shown the credentials.
+ * Creates the root user of an empty database, with an unlimited key. Only the key can be read again later.
+ * Resolves to undefined if another node was first; that node has shown the credentials.
  */
 async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined> {
   const nowSeconds = Math.floor(Date.now() / 1000)

@@ -54,7 +54,7 @@ async function withProgress<Result>(
   const { readEnvironment } = await import('../config/environment.ts')
   const { sqlitePath } = await import('../domain/database-url.ts')
   const { watchCopy } = await import('./copy-progress.ts')
-  // Another database than a file is refused by the operation.
+  // The operation itself refuses a database that is not a file.
   const database = sqlitePath(readEnvironment(shell.env).databaseUrl) ?? ''
   using _ = watchCopy(new Progress(shell, 'MiB', isSilent), database, resolve(file))
   return await work()

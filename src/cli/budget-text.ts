@@ -4,7 +4,7 @@ import { quotaText } from './quota-text.ts'
 
 type ShownBudget = Pick<TermsObject, 'budget' | 'budget_period' | 'budget_used'>
 
-/** A budget, and what is used of it in the current period: `30 of 5000000 ($10.00) per month`; `none`. */
+/** Formats a budget and its use in the current period: `30 of 5000000 ($10.00) per month`; `none`. */
 export function budgetText(
   { budget, budget_period, budget_used }: ShownBudget,
   display: QuotaDisplay,

@@ -105,7 +105,7 @@ describe('sluice check', () => {
       new RegExp(`^gateway\\.yaml:3: channels\\[0\\]\\.${key}: expected (?:a|the name of a) `),
     )
     expect(err).toContain(`${expected}, found "${setting.split(': ')[1]}"`)
-    // One that was opened since is used by its address.
+    // A region that the table does not know yet can be used by its address.
     expect((await run({ config: channel(`${setting}, base_url: "https://x.example"`) })).code).toBe(0)
   })
 

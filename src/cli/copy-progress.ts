@@ -6,7 +6,9 @@ import type { Progress } from './progress.ts'
 const INTERVAL_MS = 250
 const MEBIBYTE = 2 ** 20
 
-/** Shows how much of a database is copied, in MiB; the gateway that copies it may be another process. */
+/**
+ * Shows how much of a database has been copied, in MiB. The gateway that copies it may be another process.
+ */
 export function watchCopy(progress: Progress, database: string, copy: string): Disposable {
   const total = sizeOf(database)
   const timer = setInterval(() => {
@@ -21,7 +23,7 @@ export function watchCopy(progress: Progress, database: string, copy: string): D
   }
 }
 
-/** Size of the unfinished copy, which has another name than the finished one; 0 if there is none. */
+/** Size of the unfinished copy, which has a different name than the finished one; 0 if there is none. */
 export function unfinishedBytes(copy: string): number {
   const start = `${basename(copy)}.`
   try {

@@ -10,15 +10,14 @@ import { loadEnvironment } from './load-environment.ts'
 import { cannotStart, run } from './start.ts'
 
 /**
- * `sluice demo`: the gateway with simulated upstreams. Its data is deleted at the end, unless DATA_DIR is
- * set.
+ * `sluice demo`: the gateway with simulated upstreams. Its data is deleted at the end unless DATA_DIR is set.
  */
 export async function demo(): Promise<number> {
   const keptDir = process.env['DATA_DIR']
   const dataDir = keptDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
   let folder: DataFolderLock
   try {
-    // Before anything is written: another gateway may run on the folder.
+    // Taken before anything is written, because another gateway may run on the folder.
     folder = await lockDataFolderInTurn(dataDir, 'gateway')
   } catch (error) {
     return cannotStart(error)

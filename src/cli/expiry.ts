@@ -11,9 +11,9 @@ const MAX_TIME = 253_402_300_799
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d)?)?$/i
 
 /**
- * Parses the expiry of a key into Unix seconds; −1 for `never`. Accepts a span from now (`90m`, `12h`, `30d`,
- * `2w`), a date or date and time (UTC unless it states an offset), and Unix seconds. Undefined for anything
- * else.
+ * Parses the expiry of a key into Unix seconds; −1 for `never`. Accepts a duration from now (`90m`, `12h`,
+ * `30d`, `2w`), a date or date and time (UTC unless it states an offset), and Unix seconds. Undefined for
+ * anything else.
  */
 export function parseExpiry(text: string, nowMs: number): number | undefined {
   if (text === 'never' || text === '-1') return -1

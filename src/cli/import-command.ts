@@ -144,7 +144,7 @@ function lineText({ kind, id, name, fate, notes, wayOut }: ReportLine): string {
   return `${kind}${number} ${displayText(name)} ${OUTCOMES[fate]}${why}${instead}\n`
 }
 
-// Notes quote text of the imported database.
+// Escapes a note, because notes quote text of the imported database.
 function oneLine(note: string): string {
   return plainText(note).replaceAll('\n', '?')
 }

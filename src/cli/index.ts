@@ -2,7 +2,7 @@ import process from 'node:process'
 import { runCommand } from './run-command.ts'
 import type { Shell } from './shell.ts'
 
-/** Exit code that shells give a program that SIGPIPE ended. */
+/** Exit code that shells report for a program ended by SIGPIPE. */
 const CODE_OF_SIGPIPE = 141
 
 const { env, stdout: out, stderr: err } = process
@@ -16,8 +16,8 @@ const shell: Shell = {
     return process.stdin
   },
 }
-// A reader that has seen enough, such as `head`, ends the command as a signal would: what it was about may be
-// half done. Services go on without one.
+// If the reader closes the pipe, as `head` does, the command ends as if by a signal, even halfway through its
+// work. Services continue without a reader.
 for (const stream of [out, err])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

@@ -10,7 +10,7 @@ export function printMistakes(error: unknown): undefined {
   return undefined
 }
 
-/** Reads the environment; prints errors on standard error, and then returns undefined. */
+/** Reads the environment. Prints its errors on standard error, and then returns undefined. */
 export function loadEnvironment(
   options: { readonly config?: string; readonly workers?: string },
   env: NodeJS.ProcessEnv = process.env,

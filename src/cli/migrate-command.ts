@@ -8,7 +8,7 @@ import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { printJson, reportingErrors } from './with-accounts.ts'
 
-/** Maximum users and differences that are listed. */
+/** Maximum number of users and of differences listed. */
 const MAX_LISTED = 50
 
 const HELP = `

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
 import { parseExpiry } from './expiry.ts'
 
-/** The option for the configuration file, which commands validate against where no gateway runs. */
+/** The option for the configuration file. Commands validate against it if no gateway runs. */
 export const CONFIG = new Option(
   '--config <file>',
   'the configuration; default ./gateway.yaml if it exists (env: GATEWAY_CONFIG)',
@@ -33,7 +33,7 @@ export interface BudgetOptions {
   readonly per?: BudgetPeriod
 }
 
-/** The fields of a budget; ends the command where one option comes without the other. */
+/** Returns the fields of a budget. Exits with an error if only one of the two options is given. */
 export function budgetOf(
   { budget, per }: BudgetOptions,
   command: Command,
@@ -49,7 +49,10 @@ export function budgetOf(
   return { budget, ...(per && { budget_period: per }) }
 }
 
-/** The fields of a changed budget, which keeps what is not given; ends the command where nothing is. */
+/**
+ * Returns the fields of a changed budget; what is not given stays. Exits with an error if neither option is
+ * given.
+ */
 export function changedBudgetOf(
   { budget, per }: BudgetOptions,
   command: Command,

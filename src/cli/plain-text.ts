@@ -1,12 +1,14 @@
-/** Characters that command a terminal, or hide or reorder text: all but newlines, and joiners of emoji. */
+/**
+ * Characters that control a terminal, or that hide or reorder text; newlines and emoji joiners are allowed.
+ */
 const UNSAFE = /(?![\n\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
-/** Makes an untrusted text safe to print: control characters become "?". */
+/** Makes untrusted text safe to print: control characters become "?". */
 export function plainText(text: string): string {
   return text.replaceAll(UNSAFE, '?')
 }
 
-/** JSON of a value, in which such characters are escaped. */
+/** JSON of a value, in which control characters are escaped. */
 export function plainJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(UNSAFE, (character) =>
     Array.from({ length: character.length }, (_, at) => escaped(character.charCodeAt(at))).join(''),

@@ -1,22 +1,22 @@
 import type { Shell } from './shell.ts'
 
-/** Width of the bar, in characters. */
+/** Width of the progress bar, in characters. */
 const BAR_WIDTH = 30
-/** Amount of work from which progress is told where there is no terminal; less is over soon. */
+/** Amount of work below which no progress is printed without a terminal, because it ends soon. */
 const MIN_TOLD = 1_000
-/** Parts of the work between two lines. */
+/** Number of progress lines without a terminal. */
 const LINES = 10
 
 /** Progress of a long command on standard error: a bar on a terminal, a line for each tenth elsewhere. */
 export class Progress {
   readonly #err: Shell['err']
   readonly #isSilent: boolean
-  /** Unit of the work: `users`, `rows`. */
+  /** Unit of the work, such as `users` or `rows`. */
   readonly #unit: string
   #toldTenths = 0
   #hasBar = false
 
-  /** `isSilent`: nothing is shown, as with `--json`. */
+  /** With `isSilent`, as for `--json`, nothing is shown. */
   constructor({ err }: Shell, unit: string, isSilent: boolean) {
     this.#err = err
     this.#unit = unit
@@ -40,7 +40,7 @@ export class Progress {
     this.#err.write(`${text}\n`)
   }
 
-  /** Removes the bar, so that the report begins on an empty line. */
+  /** Removes the bar, so that the following output begins on an empty line. */
   end(): void {
     if (this.#hasBar) this.#err.write('\r\u001B[2K')
     this.#hasBar = false

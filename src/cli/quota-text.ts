@@ -1,6 +1,6 @@
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
-/** Quota units with their value: `500000 ($1.00)`; units alone where the display is TOKENS. */
+/** Formats quota units with their value: `500000 ($1.00)`; units alone if the display is TOKENS. */
 export function quotaText(
   quota: number,
   { display, quota_per_unit, usd_exchange_rate }: QuotaDisplay,

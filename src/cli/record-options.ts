@@ -2,13 +2,13 @@ import { type Command, Option } from 'commander'
 import type { Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 import { wholeNumber } from './options.ts'
 
-/** Adds the options of the fields that the command line sets as they are. An empty default is not shown. */
+/** Adds the options for those fields that the command line sets unchanged. An empty default is not shown. */
 export function addRecordOptions(command: Command, fields: Fields): Command {
   for (const [, option] of optionsOf(fields)) command.addOption(option)
   return command
 }
 
-/** Fields that the options give. */
+/** Returns the fields whose options are given. */
 export function givenFields<const F extends Fields>(
   fields: F,
   options: object,

@@ -11,8 +11,8 @@ import { addUserCommands } from './user-commands.ts'
 import { version } from '../domain/version.ts'
 
 /**
- * Runs `sluice` with these arguments; the exit code is in `shell.exitCode` when it resolves. Commands leave
- * the process alone, so that several can run in one; only `start` and `demo` handle its signals and may end
+ * Runs `sluice` with these arguments. When it resolves, the exit code is in `shell.exitCode`. Commands do not
+ * touch the process, so that several can run in one; only `start` and `demo` handle its signals and may end
  * it.
  */
 export async function runCommand(args: readonly string[], shell: Shell): Promise<void> {
@@ -54,7 +54,7 @@ docs/operations.md describes how to run the gateway.`,
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
-    // Commander has printed the error or the help already.
+    // Commander has already printed the error or the help.
     if (!(error instanceof CommanderError)) throw error
     shell.exitCode = error.exitCode
   }

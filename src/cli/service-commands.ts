@@ -23,7 +23,7 @@ export function addServiceCommands(program: Command, shell: Shell): void {
       shell.exitCode = await start(options)
     })
 
-  // Started by "start --workers"; of no use by hand.
+  // For `start --workers` only; of no use by hand.
   program.command('worker', { hidden: true }).action(async () => {
     const { worker } = await import('./worker.ts')
     await worker()

@@ -11,7 +11,7 @@ import { startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
 import { plainText } from './plain-text.ts'
 
-/** How long the rest of a start may take after a signal to stop. */
+/** Time that the remaining start may take after a signal to stop. */
 const START_GRACE_MS = 3_000
 
 /** Options of `sluice start`. */
@@ -25,7 +25,7 @@ interface StartOptions {
 export async function start(options: StartOptions): Promise<number> {
   const environment = loadEnvironment(options)
   const code = environment ? await startIn(environment) : 1
-  // Unread output would keep the process from ending.
+  // Output that is not read would keep the process from ending.
   if (process.stdout.writableLength + process.stderr.writableLength > 0) process.exit(code)
   return code
 }
@@ -33,7 +33,7 @@ export async function start(options: StartOptions): Promise<number> {
 async function startIn(environment: Environment): Promise<number> {
   const path = sqlitePath(environment.databaseUrl)
   setThreadFlags()
-  // The thread loads its modules beside this one, which loads those of the configuration.
+  // The database thread loads its modules while this thread loads the configuration.
   const expectsMigrations = path !== undefined && !existsSync(path)
   const thread = environment.workers === 1 ? startThread({ expectsMigrations }) : undefined
   const { loadConfig } = await import('./load-config.ts')
@@ -48,24 +48,25 @@ export function cannotStart(error: unknown): number {
   return 1
 }
 
-/** Runs a gateway with a configuration, and with what was opened for it already. */
+/** Runs a gateway with a configuration, and with the parts that were already opened for it. */
 export async function run(config: Config, opened: OpenedParts = {}): Promise<number> {
   setThreadFlags()
   const stopSignal = untilStopSignal()
   const { startGateway } = await import('../main.ts')
   let gateway: Gateway
-  // It answers calls before its start has ended: a signal until then waits, but not for a start that hangs.
+  // The gateway answers calls before its start has ended. A signal waits for the end of the start, but not
+  // for a start that hangs.
   void stopSignal.then(() => setTimeout(() => gateway ?? process.exit(1), START_GRACE_MS).unref())
   try {
     gateway = await startGateway(config, opened)
   } catch (error) {
     return cannotStart(error)
   }
-  // Saves the compile cache for the next start, even if this process is killed.
+  // Saves the compile cache for the next start, even if this process is killed later.
   flushCompileCache()
   setCollectorFlags()
   const { welcome } = await import('./welcome.ts')
-  // Calls are served even where output fails: no reader, or a full disk.
+  // Calls are served even if output fails, because nothing reads it or the disk is full.
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => {})
   process.stdout.write(welcome(gateway))

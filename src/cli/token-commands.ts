@@ -273,7 +273,8 @@ function quotaOf({ unlimited_quota, remain_quota }: TokenObject, display: QuotaD
   return unlimited_quota ? 'unlimited' : quotaText(remain_quota, display)
 }
 
-// `--expires 30` is Unix seconds, though days were probably meant; the message shows that the key is expired.
+// A value such as `--expires 30` is Unix seconds, though days were probably meant; the message shows that the
+// key has expired.
 function expiryText({ expired_time, status }: TokenObject): string {
   return status === 3 ? `expired since ${timeText(expired_time)}` : `expires: ${timeText(expired_time)}`
 }

@@ -232,7 +232,8 @@ async function password(
   { keepAccessTokens, ...options }: AccountOptions & { readonly keepAccessTokens?: boolean },
 ): Promise<void> {
   await reportingErrors(shell, async () => {
-    // The prompt comes before the data folder is locked, so that slow typing blocks nobody.
+    // Asks for the password before the data folder is locked, so that slow typing does not block other
+    // commands.
     const given = await readPassword(shell)
     await withAccounts(shell, options, async (accounts) => {
       const changed = await accounts.run('setPassword', {

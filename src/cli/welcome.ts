@@ -3,7 +3,7 @@ import type { Gateway } from '../main.ts'
 import { newestModel } from './newest-model.ts'
 
 /**
- * The text printed when the gateway listens; at the first start it contains credentials that are not shown
+ * The text printed once the gateway listens. At the first start it contains credentials that are not shown
  * again.
  */
 export function welcome({ url, settings, firstCredentials, recovered }: Gateway): string {

@@ -3,7 +3,7 @@ import type { FirstCredentials } from '../bootstrap/seed-accounts.ts'
 import { plainJson, plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
 
-/** Longest message of an error that is printed: a database may send one without an end. */
+/** Maximum length of a printed error message, because a database may send one of any length. */
 const MAX_MESSAGE_LENGTH = 4000
 
 /** The options of all account commands. */
@@ -13,8 +13,8 @@ export interface AccountOptions {
 }
 
 /**
- * Opens the accounts, through the running gateway or in the data folder, and closes them after `work`. An
- * error is printed on standard error, and sets exit code 1.
+ * Opens the accounts, through the running gateway or in the data folder, runs `work`, and closes them. An
+ * error is printed on standard error and sets exit code 1.
  */
 export async function withAccounts(
   shell: Shell,
@@ -36,7 +36,7 @@ export async function withAccounts(
   })
 }
 
-/** Runs `work`; an error is printed on standard error, and sets exit code 1. */
+/** Runs `work`. An error is printed on standard error and sets exit code 1. */
 export async function reportingErrors(shell: Shell, work: () => Promise<void>): Promise<void> {
   try {
     await work()

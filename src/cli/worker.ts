@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { readEnvironment } from '../config/environment.ts'
 
-/** `sluice worker`, which `sluice start --workers` runs: one of several processes that take calls. */
+/** `sluice worker`, run by `sluice start --workers`: one of several processes that take calls. */
 export async function worker(): Promise<never> {
   const { runWorker } = await import('../process/workers/worker.ts')
   try {

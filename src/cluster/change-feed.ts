@@ -2,23 +2,23 @@ import type { Change } from '../domain/change.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import { formatChange, MAX_TOKENS, parseChange } from './change-text.ts'
 
-/** Sends a short text to all nodes. Texts are lost while its connection is down. */
+/** Sends a short text to all nodes. Texts are lost while the connection is down. */
 export interface Announcer {
   /** Rejects while the connection is down. */
   announce(text: string): Promise<void>
   /**
-   * Adds a listener to the texts of all nodes, this one included, and to (re)connections. Returns its
-   * removal.
+   * Adds a listener for the texts of all nodes, this one included, and for (re)connections. Returns a
+   * function that removes it.
    */
   listen(listener: Listener): () => void
 }
 
-/** Delay before an announcement that failed is repeated. */
+/** Delay before a failed announcement is repeated. */
 const RETRY_MS = 500
 
 /**
  * Receives changes made by other nodes, and announces those of this one. Changes are hints: a listener reads
- * the current state from the database. Where a hint may have been missed, `anything` is reported.
+ * the current state from the database. If a hint may have been missed, the change `anything` is reported.
  */
 export class ChangeFeed {
   readonly #node: string
@@ -58,7 +58,7 @@ export class ChangeFeed {
 
   #announce(change: Change): void {
     this.#announcer.announce(formatChange(this.#node, change)).catch(() => {
-      // `anything` includes whichever change was lost.
+      // `anything` covers every change that was lost.
       this.#retryTimer ??= setTimeout(() => {
         this.#retryTimer = undefined
         this.#announce({ of: 'anything' })
@@ -72,7 +72,7 @@ export class ChangeFeed {
     for (const listener of this.#listeners) listener(parsed.change)
   }
 
-  // On the first connection nothing is cached yet that could be outdated.
+  // On the first connection nothing is cached that could be outdated.
   #onConnected(): void {
     if (!this.#isFirst) for (const listener of this.#listeners) listener({ of: 'anything' })
     this.#isFirst = false

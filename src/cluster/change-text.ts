@@ -1,11 +1,11 @@
 import type { Change } from '../domain/change.ts'
 
-/** Begins every text, as other texts are sent over the same channel. */
+/** Prefix of every text, because other texts are sent over the same channel. */
 const PREFIX = 'changed'
-/** Maximum number of tokens in one text: PostgreSQL takes less than 8,000 bytes. */
+/** Maximum number of tokens in one text; a PostgreSQL notification must be shorter than 8,000 bytes. */
 export const MAX_TOKENS = 400
 
-/** Formats a change, and the node that made it, as the text that is announced. */
+/** Formats a change, and the node that made it, as the text to announce. */
 export function formatChange(node: string, change: Change): string {
   return [PREFIX, node, change.of, ...idsOf(change)].join(' ')
 }

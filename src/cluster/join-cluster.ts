@@ -10,20 +10,20 @@ import type { NodeMessages } from '../store/node-messages.ts'
 export interface Cluster {
   /** Counter of the rate limits. */
   readonly limitCounter: LimitCounter
-  /** Counter of the calls under way. */
+  /** Counter of calls under way. */
   readonly callPlaces: CallPlaces
-  /** Changes by other nodes; undefined where there can be none. */
+  /** Changes made by other nodes; undefined if there cannot be any. */
   readonly changes: ChangeFeed | undefined
-  /** Texts of the other nodes, on request; undefined where there can be none. */
+  /** Reports of the other nodes, on request; undefined if there cannot be any. */
   readonly reports: NodeReports | undefined
-  /** Whether the Redis server answers; undefined where none is configured. */
+  /** Whether the Redis server answers; undefined if none is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
   close(): Promise<void>
 }
 
-/** Nodes of one bank, by the names that it knows them by. */
+/** Nodes that borrow from one bank. */
 export interface BankNodes {
-  /** Names of the nodes that run, by their reports to the bank. */
+  /** Names of the running nodes, by their reports to the bank. */
   readonly names: () => readonly string[]
 }
 
@@ -31,21 +31,21 @@ export interface BankNodes {
 export interface ClusterOptions {
   readonly redisUrl: string | undefined
   readonly databaseUrl: string
-  /** Nodes on the shared database, or workers of this machine; undefined where this process is alone. */
+  /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
   readonly others: BankNodes | Workers | undefined
   readonly messages: NodeMessages
-  /** Identifies the cluster: the same on all of its nodes. */
+  /** Identifier of the cluster, the same on all of its nodes. */
   readonly namespace: string
-  /** Identifies this node: its name in the bank, if there is one. */
+  /** Identifier of this node: its name in the bank, if there is one. */
   readonly node: string
   readonly log: { info(sentence: string): void; warn(sentence: string): void }
-  /** Called for each request that was counted without the other nodes because Redis did not answer. */
+  /** Called for each request counted without the other nodes because Redis did not answer. */
   readonly onIsolated: () => void
 }
 
 /**
- * Joins the workers of this machine, or the cluster through Redis, else through the shared database; without
- * any of them, the node is alone. Resolves when it is known whether the other nodes can be reached.
+ * Joins the workers of this machine, or the cluster through Redis, or else through the shared database;
+ * without any of them, the node is alone. Resolves once it is known whether the other nodes can be reached.
  */
 export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   const { redisUrl, databaseUrl, others } = options
@@ -53,7 +53,7 @@ export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
     const { joinThroughOwner } = await import('./join-through-owner.ts')
     return joinThroughOwner(others, options.node)
   }
-  // Most gateways run alone, and should not load what they never use.
+  // Loaded on demand: most gateways run alone and should not load the other modules.
   if (redisUrl !== undefined) {
     const { joinThroughRedis } = await import('./join-through-redis.ts')
     return joinThroughRedis(redisUrl, options, others)

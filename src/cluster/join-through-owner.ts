@@ -6,24 +6,24 @@ import { type Announcer, ChangeFeed } from './change-feed.ts'
 import type { Cluster } from './join-cluster.ts'
 import { NodeReports } from './node-reports.ts'
 
-/** Time that a request waits for its count: the owner may be busy with a commit to a slow disk. */
+/** Timeout for counting a request; the owner may be busy with a commit to a slow disk. */
 const WAIT_TIMEOUT_MS = 5_000
 
 /** The workers of one machine, as one of them sees them. */
 export interface Workers {
   readonly link: Link
   readonly announcer: Announcer
-  /** Number of this worker, from 1. */
+  /** Number of this worker, starting at 1. */
   readonly index: number
-  /** Number of workers that there should be. */
+  /** Number of workers that are configured. */
   readonly planned: number
   /** Number of workers that run. */
   readonly count: () => number
-  /** Whether all that there should be take calls. */
+  /** Whether all configured workers take calls. */
   readonly isComplete: () => boolean
 }
 
-/** Joins the workers that share one machine's database: its owner counts their limits. */
+/** Joins the workers that share one machine's database. The owner of the database counts their limits. */
 export function joinThroughOwner({ link, announcer, count }: Workers, node: string): Cluster {
   const peers = new OwnerPeers(link, count)
   const changes = new ChangeFeed(node, announcer)

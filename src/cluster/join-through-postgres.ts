@@ -9,7 +9,7 @@ import { PostgresPlacePeers } from './postgres-place-peers.ts'
 
 /**
  * Joins the nodes on one PostgreSQL database: they receive each other's changes, count calls under way
- * together, and each has its share of every other limit.
+ * together, and each has a share of every other limit.
  */
 export async function joinThroughPostgres(
   url: string,

@@ -6,7 +6,9 @@ import { SharedCounter } from '../limits/shared-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
 import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 
-/** Joins the nodes on one Redis server; where the server cannot be reached, as soon as it can. */
+/**
+ * Joins the nodes on one Redis server. If the server cannot be reached now, the node joins as soon as it can.
+ */
 export async function joinThroughRedis(
   url: string,
   { namespace, node, messages, log, onIsolated }: ClusterOptions,

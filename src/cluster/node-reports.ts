@@ -3,15 +3,18 @@ import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { Announcer } from './change-feed.ts'
 
-/** Longest wait for the other nodes. */
+/** Maximum wait for the other nodes. */
 const WAIT_MS = 1_000
-/** How long an answer is used again: readers that ask together do not multiply the messages. */
+/** Time for which an answer is reused, so that concurrent readers do not multiply the messages. */
 const FRESH_MS = 1_000
-/** Characters of a report in one message: PostgreSQL's messages are shorter than 8,000 bytes. */
+/** Characters of a report in one message; a PostgreSQL notification must be shorter than 8,000 bytes. */
 const CHUNK_LENGTH = 7_800
-/** Most messages of one report. */
+/** Maximum number of messages of one report. */
 const MAX_CHUNKS = 500
-/** Most bytes that one question takes in, of all answers together: as they come, and as texts. */
+/**
+ * Maximum number of bytes that one question accepts from all answers together, counted both as received and
+ * decompressed.
+ */
 const MAX_BYTES = 32 * 1024 * 1024
 /** Number of questions that are remembered, so that each is answered once. */
 const REMEMBERED = 1_000
@@ -22,33 +25,33 @@ const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) (\S+)$/
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** Answers to a question. */
+/** A question with the answers received so far. */
 interface Asked {
   readonly id: string
-  /** Chunks that came, by node. */
+  /** Chunks received, by node. */
   readonly chunks: Map<string, string[]>
   readonly whole: string[]
-  /** Bytes that may still be taken in. */
+  /** Number of bytes that may still be accepted. */
   left: number
   end(): void
 }
 
-/** The nodes of a cluster that run. */
+/** The running nodes of a cluster. */
 export interface KnownNodes {
-  /** Their number, this one included. */
+  /** Number of nodes, this one included. */
   readonly count: () => number
   readonly knows: (node: string) => boolean
 }
 
-/** Nodes of which the names are known. */
+/** Nodes whose names are known. */
 export function namedNodes(names: () => readonly string[]): KnownNodes {
   return { count: () => names().length, knows: (node) => names().includes(node) }
 }
 
 /**
- * Exchanges texts between the nodes of a cluster on request: `report? QUESTION NODE` asks, and each other
+ * Exchanges reports between the nodes of a cluster on request: `report? QUESTION NODE` asks, and each other
  * node answers `report QUESTION NODE INDEX COUNT CHUNK`, a compressed text in chunks. Nothing is stored, and
- * nothing is sent while nobody asks.
+ * nothing is sent without a question.
  */
 export class NodeReports {
   readonly #node: string
@@ -60,7 +63,7 @@ export class NodeReports {
   #asked: Asked | undefined
   #answers: Promise<readonly string[]> | undefined
 
-  /** Only answers of `nodes` are heard. */
+  /** Answers are accepted from `nodes` only. */
   constructor(node: string, announcer: Announcer, nodes: KnownNodes) {
     this.#node = node
     this.#announcer = announcer
@@ -68,12 +71,12 @@ export class NodeReports {
     this.#endListening = announcer.listen({ received: (text) => this.#onText(text) })
   }
 
-  /** Sets the text that other nodes are answered with. */
+  /** Sets the function that produces the report of this node. */
   answerWith(report: () => Promise<string>): void {
     this.#report = report
   }
 
-  /** The texts of the other nodes that answer within a second, in no order. */
+  /** Resolves to the reports of the nodes that answer within a second, in any order. */
   others(): Promise<readonly string[]> {
     this.#answers ??= this.#ask()
     return this.#answers
@@ -127,7 +130,7 @@ export class NodeReports {
     }
   }
 
-  // The chunks of a node come in their order, over one connection.
+  // The chunks of a node arrive in order, over one connection.
   #onChunk(
     asked: Asked,
     node: string,
@@ -144,7 +147,7 @@ export class NodeReports {
   }
 }
 
-// One after the other, so that they share what may still be taken in.
+// One after the other, because they share the remaining number of bytes.
 async function textsOf(asked: Asked): Promise<readonly string[]> {
   const texts: string[] = []
   for (const chunks of asked.whole) {
@@ -153,7 +156,7 @@ async function textsOf(asked: Asked): Promise<readonly string[]> {
       asked.left -= bytes.length
       texts.push(bytes.toString())
     } catch {
-      // Too little is left for this one, or it is none.
+      // The report does not fit into the remaining bytes, or is not a compressed text.
     }
   }
   return texts

@@ -2,7 +2,7 @@ import type { Link } from '../link/link.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
 
-/** Announcements to all workers of one machine, through the process that owns their database. */
+/** Announces texts to all workers of one machine, through the process that owns their database. */
 export class OwnerAnnouncer implements Announcer {
   readonly #link: Link
   readonly #listeners = new Set<Listener>()

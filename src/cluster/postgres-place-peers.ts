@@ -3,9 +3,9 @@ import { BankConnection } from '../store/postgres/bank-connection.ts'
 
 /** Interval of heartbeats. The database counts a node for three seconds after its last one. */
 const HEARTBEAT_MS = 750
-/** Timeout of an exchange, for which a call waits. */
+/** Timeout of an exchange; a call waits for it. */
 const EXCHANGE_TIMEOUT_MS = 1_000
-/** Time within which all nodes notice a new generation, and report their places again. */
+/** Time within which all nodes notice a new generation and report their calls again. */
 const REFILLING_MS = 3_000
 
 /** Settings of the peers in PostgreSQL. */
@@ -18,8 +18,8 @@ interface PostgresPlaceOptions {
 }
 
 /**
- * Peers that count their calls under way in tables of the shared database, over a connection of their own.
- * Connects for the first call that has such a limit.
+ * Counts calls under way in tables of the shared database, over its own connection. Connects at the first
+ * call that has such a limit.
  */
 export class PostgresPlacePeers implements PlacePeers {
   readonly refreshMs = 20_000
@@ -68,13 +68,13 @@ export class PostgresPlacePeers implements PlacePeers {
       }
       return Number(granted)
     } catch (error) {
-      // Nobody else should wait for the server before it has answered a heartbeat.
+      // Later calls should not wait for the server until it has answered a heartbeat.
       this.#isReachable = false
       throw error
     }
   }
 
-  /** Removes this node from the list, and closes the connection. */
+  /** Removes this node from the list and closes the connection. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat)
     if (this.#heartbeat && this.#isReachable)
@@ -106,7 +106,8 @@ export class PostgresPlacePeers implements PlacePeers {
   async #ask(text: string, values: readonly unknown[], name?: string): Promise<string | null> {
     const { promise, reject } = Promise.withResolvers<never>()
     const late = new Error(`no response within ${EXCHANGE_TIMEOUT_MS} ms`)
-    // After a blocked event loop the response may have arrived unread, so it gets one more turn.
+    // After a blocked event loop the response may have arrived without being read yet, so it gets one more
+    // turn.
     const timer = setTimeout(() => setImmediate(() => reject(late)), EXCHANGE_TIMEOUT_MS).unref()
     const asking = this.#connection.query<{ value: string | null }>(text, values, name)
     try {

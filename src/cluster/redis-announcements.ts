@@ -3,7 +3,7 @@ import type { NodeMessages } from '../store/node-messages.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
 
-/** Announcements to all nodes on one Redis server, over a connection of their own. */
+/** Announcements to all nodes on one Redis server, over its own connection. */
 export class RedisAnnouncements implements Announcer {
   readonly #channel: string
   readonly #messages: NodeMessages
@@ -12,7 +12,7 @@ export class RedisAnnouncements implements Announcer {
 
   /**
    * Starts to connect at once. Only nodes with the same namespace and secret receive each other's texts.
-   * `timeoutMs` is the time that the server has to answer, for machines that may be late.
+   * `timeoutMs` is the timeout of the server's responses, for machines that may be slow.
    */
   constructor(url: string, namespace: string, messages: NodeMessages, timeoutMs?: number) {
     this.#messages = messages
@@ -24,7 +24,7 @@ export class RedisAnnouncements implements Announcer {
           if (text === undefined) return
           for (const listener of this.#listeners) listener.received(text)
         }
-        // As bytes: a text of what is too long is never made.
+        // Received as bytes, so that no string is made of a message that is too long.
         await client.subscribe(this.#channel, received, true)
         for (const listener of this.#listeners) listener.connected?.()
       },

@@ -6,10 +6,10 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { ASSETS } from './console-paths.ts'
 import type { Encoding } from './content-encoding.ts'
 
-/** The folder that the console is built into, from the sources and from the package alike. */
+/** Folder that the console is built into, the same for sources and package. */
 const BUILT = fileURLToPath(new URL('../../console/built', import.meta.url))
 
-/** Quality of Brotli: higher ones take ten times as long for a tenth less. */
+/** Quality of Brotli: higher ones take ten times as long for a size one tenth smaller. */
 const BROTLI_QUALITY = 9
 
 const TYPES = new Map([
@@ -60,9 +60,9 @@ export class BuiltFile {
 
 /** The console as it was built. */
 export interface BuiltConsole {
-  /** Page with placeholders for the nonce. */
+  /** HTML page with placeholders for the nonce. */
   readonly page: string
-  /** Files by their path in URLs. */
+  /** Files by their URL path. */
   readonly assets: ReadonlyMap<string, BuiltFile>
 }
 

@@ -2,10 +2,10 @@
 const PAGES =
   /^\/(?:$|(?:login|setup|keys|playground|usage|logs|models|channels|users|audit|settings|account)$|(?:keys|logs|channels|users)\/[^/]+$)/
 
-/** The folder of the built files in URLs, each below the hash of its content. */
+/** URL prefix of the built files; each has the hash of its content in its name. */
 export const ASSETS = '/assets/'
 
-/** Whether a path is that of a page of the console. */
+/** Whether a path is that of a console page. */
 export function isPage(path: string): boolean {
   return PAGES.test(path)
 }

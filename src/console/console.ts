@@ -10,7 +10,7 @@ import { chooseEncoding } from './content-encoding.ts'
 const NONCE = '{{nonce}}'
 const NONCE_BYTES = 16
 
-/** Serves the web console: its pages and files, from memory. `docs/console.md: Serving`. */
+/** Serves the web console from memory: its pages and files. `docs/console.md: Serving`. */
 export class Console {
   readonly #isEnabled: () => boolean
   #reading: Promise<BuiltConsole | undefined> | undefined
@@ -25,7 +25,7 @@ export class Console {
     return (path.startsWith(ASSETS) || isPage(path)) && this.#isEnabled()
   }
 
-  /** Answers a request; false, with nothing sent, where the console has no such file. */
+  /** Answers a request. Resolves to false, with nothing sent, if the console has no such file. */
   async answer({ headers }: Request, response: Response, path: string): Promise<boolean> {
     const built = await this.#built()
     if (!path.startsWith(ASSETS)) {
@@ -44,7 +44,7 @@ export class Console {
     return true
   }
 
-  /** Read at the first request; a console that is not built is looked for again. */
+  /** Read at the first request. A console that was not built is looked for again at the next one. */
   async #built(): Promise<BuiltConsole | undefined> {
     this.#reading ??= readBuiltConsole()
     try {

@@ -1,7 +1,7 @@
-/** Encodings in which files are sent, the preferred one first. */
+/** Encodings in which files are offered, the preferred one first. */
 const OFFERED = ['br', 'gzip'] as const
 
-/** Encoding of a file on the wire; `identity`: the file as it is. */
+/** Encoding of a file as sent; `identity` is the file unchanged. */
 export type Encoding = (typeof OFFERED)[number] | 'identity'
 
 /** Chooses an encoding by `Accept-Encoding` (RFC 9110, 12.5.3); a weight of 0 forbids one. */

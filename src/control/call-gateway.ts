@@ -5,8 +5,8 @@ import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
 /**
- * Fetched without `import`, which would evaluate every export of the module, a WebSocket client among them:
- * tens of milliseconds of each command.
+ * Loaded without `import`, which would evaluate every export of the module, including a WebSocket client, and
+ * add tens of milliseconds to each command.
  */
 const { request } = process.getBuiltinModule('node:http')
 
@@ -34,7 +34,7 @@ export async function callGateway<Name extends OperationName>(
   operation: Name,
   input: OperationInput<Name>,
 ): Promise<OperationOutput<Name>> {
-  // The time of a copy depends on the size of the database.
+  // The time of a copy depends on the size of the database, so it has no timeout.
   const timeoutMs = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS
   return (await requestJson(dataDir, 'POST', `/${operation}`, input, timeoutMs)) as OperationOutput<Name>
 }

@@ -26,13 +26,13 @@ interface OpenParts extends ManagementParts, Pick<AdministrationParts, 'liveConf
   close(): Promise<void>
 }
 
-/** Parts with upstreams, which no operation but the test of a channel uses. */
+/** Parts with upstreams, which only the test of a channel needs. */
 type AnyParts = OpenParts & Pick<AdministrationParts, 'upstreams'>
 type AnyOperation = (parts: AnyParts, input: unknown) => Promise<unknown>
 
 /**
- * Runs operations in this process, on a data folder that it has locked. The database is opened by the first
- * operation other than `backup`: opening migrates the schema, and a copy made before an update must keep the
+ * Runs operations in this process, on a data folder that it has locked. The first operation other than
+ * `backup` opens the database: opening migrates the schema, and a copy made before an update must keep the
  * old one.
  */
 export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
@@ -65,7 +65,7 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
   }
 }
 
-// Loaded late: most commands have no business with upstreams.
+// Loaded on demand: most commands do not use upstreams.
 async function runWithUpstreams(parts: OpenParts, operation: AnyOperation, input: unknown): Promise<unknown> {
   const { localUpstreams } = await import('./local-upstreams.ts')
   const upstreams = localUpstreams(parts.secrets, parts.settings)

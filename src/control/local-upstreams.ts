@@ -4,7 +4,7 @@ import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 
-/** Opens a client for the upstreams of a command that no gateway runs for; the caller closes it. */
+/** Opens an upstream client for a command that runs without a gateway. The caller closes it. */
 export function localUpstreams(secrets: Secrets, settings: () => Settings): UpstreamClient {
   return new UpstreamClient(loopMarker(secrets), {
     channels: () => settings().channels,

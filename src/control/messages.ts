@@ -1,6 +1,9 @@
 import type { QuotaDisplay } from '../management/settings/quota-display.ts'
 
-/** Response to `GET /` on the control socket: the gateway runs, and shows quota in these units. */
+/**
+ * Response to `GET /` on the control socket: shows that the gateway runs, and the units in which it shows
+ * quota.
+ */
 export interface Hello {
   readonly display: QuotaDisplay
 }

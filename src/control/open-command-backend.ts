@@ -14,7 +14,7 @@ import type { CommandBackend } from './command-backend.ts'
 import { callGateway, greetGateway, GatewayNotListening } from './call-gateway.ts'
 import type { Hello } from './messages.ts'
 
-/** Time for which a gateway that starts or stops may hold the lock without listening. */
+/** Time for which a starting or stopping gateway may hold the lock without listening. */
 const SILENT_HOLDER_TIMEOUT_MS = 5_000
 /** Interval between attempts to lock the folder. */
 const RETRY_INTERVAL_MS = 50
@@ -22,7 +22,7 @@ const RETRY_INTERVAL_MS = 50
 /**
  * Opens the backend for a data folder: the gateway that runs on it, over its socket; or, if none runs, the
  * database itself, with the folder locked until `close`. Waits while other commands hold the folder. Refuses
- * a folder without a database, unless `createsDatabase` is set. Rejects with a sentence for the operator.
+ * a folder without a database unless `createsDatabase` is set. Rejects with a sentence for the operator.
  */
 export async function openCommandBackend(
   environment: Environment,
@@ -38,7 +38,7 @@ export async function openCommandBackend(
     const lock = lockOrGetHolder(dataDir)
     if (typeof lock === 'object') {
       if (createsDatabase || hasDatabase()) {
-        // Loaded only here: a command that a running gateway serves needs none of these modules.
+        // Loaded on demand: a command that a running gateway serves needs none of these modules.
         const { localBackend } = await import('./local-backend.ts')
         return localBackend(environment, lock)
       }

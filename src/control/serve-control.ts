@@ -15,7 +15,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
-/** Largest input of an operation, in bytes. */
+/** Maximum size of an operation's input, in bytes. */
 const BODY_LIMIT = 1024 * 1024
 const MAX_CONNECTIONS = 64
 const JSON_HEADERS = { 'content-type': 'application/json' }
@@ -101,7 +101,7 @@ async function runOperation(parts: ControlParts, request: Request): Promise<unkn
   if (name === '' && request.method === 'GET') {
     return { display: quotaDisplay(parts.settings()) } satisfies Hello
   }
-  // Loaded with the first command, to save the memory until then.
+  // Loaded with the first command, to save memory until then.
   const { operations } = await import('../management/operations.ts')
   if (request.method !== 'POST' || !Object.hasOwn(operations, name)) {
     throw new GatewayError(
@@ -140,7 +140,7 @@ function parseJson(body: string): unknown {
   }
 }
 
-// Tells the operator what is wrong with the database; details of an unexpected error go to the log only.
+// Describes a database error to the operator; the details of an unexpected error go to the log only.
 function gatewayErrorFrom(log: Logger, error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof StoreUnavailable) return new GatewayError('overloaded', error.message)

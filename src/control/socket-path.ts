@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 
 const SOCKET_NAME = 'control.sock'
-/** Operating systems limit the path of a socket to 104 to 108 bytes. */
+/** Operating systems limit the path of a socket to between 104 and 108 bytes. */
 const MAX_PATH_BYTES = 100
 
 /** Path short enough for a socket, valid until `release`. */
@@ -13,9 +13,9 @@ export interface SocketPath {
 }
 
 /**
- * Returns the path of the control socket in this data folder. Where that path is too long for a socket, it
- * goes through a descriptor of the folder in `/proc`, which is short and does not depend on a shared folder
- * for temporary files. Throws where the system has no `/proc`.
+ * Returns the path of the control socket in this data folder. If that path is too long for a socket, it goes
+ * through a descriptor of the folder in `/proc`, which is short and does not depend on a shared folder for
+ * temporary files. Throws if the system has no `/proc`.
  */
 export function socketPath(dataDir: string): SocketPath {
   const path = join(dataDir, SOCKET_NAME)

@@ -3,12 +3,12 @@ import type { OidcProvider } from '../../domain/login-settings.ts'
 import { GatewayError } from '../../errors.ts'
 import { PROVIDER_TIMEOUT_MS, ProviderFetch } from './provider-fetch.ts'
 
-/** Difference of clocks that is tolerated in `exp`, `iat` and `nbf`, in seconds. */
+/** Tolerated difference of clocks in `exp`, `iat` and `nbf`, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60
-/** Longest subject (OpenID Connect Core, 2: at most 255 ASCII characters). */
+/** Maximum length of a subject (OpenID Connect Core, 2: at most 255 ASCII characters). */
 const MAX_SUBJECT_LENGTH = 255
 
-/** Secrets of one sign-in, which its end is checked against. */
+/** Secrets of one sign-in, against which its callback is checked. */
 export interface SignInChecks {
   readonly state: string
   readonly nonce: string
@@ -16,13 +16,13 @@ export interface SignInChecks {
   readonly verifier: string
 }
 
-/** Verified identity of a person, with the claims about it. */
+/** Verified identity of a person, with its claims. */
 export interface VerifiedIdentity {
   readonly issuer: string
   readonly subject: string
-  /** Claims of the id_token, and of the userinfo endpoint where the id_token lacks one that is needed. */
+  /** Claims of the id_token, and of the userinfo endpoint if the id_token lacks a required one. */
   readonly claims: Readonly<Record<string, unknown>>
-  /** URL at which the provider ends its own session; undefined where it has none. */
+  /** URL at which the provider ends its own session; undefined if it has none. */
   readonly logoutUrl: string | undefined
 }
 
@@ -34,8 +34,8 @@ interface OidcClientParts {
 }
 
 /**
- * Signs people in at providers of OpenID Connect by the authorization code flow with PKCE. Metadata and keys
- * are read anew for each sign-in, so that a provider may rotate its keys at any time.
+ * Signs people in at OpenID Connect providers, by the authorization code flow with PKCE. Metadata and keys
+ * are read again for each sign-in, so that a provider may rotate its keys at any time.
  */
 export class OidcClient {
   readonly #parts: OidcClientParts
@@ -44,7 +44,10 @@ export class OidcClient {
     this.#parts = parts
   }
 
-  /** Begins a sign-in: the URL that the browser goes to. Rejects with 503 if the provider is not there. */
+  /**
+   * Begins a sign-in. Resolves to the URL to send the browser to. Rejects with 503 if the provider is
+   * unreachable.
+   */
   async begin(provider: OidcProvider, redirectUri: string): Promise<{ url: string; checks: SignInChecks }> {
     return this.#with(provider, async (config) => {
       const checks = {
@@ -66,8 +69,8 @@ export class OidcClient {
   }
 
   /**
-   * Ends a sign-in, by the URL that the browser came back with. Rejects with 401 if anything about it cannot
-   * be verified: state, issuer, code, signature, audience, nonce, times.
+   * Ends a sign-in, given the URL that the browser came back with. Rejects with 401 if anything cannot be
+   * verified: state, issuer, code, signature, audience, nonce, times.
    */
   async complete(
     provider: OidcProvider,
@@ -131,7 +134,8 @@ async function discovered(provider: OidcProvider, requests: ProviderFetch): Prom
     clientId,
     { client_secret: clientSecret, [library.clockTolerance]: CLOCK_TOLERANCE_SECONDS },
     (server, client, body, headers) => {
-      // The default is Basic (OpenID Connect Discovery, 3); its encoding differs among providers.
+      // The default is Basic (OpenID Connect Discovery, 3), but providers encode its credentials differently,
+      // so POST is preferred.
       const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
       const method = methods.includes('client_secret_post')
         ? library.ClientSecretPost(clientSecret)
@@ -142,7 +146,7 @@ async function discovered(provider: OidcProvider, requests: ProviderFetch): Prom
       [library.customFetch]: requests.fetch,
       timeout: PROVIDER_TIMEOUT_MS / 1000,
       execute: [
-        // Without it, the library trusts TLS in place of the id_token's signature.
+        // Without this the library relies on TLS instead of the signature of the id_token.
         library.enableNonRepudiationChecks,
         ...(issuer.startsWith('http:') ? [library.allowInsecureRequests] : []),
       ],
@@ -151,7 +155,10 @@ async function discovered(provider: OidcProvider, requests: ProviderFetch): Prom
   return config
 }
 
-/** A sentence for the operator: messages of the library, whose further details may contain tokens. */
+/**
+ * Returns a sentence for the operator. It contains only the library's messages, because further details may
+ * contain tokens.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof library.ResponseBodyError) return `it refused the code: ${plainCode(error.error)}`
   if (error instanceof library.AuthorizationResponseError)
@@ -161,7 +168,7 @@ function reasonOf(error: unknown): string {
   return `${error.message}${cause}`.slice(0, 200)
 }
 
-/** An error code of OAuth; other text, which the browser may have made up, is not repeated. */
+/** Returns an OAuth error code. Any other text may come from the browser and is not repeated. */
 function plainCode(code: string): string {
   return /^[a-z_]{1,64}$/.test(code) ? code : 'an unknown error'
 }

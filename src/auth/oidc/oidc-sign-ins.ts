@@ -9,7 +9,7 @@ import { proxyHeader } from '../trusted-peer.ts'
 import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
 import { type IdentityLink, pendingCookie, pendingOf, pendingUntil } from './pending-sign-in.ts'
 
-/** Page of the console that people come back to after they have signed out at their provider. */
+/** Page of the console to which people return after signing out at their provider. */
 const AFTER_LOGOUT = '/login'
 
 /** Dependencies of `OidcSignIns`. */
@@ -22,23 +22,26 @@ interface OidcParts {
   readonly warn: (sentence: string) => void
 }
 
-/** Redirect of a browser. */
+/** Redirect of the browser. */
 interface Redirect {
   readonly location: string
-  /** Value of `set-cookie`. */
+  /** Value of the `set-cookie` header. */
   readonly cookie: string
 }
 
-/** Sign-in that has ended well. */
+/** Sign-in that has succeeded. */
 interface Completed {
   readonly identity: VerifiedIdentity
-  /** Path to go to. */
+  /** Path to redirect to. */
   readonly next: string
-  /** Session that began it, where the identity is to be linked. */
+  /** Session that began the sign-in, if the identity is to be linked to its user. */
   readonly link: IdentityLink | undefined
 }
 
-/** Sign-ins at identity providers, from the start to the verified identity; each is bound to its browser. */
+/**
+ * Sign-ins at identity providers, from the start to the verified identity. Each is bound to the browser that
+ * began it.
+ */
 export class OidcSignIns {
   readonly #parts: OidcParts
   #client: Promise<OidcClient> | undefined
@@ -48,8 +51,8 @@ export class OidcSignIns {
   }
 
   /**
-   * Begins a sign-in. `next`: where to go afterwards, a path of this gateway; other texts are ignored.
-   * `link`: the session whose user the identity shall be linked to.
+   * Begins a sign-in. `next` is a path of this gateway to go to afterwards; any other text is ignored. `link`
+   * is the session to whose user the identity will be linked.
    */
   async begin(
     provider: OidcProvider,
@@ -67,7 +70,7 @@ export class OidcSignIns {
   }
 
   /**
-   * Ends a sign-in. Throws 401 if this browser did not begin it, if it was ended before, or if it cannot be
+   * Ends a sign-in. Throws 401 if another browser began it, if it has already ended, or if it cannot be
    * verified.
    */
   async complete(provider: OidcProvider, request: Request): Promise<Completed> {
@@ -90,7 +93,7 @@ export class OidcSignIns {
     return { identity, next: pending.next, link: pending.link }
   }
 
-  // Loaded with the first sign-in: most gateways have no identity provider.
+  // Loaded with the first sign-in, because most gateways have no identity provider.
   #opened(): Promise<OidcClient> {
     const { options, warn } = this.#parts
     const allowsPrivateNetworks = (): boolean => options().media.allow_private_networks

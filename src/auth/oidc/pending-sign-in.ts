@@ -5,14 +5,14 @@ import type { Request } from '../../http/request.ts'
 import { seal, type SealContext, type Secrets, unseal } from '../../store/secrets.ts'
 import { hasSecureCookies } from '../session-cookie.ts'
 
-/** Longest time from the start of a sign-in to its end. */
+/** Maximum time from the start of a sign-in to its end. */
 const LIFETIME_SECONDS = 600
-/** Form of a state: 32 bytes as base64url. */
+/** Format of a state: 32 bytes as base64url. */
 const STATE = /^[\w-]{43}$/
 
 const identityLink = z.object({ userId: z.int(), sessionHash: z.string() })
 
-/** A user's session that began a sign-in, to have the identity linked to that user. */
+/** A user's session that began a sign-in in order to link the identity to that user. */
 export type IdentityLink = z.output<typeof identityLink>
 
 const pendingSignIn = z.object({
@@ -20,9 +20,9 @@ const pendingSignIn = z.object({
   nonce: z.string(),
   verifier: z.string(),
   redirectUri: z.string(),
-  /** Path to go to afterwards. */
+  /** Path to go to after the sign-in. */
   next: z.string(),
-  /** Present where the identity is to be linked. */
+  /** Present if the identity is to be linked. */
   link: identityLink.optional(),
   /** Unix seconds. */
   expiresTime: z.int(),
@@ -36,7 +36,7 @@ export function pendingUntil(nowMs: number): number {
   return Math.floor(nowMs / 1000) + LIFETIME_SECONDS
 }
 
-/** The `Set-Cookie` header that binds a sign-in to its browser; each sign-in has a cookie of its own. */
+/** Returns the `Set-Cookie` header that binds a sign-in to its browser. Each sign-in has its own cookie. */
 export function pendingCookie(
   secrets: Secrets,
   provider: string,
@@ -48,7 +48,7 @@ export function pendingCookie(
     name: nameOf(pending.state),
     value: seal(secrets, JSON.stringify(pending), placeOf(provider, pending.state)),
     httpOnly: true,
-    // The provider's redirect comes from another site, which `strict` would keep the cookie from.
+    // The provider's redirect is a cross-site request, for which a browser would not send a `strict` cookie.
     sameSite: 'lax',
     path: '/api/user/oidc/',
     secure: hasSecureCookies(request, options),
@@ -57,8 +57,8 @@ export function pendingCookie(
 }
 
 /**
- * The sign-in with this state that the browser began at this provider; undefined if it began none, or long
- * ago.
+ * Returns the sign-in with this state that the browser began at this provider; undefined if there is none or
+ * it has expired.
  */
 export function pendingOf(
   secrets: Secrets,
@@ -81,7 +81,7 @@ function nameOf(state: string): string {
   return `sign-in-${state.slice(0, 16)}`
 }
 
-// Encryption is bound to both, so that no other provider can end the sign-in.
+// The encryption is bound to provider and state, so that no other provider can end the sign-in.
 function placeOf(provider: string, state: string): SealContext {
   return { table: 'pending sign-ins', row: `${provider} ${state}` }
 }

@@ -2,17 +2,17 @@ import { guardedAgent } from '../../upstreams/guarded-agent.ts'
 import type { CustomFetch } from 'openid-client'
 import { request } from 'undici'
 
-/** Longest time for one request to a provider: a person is waiting. */
+/** Timeout of a request to a provider; short, because a person is waiting. */
 export const PROVIDER_TIMEOUT_MS = 5_000
-/** Bytes of a response that are read; metadata and keys are far smaller. */
+/** Maximum response size; metadata and keys are far smaller. */
 const MAX_BYTES = 512 * 1024
 /** Statuses whose responses have no body. */
 const WITHOUT_BODY = new Set([101, 204, 205, 304])
 
 /**
- * Requests to a provider, without redirects. The issuer's own origin is the operator's choice and may be
- * private, as the address of a declared channel may; other origins, which the provider's metadata name, are
- * private only where `allowsPrivateNetworks`. Close it with `[Symbol.asyncDispose]`.
+ * Fetches from a provider, without following redirects. The issuer's origin is the operator's choice and may
+ * be private, like the address of a declared channel. Other origins, which the provider's metadata name, may
+ * be private only if `allowsPrivateNetworks`. Close it with `[Symbol.asyncDispose]`.
  */
 export class ProviderFetch implements AsyncDisposable {
   readonly #issuerOrigin: string
@@ -55,7 +55,7 @@ export class ProviderFetch implements AsyncDisposable {
 }
 
 function textOf(body: unknown): string {
-  // The library sends forms, or nothing.
+  // The library sends forms or empty bodies only.
   if (body instanceof URLSearchParams || typeof body === 'string') return body.toString()
   throw new TypeError('expected a form')
 }
