@@ -167,18 +167,20 @@ function subscriptionsOf(targets: readonly TaggedTarget[], { options }: Settings
   return { tags: targets.map(({ tag }) => tag).sort(), thresholds: alertThresholds(types, options) }
 }
 
-/** Interval at which a condition that lasts is reported again. */
+/** Interval at which a lasting condition is reported again. */
 const REPEAT_MS = 15_000
-/** Time without cooldowns on any node after which a channel is back: it may fail again at once. */
+/**
+ * Time without a cooldown on any node after which a channel counts as recovered. It may fail again at once.
+ */
 const CALM_MS = 60_000
-/** Time without refusals after which load shedding is news again. */
+/** Time without refusals after which the next load shedding is reported as a new event. */
 const OVERLOAD_CALM_MS = 300_000
 
 /** Sources of conditions on this node. */
 interface ConditionSources {
-  /** Channels that rest. */
+  /** Channels in cooldown. */
   readonly resting: () => readonly string[]
-  /** Calls that were refused for load. */
+  /** Calls refused by load shedding. */
   readonly shed: () => Shed
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
 }
@@ -186,7 +188,7 @@ interface ConditionSources {
 /** Watches this node for what the nodes of a cluster tell together: channels that rest, load shedding. */
 class ConditionWatch {
   readonly #sources: ConditionSources
-  /** Times of the last reports, by channel; by a clock that never goes back. */
+  /** Times of the last reports by channel, on a monotonic clock. */
   #reportedMs: ReadonlyMap<string, number> = new Map()
   #overloadReportedMs = Number.NEGATIVE_INFINITY
   #shedCount = 0
@@ -196,8 +198,8 @@ class ConditionWatch {
   }
 
   /**
-   * Returns what is to be reported, or undefined. `isTold`: whether a receiver wants events of a type;
-   * `nowMs`: a clock that never goes back, `timeMs` the time of day.
+   * Returns the conditions to report, or undefined. `isTold` says whether a receiver wants events of a type.
+   * `nowMs` is on a monotonic clock, `timeMs` is the time of day.
    */
   news(
     isTold: (type: AlertType) => boolean,
@@ -215,7 +217,7 @@ class ConditionWatch {
     )
     const { count, reason } = this.#sources.shed()
     const hasShed = count > this.#shedCount && isTold('gateway.overloaded')
-    // Refusals before the next report is due count then.
+    // Refusals that happen before the next report is due are part of that report.
     const isOverloadDue = hasShed && isDue(this.#overloadReportedMs)
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
@@ -230,7 +232,7 @@ class ConditionWatch {
     }
   }
 
-  /** Reports everything again, as after a report that could not be stored. */
+  /** Makes every condition due again, because a report could not be stored. */
   forget(): void {
     this.#reportedMs = new Map()
     this.#sources.unpriced.forget()

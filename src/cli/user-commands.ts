@@ -286,7 +286,7 @@ function userColumns(display: QuotaDisplay): readonly Column<UserObject>[] {
   ]
 }
 
-/** Maximum bytes that are read from standard input. */
+/** Maximum number of bytes read from standard input. */
 const MAX_BYTES = 16_384
 
 /**
@@ -302,7 +302,7 @@ async function readPassword(shell: Shell): Promise<string> {
 
 async function prompted({ input, err }: Shell, prompt: string): Promise<string> {
   err.write(prompt)
-  // The terminal's echo goes to this stream.
+  // Receives the terminal's echo and discards it.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input, output: silent, terminal: true })
   try {

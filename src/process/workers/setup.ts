@@ -5,7 +5,7 @@ export const LINK_DESCRIPTOR = 3
 export interface WorkerSetup {
   /** Number of the worker, from 1. */
   readonly index: number
-  /** Number of workers that there should be. */
+  /** Number of workers that are configured. */
   readonly planned: number
   /** Name of this run of the worker: the owner of its holds. */
   readonly name: string
