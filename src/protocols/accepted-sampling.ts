@@ -4,7 +4,7 @@ import { withoutPenalties } from './seed-and-penalties.ts'
 import type { Capabilities } from './model-capabilities.ts'
 
 /**
- * Removes the sampling settings that the model refuses. Values equal to the default are not reported as
+ * Removes the sampling settings that the model refuses. A value equal to the default is not reported as
  * dropped.
  */
 export function withAcceptedSampling(

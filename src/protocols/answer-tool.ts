@@ -6,8 +6,8 @@ import type { ReportedUsage } from './reported-usage.ts'
 import { NO_TOOLS, type SeenTools } from './tool-tally.ts'
 
 /**
- * Converts a reply in which the input of one tool is the text: the tool was forced on a model that takes no
- * schema for its text, and the client must not see it.
+ * Converts a reply whose text is the input of one tool. The gateway forced this tool on a model that cannot
+ * follow a schema for its text; the client must not see the tool.
  */
 export function withAnswerAsText(reply: Reply, tool: string): Reply {
   const parts = reply.parts.map(
@@ -19,11 +19,11 @@ export function withAnswerAsText(reply: Reply, tool: string): Reply {
   return { ...reply, parts, stop: stopWithoutTool(reply.stop) }
 }
 
-/** Decoder that does the same for a stream. */
+/** Stream decoder that does the same as `withAnswerAsText`. */
 export class AnswerToolDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder
   readonly #tool: string
-  /** Parts that are calls of the tool, and whether any input of each came. */
+  /** Parts that are calls of the tool, and whether any of their input has arrived. */
   readonly #answers = new Map<number, boolean>()
 
   constructor(decoder: StreamDecoder, tool: string) {
@@ -84,7 +84,7 @@ export class AnswerToolDecoder implements StreamDecoder {
   }
 }
 
-/** Replaces a stop for tool calls: the client has no such tool to run. */
+/** Replaces a stop for tool calls, because the client has no such tool to run. */
 function stopWithoutTool(stop: Stop): Stop {
   return stop.reason === 'tool-calls' ? { reason: 'end' } : stop
 }

@@ -1,42 +1,45 @@
 import { encryptedTokens } from './encrypted-tokens.ts'
 
-/** Bytes of a second of sound: of raw samples (24 kHz, 16 bits), and of sound that is coded (64 kbit/s). */
+/** Bytes per second of audio: raw samples (24 kHz, 16 bits) and compressed audio (64 kbit/s). */
 const RAW_BYTES_PER_SECOND = 48_000
 const CODED_BYTES_PER_SECOND = 8_000
-/** Characters of base64 that have the head of a picture. */
+/** Characters of base64 that contain the header of an image. */
 const HEAD_LENGTH = 1_024
-/** Tokens of a picture of the dearest usual form, and the pixels that this has. */
+/** Tokens of an image in the most expensive common format, and the number of its pixels. */
 const PICTURE_TOKENS = 6_240
 const PICTURE_PIXELS = 1_024 * 1_536
-/** Largest side of a picture that a model makes: the size that a head states is the upstream's word. */
+/**
+ * Maximum plausible side of a generated image, in pixels. The size in an image header comes from the upstream
+ * and is not trusted beyond this.
+ */
 const MAX_SIDE = 8_192
 
-/** A picture that arrived. */
+/** An image that arrived. */
 export interface ArrivedPicture {
-  /** `1024x1024`; undefined where its bytes do not tell. */
+  /** For example `1024x1024`; undefined if the size cannot be read from its bytes. */
   readonly size: string | undefined
-  /** Tokens that it counts as where pictures have no price. */
+  /** Tokens to charge if images have no price of their own. */
   readonly tokens: number
 }
 
-/** Parts of a response that are no text: sound, pictures and hidden reasoning. */
+/** Parts of a response that are not text: audio, images and hidden reasoning. */
 export class ArrivedMedia {
-  /** Seconds of sound, with fractions. */
+  /** Seconds of audio, with fractions. */
   seconds = 0
   readonly pictures: ArrivedPicture[] = []
-  /** Tokens of reasoning that came encrypted alone. */
+  /** Tokens of reasoning that arrived only in encrypted form. */
   hiddenTokens = 0
 
   get isEmpty(): boolean {
     return this.seconds === 0 && this.pictures.length === 0 && this.hiddenTokens === 0
   }
 
-  /** Number that grows with each piece of sound and each picture. */
+  /** Number that grows with each piece of audio and each image. */
   get progress(): number {
     return this.seconds + this.pictures.length
   }
 
-  /** Adds sound of that length in base64; raw samples of 24 kHz unless `type` says otherwise. */
+  /** Adds audio of this length in base64. Without `type` it is raw samples of 24 kHz. */
   addSound(base64Length: number, type = 'audio/L16'): void {
     const bytes = (base64Length * 3) / 4
     const isRaw = /^audio\/(?:l16|pcm|raw)\b/i.test(type)
@@ -45,7 +48,9 @@ export class ArrivedMedia {
     this.seconds += bytes / (isRaw ? perSecond : CODED_BYTES_PER_SECOND)
   }
 
-  /** Adds a picture, of which `base64` is at least the beginning; '' where it is given by its address. */
+  /**
+   * Adds an image. `base64` is at least the beginning of its data, or '' if the image is given by its URL.
+   */
   addPicture(base64: string, tokens?: number): void {
     const size = believedSize(Buffer.from(base64.slice(0, HEAD_LENGTH), 'base64'))
     this.pictures.push({
@@ -54,7 +59,7 @@ export class ArrivedMedia {
     })
   }
 
-  /** Adds encrypted reasoning of that length in base64, of which `visibleBytes` came as text, too. */
+  /** Adds encrypted reasoning of this length in base64. `visibleBytes` of it also arrived as text. */
   addHidden(base64Length: number, visibleBytes: number): void {
     this.hiddenTokens += Math.max(0, encryptedTokens(base64Length) - Math.ceil(visibleBytes / 4))
   }
@@ -75,7 +80,7 @@ interface Size {
   readonly height: number
 }
 
-/** Reads the size of a PNG, WebP or JPEG picture from its head; undefined for any other bytes. */
+/** Reads the size of a PNG, WebP or JPEG image from its header; undefined for any other format. */
 function sizeOf(head: Buffer): Size | undefined {
   if (head.length >= 24 && head.toString('latin1', 1, 4) === 'PNG')
     return { width: head.readUInt32BE(16), height: head.readUInt32BE(20) }
@@ -85,7 +90,7 @@ function sizeOf(head: Buffer): Size | undefined {
   return undefined
 }
 
-/** Walks the segments of a JPEG to the one with its size. */
+/** Walks the segments of a JPEG to the one that contains its size. */
 function jpegSize(head: Buffer): Size | undefined {
   for (let at = 2; at + 9 <= head.length; at += 2 + head.readUInt16BE(at + 2)) {
     const marker = head.readUInt16BE(at)

@@ -5,7 +5,7 @@ import type { Conversation } from './conversation.ts'
 
 const cache = { ttl: '1h' } as const
 
-/** A conversation with this on everything that may carry a mark. */
+/** A conversation with this mark on every object that may carry one. */
 function marked(mark: object): Conversation {
   const text = { kind: 'text', text: 'hi', ...mark } as const
   const media = {

@@ -1,7 +1,7 @@
 import type { Dropped } from './codec.ts'
 import type { Conversation, Part } from './conversation.ts'
 
-/** Removes the cache marks, for upstreams that refuse them; returns the same object if there are none. */
+/** Removes the cache marks for upstreams that refuse them. Returns the same object if there are none. */
 export function withoutCacheMarks(conversation: Conversation, dropped: Dropped): Conversation {
   const { system, turns, tools } = conversation
   if (![...system, ...tools].some(isMarked) && !turns.some(({ parts }) => parts.some(hasMarks)))

@@ -2,7 +2,7 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '../domain/protocols.ts'
 import { withoutThinkingSuffix } from './messages/index.ts'
 
-/** Dialects of models on Vertex by the upstream's name; the first pattern that matches decides. */
+/** Dialects of models on Vertex by the upstream's model name; the first pattern that matches counts. */
 const ON_VERTEX: readonly (readonly [pattern: RegExp, dialect: ProtocolName])[] = [
   [/^claude/i, 'messages'],
   [/^gemini|embedding/i, 'gemini'],
@@ -10,8 +10,8 @@ const ON_VERTEX: readonly (readonly [pattern: RegExp, dialect: ProtocolName])[] 
 ]
 
 /**
- * Dialects in which a channel can be asked for the model `name`, as a client names it. A channel of Vertex
- * serves each model in one of its dialects alone.
+ * Dialects in which a channel can serve the model `name`, as a client names it. A Vertex channel serves each
+ * model in only one dialect.
  */
 export function channelProtocols(
   { protocol: protocols, provider, model_mapping }: Pick<Channel, 'protocol' | 'provider' | 'model_mapping'>,

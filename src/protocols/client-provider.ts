@@ -3,7 +3,7 @@ import type { Dropped } from './codec.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { withMembers } from './json/with-members.ts'
 
-/** Members of OpenRouter's `provider` that only restrict who may answer, and at which price. */
+/** Members of OpenRouter's `provider` that only restrict which providers may answer and at which price. */
 const RESTRICTING: ReadonlySet<string> = new Set([
   'data_collection',
   'zdr',
@@ -13,19 +13,19 @@ const RESTRICTING: ReadonlySet<string> = new Set([
   'max_price',
 ])
 
-/** OpenRouter's `provider` of a request, as JSON texts. */
+/** OpenRouter's `provider` member of a request, as JSON text. */
 export interface ClientProvider {
   readonly whole: string
-  /** The part that is always kept; undefined if there is none. */
+  /** The members that are always kept; undefined if there are none. */
   readonly restricting: string | undefined
 }
 
-/** JSON text of the members of `provider` that only restrict; undefined if there are none. */
+/** JSON text of the restricting members of `provider`; undefined if there are none. */
 export function restrictingPart(scan: ScannedObject, provider: Node): string | undefined {
   return withMembers(scan, provider, (name) => RESTRICTING.has(name))
 }
 
-/** The `provider` of a request that is converted; undefined without one. */
+/** The `provider` member of a request that is to be converted; undefined if there is none. */
 export function clientProvider(scan: ScannedObject): ClientProvider | undefined {
   const member = scan.span('provider')
   if (!member || scan.kindOf(member.node) !== 'object') return undefined
@@ -33,8 +33,9 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
 }
 
 /**
- * The part of a client's `provider` that a converted request brings to a channel; undefined if there is none.
- * The field is no longer listed where nothing of it is left out. `docs/api.md: Other models and prices`.
+ * The part of a client's `provider` member that a converted request passes to a channel; undefined if there
+ * is none. If nothing of the member is left out, its name is removed from the dropped fields. `docs/api.md:
+ * Other models and prices`.
  */
 export function providerFor(
   given: ClientProvider | undefined,
@@ -49,7 +50,7 @@ export function providerFor(
   return sent
 }
 
-/** A converted request with the `provider` that goes along. */
+/** Adds the `provider` member to a converted request. */
 export function withProvider(body: Buffer, provider: string | undefined): Buffer {
   if (provider === undefined) return body
   return Buffer.concat([body.subarray(0, -1), Buffer.from(`,"provider":${provider}}`)])

@@ -13,53 +13,58 @@ import type { ErrorParts } from './upstream-error.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Names of fields that a conversion left out, from a closed list of the codec's own; sent as
- * `x-gateway-dropped`.
+ * Names of fields that a conversion left out, sent as `x-gateway-dropped`. The codec takes them from a fixed
+ * list, so that they never contain a client's text.
  */
 export type Dropped = Set<string>
 
-/** Values for a new reply that a pure encoder cannot create itself. */
+/** Values of a new reply that a pure encoder cannot create itself. */
 export interface ReplyIdentity {
   /** Creation time in Unix seconds. */
   readonly created: number
-  /** Id for dialects whose ids have a form of their own. */
+  /** Id for dialects whose ids have a format of their own. */
   readonly id: string
-  /** Dialect of the upstream; undefined where it does not matter. */
+  /** Dialect of the upstream; undefined if it does not matter. */
   readonly upstream?: ProtocolName
 }
 
-/** Model that a request is written for. */
+/** The model for which a request is encoded. */
 export interface UpstreamModel {
-  /** Name that the upstream knows. */
+  /** The model's name at the upstream. */
   readonly name: string
   readonly capabilities: Capabilities
 }
 
-/** Conversion to and from a dialect that upstreams speak. Pure and synchronous. */
+/** Conversion between the shared form and a dialect of upstreams. Pure and synchronous. */
 export interface UpstreamCodec {
-  /** Whether `encodeRequest` cannot take the media as a URL, so that they must be fetched before. */
+  /** Reports whether `encodeRequest` cannot pass these media as a URL, so that they must be fetched first. */
   mustFetch(media: MediaPart): boolean
-  /** Encodes a request for the upstream; its media are inline where needed, and its sampling is accepted. */
+  /**
+   * Encodes a request for the upstream. Media that need it must already be inline, and the sampling settings
+   * accepted by the model.
+   */
   encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
   /**
-   * Tool whose input is the text of the reply: `encodeRequest` forces it on a model that cannot follow a
-   * schema otherwise, and the client must not see it. Undefined for other conversations.
+   * Name of the tool whose input is the text of the reply; undefined for most conversations. `encodeRequest`
+   * forces such a tool on a model that cannot follow a schema otherwise; the client must not see it.
    */
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
-  /** Decodes a whole reply, with as many choices as were asked for; throws where the bytes are none. */
+  /** Decodes a whole reply with as many choices as were requested. Throws if the bytes are not a reply. */
   decodeReply(bytes: Buffer, choices?: number): Reply
   /**
-   * Creates a decoder. `memory` is that of incomplete events. Choices beyond those that were asked for are
+   * Creates a decoder. `memory` accounts for incomplete events. Choices beyond the requested number are
    * ignored.
    */
   streamDecoder(memory?: EventMemory, choices?: number): StreamDecoder
 }
 
-/** Both directions of the conversion of a dialect that clients speak, too. Pure and synchronous. */
+/** Conversion in both directions of a dialect that clients speak too. Pure and synchronous. */
 export interface Codec extends UpstreamCodec {
-  /** Decodes a checked request; throws `invalid_request` naming the path that cannot be converted. */
+  /**
+   * Decodes a checked request. Throws `invalid_request` with the path of a value that cannot be converted.
+   */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
-  /** Encodes a reply to `asked`, for dialects whose responses repeat parts of the request. */
+  /** Encodes a reply. `asked` is for dialects whose responses repeat parts of the request. */
   encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer
   streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
 }
@@ -67,53 +72,50 @@ export interface Codec extends UpstreamCodec {
 /** Parts of the request that a stream's encoder needs. */
 export interface StreamOptions {
   readonly includeUsage: boolean
-  /** Request, for dialects whose responses repeat parts of it. */
+  /** The request, for dialects whose responses repeat parts of it. */
   readonly asked?: Asked
-  /** Whether the chunks are the elements of one JSON array, in a dialect that has both forms. */
+  /** Whether the chunks are the elements of one JSON array instead of events (Gemini has both forms). */
   readonly jsonArray?: boolean
 }
 
-/** Decoder of a stream, whose bytes may be split anywhere. */
+/** Decoder of a stream. Its bytes may be split anywhere. */
 export interface StreamDecoder {
-  /**
-   * Whether `push` may return events that refer to the pushed bytes (`CopiedText`); absent if it never does.
-   */
+  /** Whether `push` may return events that refer to the pushed bytes (`CopiedText`). */
   copiesTexts?: boolean
-  /** Usage that the upstream reported so far; final once the stream has ended. */
+  /** Usage that the upstream has reported so far; final once the stream has ended. */
   readonly usage: ReportedUsage | undefined
-  /** Sound, pictures and hidden reasoning so far. */
+  /** Audio, images and hidden reasoning so far. */
   readonly arrived: ArrivedMedia
-  /** Uses of the provider's tools so far; absent where the dialect has none. */
+  /** Uses of the provider's tools so far; absent if the dialect does not report them. */
   readonly tools?: SeenTools
   /**
-   * Returns the events that these bytes complete. If there are none, throws `upstream_error` for an event
-   * above the cap; else the next `push` or `end` throws.
+   * Returns the events that these bytes complete. Throws `upstream_error` for an event above the maximum
+   * size; if there are events before it, the next `push` or `end` throws instead.
    */
   push(chunk: Buffer): ReplyEvent[]
-  /** Returns the last events when the upstream closed; none if the stream had ended properly. */
+  /** Returns the last events after the upstream has closed; none if the stream had ended properly. */
   end(): ReplyEvent[]
-  /** Gives back its memory; nothing may be pushed afterwards. */
+  /** Releases its memory. Nothing may be pushed afterwards. */
   release(): void
 }
 
-/** Encoder of a stream, from events in any grouping. */
+/** Encoder of a stream. The grouping of events into pushes does not matter. */
 export interface StreamEncoder {
   /**
-   * Returns the frames for these events, except the final ones; nothing for a `failure` (see `failureFrame`).
+   * Returns the frames for these events except the final ones. A `failure` event produces none; see
+   * `failureFrame`.
    */
   push(events: readonly ReplyEvent[]): string
-  /**
-   * Writes the frame for this text with the text as it came; false where `push` must write it.
-   */
+  /** Writes a frame with the bytes of this text unchanged. Returns false if `push` must write it instead. */
   copy(event: CopiedText, out: FrameWriter): boolean
   /**
-   * Returns an event that only says that the answer goes on; '' where the dialect has none, or none may come
-   * yet. `model`: the name to state where the upstream has not stated one.
+   * Returns an event that only shows that the reply is still in progress; '' if the dialect has none, or if
+   * none may be sent yet. `model` is the name to use if the upstream has not named the model.
    */
   keepAliveFrame(model: string): string
   /**
-   * Returns the frames that end a complete stream, to be sent once it is charged; '' before the `end` event.
-   * `charged` replaces the usage that the upstream reported.
+   * Returns the frames that end a complete stream, to be sent after it was charged; '' before the `end`
+   * event. `charged` replaces the usage that the upstream reported.
    */
   finalFrames(charged?: Usage): string
   /** Returns the error frame that ends a broken stream. */

@@ -12,68 +12,68 @@ export interface Conversation {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
-  /** Undefined = the dialect's default. */
+  /** Undefined means the dialect's default. */
   readonly toolChoice: ToolChoice | undefined
-  /** Whether several tools may be called at once; undefined = the dialect's default. */
+  /** Whether several tools may be called at once; undefined means the dialect's default. */
   readonly parallelTools: boolean | undefined
   readonly maxTokens: number | undefined
   readonly temperature: number | undefined
   readonly topP: number | undefined
   readonly topK: number | undefined
-  /** Integer that makes replies repeatable, as chat and Gemini take it. */
+  /** Integer that makes replies repeatable, as in chat and Gemini. */
   readonly seed: number | undefined
-  /** From -2 to 2, as chat and Gemini take it. */
+  /** From -2 to 2, as in chat and Gemini. */
   readonly presencePenalty: number | undefined
-  /** From -2 to 2, as chat and Gemini take it. */
+  /** From -2 to 2, as in chat and Gemini. */
   readonly frequencyPenalty: number | undefined
   readonly stop: readonly string[]
-  /** Undefined = not stated. */
+  /** Undefined if the request does not state it. */
   readonly thinking: Thinking | undefined
-  /** Required form of the reply's text; undefined = any. */
+  /** Required format of the reply's text; undefined means any. */
   readonly outputFormat: OutputFormat | undefined
-  /** Web search by the provider; undefined = none. */
+  /** Web search by the provider; undefined if not requested. */
   readonly webSearch: WebSearch | undefined
-  /** Whether the client asked for usage at the end of a stream, in dialects that need it. */
+  /** Whether the client requested usage at the end of a stream, in dialects where it must be requested. */
   readonly includeUsage: boolean
-  /** Several choices; absent = one. */
+  /** Absent if one choice is requested. */
   readonly choices?: ChoicesAsked
-  /** Log probabilities of the reply's tokens; absent = none. */
+  /** Log probabilities of the reply's tokens; absent if not requested. */
   readonly logprobs?: LogprobsAsked
   /**
-   * Identifier of the client's user, as responses and messages state it. Requests of chat have none here:
+   * Identifier of the client's user, from responses and messages requests. For chat requests it is not set:
    * `docs/api.md: Chat completions`, fields without an equivalent.
    */
   readonly endUser?: EndUser
-  /** Whether the request asks for the provider's standard tier, as responses and messages state it. */
+  /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
-  /** Fields that some dialects share by name; undefined = none. */
+  /** Fields that some dialects have under the same name; undefined if there are none. */
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some dialects, as JSON text. */
   readonly repeated?: RepeatedFields
 }
 
-/** Several choices that a client asks for. */
+/** Number of choices that a client requests. */
 export interface ChoicesAsked {
   /** At least 2. */
   readonly count: number
-  /** Field in which the client states it. */
+  /** The client's field for it. */
   readonly field: 'n' | 'candidateCount'
 }
 
-/** Log probabilities that a client asks for. */
+/** Log probabilities that a client requests. */
 export interface LogprobsAsked {
-  /** Most probable tokens that are stated for each place; undefined = none. */
+  /** Number of the most probable tokens to report for each position; undefined for none. */
   readonly top: number | undefined
 }
 
 /** Identifier of the client's user. */
 export interface EndUser {
   readonly id: string
-  /** Field in which the client states it. */
+  /** The client's field for it. */
   readonly field: 'metadata' | 'safety_identifier' | 'user'
 }
 
-/** Fields that chat and responses share by name and meaning. */
+/** Fields that chat and responses have with the same name and meaning. */
 export const SHARED_FIELDS = [
   'metadata',
   'prompt_cache_key',
@@ -97,7 +97,7 @@ export type RepeatedFields = ReadonlyMap<string, string>
 /** Parts of a request that the encoder of its response needs. */
 export type Asked = Pick<Conversation, 'tools' | 'repeated'>
 
-/** Required form of a reply's text. */
+/** Required format of a reply's text. */
 export type OutputFormat =
   /** Any JSON object. */
   { readonly kind: 'json-object' } | OutputSchema
@@ -105,12 +105,12 @@ export type OutputFormat =
 /** JSON that matches a schema. */
 export interface OutputSchema {
   readonly kind: 'json-schema'
-  /** Text of a JSON object, as it came. */
+  /** Text of a JSON object, unchanged. */
   readonly schema: string
-  /** Name that the client gave it, where the dialect has one. */
+  /** Name that the client gave to the schema, in dialects that have one. */
   readonly name: string | undefined
   readonly description: string | undefined
-  /** Whether the provider enforces the schema; undefined = the dialect's default. */
+  /** Whether the provider enforces the schema; undefined means the dialect's default. */
   readonly strict: boolean | undefined
 }
 
@@ -118,17 +118,17 @@ export interface OutputSchema {
 export interface WebSearch {
   readonly maxUses: number
   /**
-   * Whether the model may never use it, as one tool among others: it is then left out unless the upstream is
+   * Whether the search is only offered, as one tool among others. It is then left out unless the upstream is
    * known to search.
    */
   readonly isOptional?: true
   /** Whether the client shows the pages that were found. */
   readonly listsPages?: true
-  /** Approximate place of the user. */
+  /** Approximate location of the user. */
   readonly location?: SearchLocation
 }
 
-/** Approximate place. */
+/** Approximate location. */
 export interface SearchLocation {
   readonly city?: string
   readonly country?: string
@@ -138,17 +138,17 @@ export interface SearchLocation {
 
 /** Amount of thinking before a reply. */
 export type Thinking =
-  /** `said`: the effort that the client named for it. */
+  /** `said`: the effort with which the client switched thinking off. */
   | { readonly kind: 'off'; readonly said?: 'none' | 'minimal' }
-  /** At most `tokens` tokens. */
+  /** A maximum in tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /** As the model decides, at an effort; undefined = the model's default. */
+  /** The model decides, guided by an effort; undefined means the model's default effort. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** Effort of thinking. `effort.ts` maps it to tokens and to the names of dialects. */
+/** Effort of thinking. `thinking-effort.ts` maps it to tokens and to the names of dialects. */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** Turn of one side. */
+/** Messages of one side, up to the next of the other side. */
 export interface Turn {
   readonly role: 'user' | 'assistant'
   readonly parts: readonly Part[]
@@ -164,43 +164,46 @@ export type Part =
   | SearchPart
   | OpaquePart
 
-/** Mark up to which the prompt may be cached. */
+/** Mark that the prompt may be cached up to this point. */
 export interface Cache {
   readonly ttl: '5m' | '1h' | undefined
 }
 
-/** System text; `at` is its place where it came after the first turn. */
+/** System text. `at` is its position if it came after the first turn. */
 export interface SystemText extends TextPart {
   readonly at?: Place
 }
 
-/** Place in front of a part, by number; of a turn that is still to come, its first. */
+/**
+ * Position before a part of a turn, by number. If the turn does not exist yet, the position before its first
+ * part.
+ */
 export interface Place {
   readonly turn: number
   readonly part: number
 }
 
-/** Text. */
+/** Text of a turn. */
 export interface TextPart {
   readonly kind: 'text'
   readonly text: string
   readonly cache?: Cache
 }
 
-/** Image, document or recording. */
+/** Image, document or audio recording. */
 export interface MediaPart {
   readonly kind: 'media'
   readonly source: MediaSource
-  /** Name of a document, if given. */
+  /** Name of a document, if the client gave one. */
   readonly name?: string
-  /** Resolution of a picture, as chat and responses name it; absent = the model's default. */
+  /** Resolution of an image, in the words of chat and responses; absent means the model's default. */
   readonly detail?: string
   readonly cache?: Cache
 }
 
-/** Source of media: inline, or a URL. */
+/** Source of media: inline data or a URL. */
 export type MediaSource =
-  /** `data` is base64; the type is as stated, or `application/octet-stream` if unknown. */
+  /** `data` is base64. The type is as stated, or `application/octet-stream` if unknown. */
   | { readonly kind: 'inline'; readonly mediaType: string; readonly data: string }
   /** Media type, or a family such as `image/*`; undefined if unknown. */
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | undefined }
@@ -217,15 +220,15 @@ export interface ToolCallPart {
   readonly kind: 'tool-call'
   readonly id: string
   readonly name: string
-  /** JSON text that the model wrote; empty means `{}`. */
+  /** JSON text as the model wrote it; empty means `{}`. */
   readonly input: string
-  /** Whether it is a call of a custom tool of a chat client. */
+  /** Whether it calls a custom tool of a chat client. */
   readonly isCustom?: true
   readonly cache?: Cache
   readonly proof?: Proof
 }
 
-/** Result of a tool. */
+/** Result of a tool call. */
 export interface ToolResultPart {
   readonly kind: 'tool-result'
   readonly callId: string
@@ -234,20 +237,23 @@ export interface ToolResultPart {
   readonly cache?: Cache
 }
 
-/** Part that only one dialect knows: its own encoder writes it back, others drop and report it. */
+/** Part that only one dialect has. The encoder of that dialect writes it back; others drop and report it. */
 export interface OpaquePart {
   readonly kind: 'opaque'
   readonly protocol: ConversionProtocol
   readonly value: unknown
 }
 
-/** Signature by which a provider recognizes its own part; only its own dialect's encoder writes it. */
+/**
+ * Signature by which a provider recognizes a part that its model wrote. Only the encoder of the same dialect
+ * writes it.
+ */
 export interface Proof {
   readonly protocol: ConversionProtocol
   readonly value: string
   /**
-   * Part that is signed in place of the thought, where a dialect signs other parts: the next call, or an
-   * empty text at this place.
+   * The part that carries the signature instead of the thought, in dialects that sign other parts: the next
+   * call, or an empty text at this position.
    */
   readonly signs?: 'call' | 'text'
 }
@@ -256,29 +262,29 @@ export interface Proof {
 export interface Tool {
   readonly name: string
   readonly description: string | undefined
-  /** Text of a JSON schema, as it came; undefined for a tool without parameters. */
+  /** Text of a JSON schema, unchanged; undefined for a tool without parameters. */
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
-  /** Form in which the client knows the tool, unless it is a function of this name. */
+  /** Form in which the client knows the tool; absent if it is a function of this name. */
   readonly form?: ToolForm
 }
 
-/** Tool of the client's dialect that is sent as a function: its calls are converted back for the client. */
+/** Tool of the client's dialect that is sent as a function. Its calls are converted back for the client. */
 export interface ToolForm {
-  /** `custom` takes plain text; `function` is one in a namespace. */
+  /** A `custom` tool takes plain text; a `function` here belongs to a namespace. */
   readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
-  /** Name that the client knows. */
+  /** The client's name for it. */
   readonly name: string
   readonly namespace?: string
-  /** Definition of a custom tool as a chat client writes it, for dialects that have such tools. */
+  /** Definition of a custom tool as a chat client writes it, for dialects that have custom tools. */
   readonly custom?: CustomDefinition
 }
 
 /** Definition of a custom tool. */
 export interface CustomDefinition {
   readonly description: string | undefined
-  /** Undefined for any text. */
+  /** Undefined if any text is allowed. */
   readonly grammar: Grammar | undefined
 }
 

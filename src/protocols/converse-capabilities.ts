@@ -1,36 +1,36 @@
 import { claudeVersion, isSince } from './model-version.ts'
 
 /**
- * Capabilities that differ between models behind Bedrock's Converse API, which refuses a request for the
- * first member that its model lacks; `docs/api.md: Parameters by model`.
+ * Differences between models behind Bedrock's Converse API, which refuses a whole request for one member that
+ * its model does not support; `docs/api.md: Parameters by model`.
  */
 export interface ConverseCapabilities {
-  /** The members that ask for thinking, by the vendor that named them; undefined where none are known. */
+  /** Vendor whose members switch thinking on; undefined if none are known. */
   readonly thinking: 'claude' | 'nova' | 'effort' | undefined
-  /** The additional member for top-k; undefined where none is known. */
+  /** The model-specific member for top-k; undefined if none is known. */
   readonly topK: 'top_k' | 'k' | 'inferenceConfig' | undefined
-  /** Most that can be demanded of calls: a tool by its name, any tool, or nothing. */
+  /** The strongest supported tool choice: a named tool, any tool, or only the model's own choice. */
   readonly choices: 'tool' | 'any' | 'auto'
-  /** Places that take cache points; Nova's are in texts alone. */
+  /** Where cache points are accepted; Nova accepts them only after texts. */
   readonly cache: 'everywhere' | 'texts' | 'nowhere'
   /** Whether a cache point may last for an hour. */
   readonly cachesForAnHour: boolean
-  /** The way to a text that follows a schema. */
+  /** How the model can be made to follow a schema for its text. */
   readonly schema: 'format' | 'tool' | 'instruction'
   /** Whether a tool's schema can be enforced. */
   readonly takesStrict: boolean
-  /** Whether results of tools can be stated as failed. */
+  /** Whether a tool result can be marked as failed. */
   readonly statesFailures: boolean
-  /** Whether texts and calls, or texts and results, may share a turn. */
+  /** Whether a turn may contain both texts and calls, or texts and results. */
   readonly mixesTools: boolean
   readonly takesSystem: boolean
-  /** Whether ids of calls must be nine letters and digits. */
+  /** Whether call ids must consist of nine letters and digits. */
   readonly hasShortIds: boolean
 }
 
 type Row = readonly [covers: (name: string) => boolean, says: Partial<ConverseCapabilities>]
 
-/** Capabilities of unknown models: settings that most take, and none that only a few do. */
+/** Capabilities of unknown models: what most models accept, without what only a few do. */
 const UNKNOWN: ConverseCapabilities = {
   thinking: undefined,
   topK: undefined,
@@ -66,7 +66,7 @@ const named =
   (name) =>
     pattern.test(name)
 
-/** The first row that covers a name counts. */
+/** The first row that matches a name counts. */
 const TABLE: readonly Row[] = [
   [
     (name) => isClaude(name) && isSince(claudeVersion(name) ?? { major: 99, minor: 0 }, 4, 5),
@@ -89,7 +89,7 @@ const TABLE: readonly Row[] = [
   [named(/\b(?:qwen|deepseek|gemma|minimax|kimi|nemotron|glm)/i), { takesStrict: true }],
 ]
 
-/** Finds a model's capabilities by the upstream's name for it, else by the client's. */
+/** Finds a model's capabilities by the upstream's name for it, or else by the client's. */
 export function converseCapabilitiesOf(upstreamName: string, askedName: string): ConverseCapabilities {
   return { ...UNKNOWN, ...(rowOf(upstreamName) ?? rowOf(askedName)) }
 }

@@ -2,7 +2,7 @@ import { codePointsIn } from './citation.ts'
 import type { ReplyEvent } from './reply.ts'
 import type { TextMatch } from './sse/frame-template.ts'
 
-/** Part that a text adds to. */
+/** Part to which a text is appended. */
 export interface CopiedPart {
   readonly kind: 'text' | 'thinking' | 'tool-input'
   /** Number of the part. */
@@ -10,19 +10,19 @@ export interface CopiedPart {
 }
 
 /**
- * Event of a stream with text of one part, from one frame or from several in a row, whose JSON every dialect
- * writes alike, so that encoders copy it as it came. It refers to the bytes that were pushed, and holds until
- * the next are.
+ * Event with text of one part, from one frame or several consecutive ones, whose JSON is the same in every
+ * dialect, so that encoders can copy its bytes. It refers to the pushed bytes and is valid until the next
+ * push.
  */
 export class CopiedText implements CopiedPart {
   readonly kind: CopiedPart['kind']
   readonly index: number
   readonly bytes: Buffer
-  /** Offsets at which the text of each frame begins and ends within its quotes: two for each. */
+  /** Offsets at which the text of each frame begins and ends, without its quotes: two per frame. */
   readonly spans: number[] = []
-  /** Bytes of all spans. */
+  /** Number of bytes in all spans. */
   size = 0
-  /** Number of escapes in them, each of one character in two bytes. */
+  /** Number of escape sequences in them; each is one character in two bytes. */
   escapes = 0
   codePoints = 0
 
@@ -54,7 +54,7 @@ export class CopiedText implements CopiedPart {
     return text
   }
 
-  /** Removes the first frame's text, and returns it as an event that lasts. */
+  /** Removes the first frame's text and returns it as an event that does not refer to the bytes. */
   takeFirst(): ReplyEvent {
     const { kind, index } = this
     const text = this.#textAt(0)
@@ -78,17 +78,17 @@ export function textOf(bytes: Buffer, { from, to, escapes }: Omit<TextMatch, 'co
   return JSON.parse(bytes.toString('utf8', from - 1, to + 1)) as string
 }
 
-/** Bytes of a frame around the text that it brings. */
+/** Bytes of a frame around its text. */
 export interface TextFrame {
-  /** Up to the text's first character, its quote included. */
+  /** From the start of the frame to the opening quote of the text. */
   readonly head: Buffer
-  /** From its closing quote on. */
+  /** From the closing quote of the text to the end of the frame. */
   readonly tail: Buffer
-  /** Between the texts of two such frames in a row. */
+  /** Bytes between the texts of two consecutive frames. */
   readonly between: Buffer
 }
 
-/** Makes the frame of the texts before and after the JSON of its text. */
+/** Creates a frame from the texts before and after the JSON of its text. */
 export function frameOf(before: string, after: string): TextFrame {
   const head = `${before}"`
   const tail = `"${after}`

@@ -1,7 +1,7 @@
 import type { ProtocolName } from '../domain/protocols.ts'
 import type { UpstreamErrorText } from './upstream-error.ts'
 
-/** Types of errors of OpenAI's dialects, and of `docs/api.md: Errors`. */
+/** Error types of OpenAI's dialects and of `docs/api.md: Errors`. */
 const OPENAI_TYPES: ReadonlySet<string> = new Set([
   'api_error',
   'authentication_error',
@@ -18,7 +18,7 @@ const OPENAI_TYPES: ReadonlySet<string> = new Set([
 
 const NO_TYPES: ReadonlySet<string> = new Set()
 
-/** Types of errors that clients of a dialect know; Gemini's are names of statuses, which no other has. */
+/** Error types that clients of a dialect know. Gemini's are names of statuses, which no other dialect has. */
 const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
   chat: OPENAI_TYPES,
   responses: OPENAI_TYPES,
@@ -40,8 +40,9 @@ const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
 }
 
 /**
- * Type and code of an upstream's error for a client of another dialect. A type that this dialect lacks is
- * removed, for that of the status to take its place, and becomes the code where there is none.
+ * Type and code of an upstream's error, for a client of another dialect. A type that this dialect does not
+ * have is removed, so that the type for the status is used; if there is no code, the removed type becomes the
+ * code.
  */
 export function crossedError(
   { type, code }: Pick<UpstreamErrorText, 'type' | 'code'>,

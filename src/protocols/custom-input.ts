@@ -1,24 +1,24 @@
 import { CUSTOM_MEMBER } from './custom-tool.ts'
 import { asRecord } from './json/record.ts'
 
-/** The beginning of arguments that hold a custom tool's text and, so far, nothing else. */
+/** Beginning of arguments whose only member so far is the text of a custom tool. */
 const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_MEMBER}"\s*:\s*"`)
-/** A longer beginning is none of these. */
+/** Arguments whose head is longer than this are not in the expected form. */
 const MAX_HEAD = 64
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /**
- * The plain text of a custom tool's input, taken out of the arguments of the function that it went by as,
- * while they come in. What comes in the expected form goes on at once; other arguments wait until they are
- * whole.
+ * Extracts the plain text of a custom tool's input from the arguments of the function that replaced the tool,
+ * while they stream. Text in the expected form is returned at once; other arguments are held until they are
+ * complete.
  */
 export class CustomInput {
-  /** Text not emitted yet: a beginning that is not recognised, or an incomplete escape. */
+  /** Arguments not returned yet: a head that is not recognised yet, or an incomplete escape sequence. */
   #rest = ''
   #state: 'before' | 'within' | 'after' | 'other' = 'before'
 
-  /** The text that more arguments bring. */
+  /** Adds a piece of the arguments; returns the text that it completes. */
   push(piece: string): string {
     if (this.#state === 'after') return ''
     this.#rest += piece
@@ -26,7 +26,7 @@ export class CustomInput {
     return this.#state === 'within' ? this.#decode() : ''
   }
 
-  /** The text that is left when the arguments have ended. */
+  /** Returns the remaining text after the arguments have ended. */
   end(): string {
     return this.#state === 'before' || this.#state === 'other' ? textOf(this.#rest) : ''
   }
@@ -39,7 +39,7 @@ export class CustomInput {
     } else if (this.#rest.length > MAX_HEAD) this.#state = 'other'
   }
 
-  /** Up to the closing quote, or to an escape that is cut. */
+  /** Decodes up to the closing quote or an incomplete escape sequence. */
   #decode(): string {
     const text = this.#rest
     let end = 0
@@ -58,15 +58,15 @@ export class CustomInput {
   }
 }
 
-/** The whole text of a custom tool's input. */
+/** Returns the whole text of a custom tool's input. */
 export function customInput(args: string): string {
   const input = new CustomInput()
   return input.push(args) + input.end()
 }
 
 /**
- * Length of an escape: two units, or six. The halves of a surrogate pair stay together, so a first half waits
- * for the second.
+ * Length of an escape sequence: two or six characters. The halves of a surrogate pair stay together, so that
+ * a first half waits for the second.
  */
 function escapeSize(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2
@@ -78,7 +78,7 @@ function escapeSize(text: string, at: number): number {
 function unescaped(text: string): string {
   if (!text.includes('\\')) return text
   try {
-    // Models write line ends into strings as they are.
+    // Models write line ends into strings without escaping them.
     return JSON.parse(
       `"${text.replaceAll('\n', String.raw`\n`).replaceAll('\r', String.raw`\r`).replaceAll('\t', String.raw`\t`)}"`,
     ) as string
@@ -87,7 +87,9 @@ function unescaped(text: string): string {
   }
 }
 
-/** Arguments in another form: their one text, else all of them as they are. */
+/**
+ * Text of arguments in another form: their only member if it is a string; otherwise all of them unchanged.
+ */
 function textOf(args: string): string {
   try {
     const fields = asRecord(JSON.parse(args))

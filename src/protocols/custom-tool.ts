@@ -1,6 +1,6 @@
 import type { Grammar } from './conversation.ts'
 
-/** Member of a function's arguments that holds the text of a custom tool. */
+/** Member of a function's arguments that contains the text of a custom tool. */
 export const CUSTOM_MEMBER = 'input'
 
 const CUSTOM_SCHEMA = JSON.stringify({
@@ -12,7 +12,9 @@ const CUSTOM_SCHEMA = JSON.stringify({
   additionalProperties: false,
 })
 
-/** Description and schema of the function that stands for a custom tool: the grammar is described. */
+/**
+ * Description and schema of the function that replaces a custom tool. The description contains the grammar.
+ */
 export function customTool(
   description: string | undefined,
   grammar: Grammar | undefined,
@@ -26,7 +28,7 @@ export function customTool(
   }
 }
 
-/** Text of a custom tool's input as the JSON text of a function's arguments. */
+/** Renders the text of a custom tool's input as a function's arguments in JSON. */
 export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_MEMBER]: input })
 }

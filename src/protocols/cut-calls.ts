@@ -3,17 +3,20 @@ import type { Choice, Reply, Stop } from './reply.ts'
 import { inputObject } from './tool-input.ts'
 
 /**
- * Stop of an answer with a call whose arguments were cut off, whatever reason the provider gave: an agent
- * would run the call otherwise.
+ * Stop of a reply with a call whose arguments were cut off, whatever reason the provider gave. Otherwise an
+ * agent would run the incomplete call.
  */
 export const CUT_STOP: Stop = { reason: 'length' }
 
-/** Whether a call's arguments are no JSON object: the output ended within them, or they are malformed. */
+/**
+ * Reports whether a call's arguments are not a JSON object: the output ended within them, or they are
+ * malformed.
+ */
 export function isCut(input: string): boolean {
   return inputObject(input) === undefined
 }
 
-/** Returns the reply with the stop of a cut one if the arguments of a call in it were cut off. */
+/** Returns the reply; if the arguments of a call were cut off, with `CUT_STOP` as its stop. */
 export function withCutStop(reply: Reply): Reply {
   const others = reply.others?.map(choiceWithCutStop)
   const isSame = !others?.some((choice, index) => choice !== reply.others?.[index])
@@ -25,7 +28,7 @@ function choiceWithCutStop<Given extends Choice>(choice: Given): Given {
   return hasCutCall && choice.stop.reason !== CUT_STOP.reason ? { ...choice, stop: CUT_STOP } : choice
 }
 
-/** Arguments of the calls in a stream, to tell at its end whether any were cut off. */
+/** Arguments of the calls in a stream, to detect at its end whether any were cut off. */
 export class CallInputs {
   readonly #inputs = new Map<number, string>()
 
@@ -33,7 +36,7 @@ export class CallInputs {
     this.#inputs.set(part, (this.#inputs.get(part) ?? '') + text)
   }
 
-  /** Whether any were cut off in a choice. */
+  /** Reports whether any arguments were cut off in a choice. */
   areCutIn(choice: number): boolean {
     return [...this.#inputs].some(([part, input]) => choiceOf(part) === choice && isCut(input))
   }

@@ -10,20 +10,20 @@ import { withMembers } from './json/with-members.ts'
 
 /** Native request for a channel. */
 export interface EditedRequest {
-  /** Client's own Buffer if nothing had to change. */
+  /** The client's own Buffer if nothing had to change. */
   readonly body: Buffer
-  /** Names of what was left out because it may lead to another model or price. */
+  /** Names of fields that were left out because they may lead to another model or price. */
   readonly dropped: readonly string[]
 }
 
-/** Hosts of Google, whose chat address takes settings of thinking in `extra_body` alone. */
+/** Hosts of Google. Their chat endpoint accepts settings of thinking only in `extra_body`. */
 const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/
 
 const NOTHING: readonly string[] = []
 
 /**
- * Applies changes to a native request, and removes what may lead to another model or price unless the channel
- * allows it; `isOpen` in pass-through mode, where nothing is removed. `docs/api.md: Other models and prices`.
+ * Applies changes to a native request and removes what may lead to another model or price unless the channel
+ * allows it. `isOpen` is pass-through mode, which removes nothing. `docs/api.md: Other models and prices`.
  */
 export function editRequest(
   scan: ScannedObject,
@@ -40,19 +40,19 @@ export function editRequest(
   return { body: edit(scan.bytes, scan, edits), dropped: removal.dropped }
 }
 
-/** Names the members at the top of a request that may lead to another model or price. */
+/** Returns the names of top-level members that may lead to another model or price. */
 export function reroutingNames(scan: ScannedObject): string[] {
   return [...scan.members.keys()].flatMap((member) => reroutingName(member) ?? [])
 }
 
-/** Removal of members, and what is listed of it. */
+/** Members to remove, and the names that are reported as dropped. */
 interface Removal extends Edits {
   readonly remove: string[]
   readonly replace: Map<string, string>
   readonly dropped: string[]
 }
 
-/** `replaced`: members that go out with another text than the client's. */
+/** `replaced`: members that are sent with a text other than the client's. */
 function rerouting(
   scan: ScannedObject,
   { allow, base_url: baseUrl }: Channel,
@@ -95,13 +95,16 @@ function keptPart(scan: ScannedObject, key: string, node: Node, baseUrl: string)
   return isAll ? scan.textOf(node) : objectOf([['google', settings]])
 }
 
-/** Members that have tools, or items with tools: their texts without the models that tools name. */
+/**
+ * Members with tools, or with items that have tools, and functions that remove the model names from those
+ * tools.
+ */
 const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => string | undefined> = new Map([
   ['tools', toolsWithoutModels],
   ['input', itemsWithoutModels],
 ])
 
-/** The change of a text that is not in the request. */
+/** Applies a change to a text that is not part of the request. */
 function changedText(
   text: string,
   change: (scan: ScannedObject, list: Node) => string | undefined,
@@ -111,7 +114,7 @@ function changedText(
   return list && change(scan, list.node)
 }
 
-/** Tools without the models that they name; undefined if none names one. */
+/** Tools without the models that they name; undefined if none of them names one. */
 function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
   return changedArray(scan, tools, (tool) => {
@@ -121,7 +124,7 @@ function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefine
 }
 
 function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefined {
-  // Inputs of embeddings are texts, or thousands of numbers.
+  // The input of embeddings is texts or thousands of numbers, so looking at the first element is enough.
   const [first] = scan.kindOf(items) === 'array' ? scan.elements(items) : []
   if (first === undefined || scan.kindOf(first) !== 'object') return undefined
   return changedArray(scan, items, (item) => {

@@ -34,7 +34,7 @@ test('pieces of bytes join pieces of text', () => {
 test('text beyond eight megabytes is counted and not kept, however it comes', () => {
   const MOST = 8 * 1024 * 1024
   const emitted = new EmittedText()
-  // Doubling the buffer would exceed the cap here.
+  // Doubling the buffer here would exceed the maximum.
   const first = (MOST * 5) / 8
   emitted.add('x'.repeat(first))
   const piece = 'y'.repeat(40)

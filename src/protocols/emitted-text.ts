@@ -1,17 +1,20 @@
 import type { CopiedText } from './copied-text.ts'
 
 const INITIAL_BYTES = 256
-/** Limit on kept text; beyond it bytes are only counted, which is exact enough for so long a reply. */
+/**
+ * Maximum bytes of text that are kept. Beyond it bytes are only counted, which is exact enough for so long a
+ * reply.
+ */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Size up to which a loop copies faster than a call. */
+/** Texts up to this size are copied faster by a loop than by a call. */
 const MAX_LOOP_BYTES = 48
 const BACKSLASH = 0x5c
-/** Bytes that the escapes of one character each stand for, by their letter. */
+/** Bytes that one-letter escape sequences represent, by their letter. */
 const UNESCAPED = Buffer.alloc(128)
 for (const letter of '"\\bfnrt')
   UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
-/** Texts in bytes of JSON, whose escapes all are of one letter. */
+/** Texts in bytes of JSON whose only escape sequences have one letter. */
 type JsonTexts = Pick<CopiedText, 'bytes' | 'spans' | 'size' | 'escapes'>
 
 /** Text that grows by small pieces, kept as UTF-8 in one buffer. */
@@ -36,7 +39,7 @@ export class EmittedText {
     this.#length = end
   }
 
-  /** Adds a text; returns the number of its UTF-8 bytes. */
+  /** Adds a text. Returns the number of its UTF-8 bytes. */
   add(text: string): number {
     const { length } = text
     if (
@@ -62,7 +65,7 @@ export class EmittedText {
     return true
   }
 
-  /** Adds a text as it came in JSON; returns the number of its UTF-8 bytes. */
+  /** Adds texts given as JSON bytes. Returns the number of UTF-8 bytes after decoding. */
   addCopied({ bytes: source, spans, size, escapes }: JsonTexts): number {
     let at = this.#length
     const max = at + size

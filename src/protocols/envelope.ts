@@ -4,30 +4,28 @@ import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Marks a signature that no provider of the wire made on which it stands: it holds what another wire wants
- * back untouched.
+ * Prefix of a signature that the gateway made, not the provider. It carries what a provider of another
+ * dialect wants back unchanged.
  */
 export const ENVELOPE_PREFIX = 'sluice-1.'
-/** The same as a JSON string begins with it. */
+/** The prefix at the beginning of a JSON string. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
 const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsThat(({ isConversation }) => isConversation))
 
-/**
- * Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect knows.
- */
+/** Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect has. */
 export type Enclosed = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
-  /** Place of the thought, where the dialect does not tell it otherwise. */
+  /** Position of the thought, in dialects that do not report it otherwise. */
   readonly place?: unknown
 }
 
-/** Envelope of a thought that nobody signed, for clients that drop a thought without any signature. */
+/** Envelope of an unsigned thought, for clients that discard thoughts without a signature. */
 export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 
-/** Stand-in for the provider's index of a web page, where another provider found it. */
+/** Replaces the provider's index of a web page that another provider found. */
 export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 
-/** A proof as it stands on a wire: one of its own as it is, one of another in an envelope. */
+/** Renders a proof for a dialect: its own proofs unchanged, those of others in an envelope. */
 export function sealProof(
   { protocol, value, signs }: Proof,
   wire: ConversionProtocol,
@@ -36,7 +34,7 @@ export function sealProof(
   return protocol === wire ? value : seal({ protocol, proof: value, signs, place })
 }
 
-/** A part of another wire in an envelope. */
+/** Renders a part of another dialect in an envelope. */
 export function sealOpaque(
   { protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>,
   place?: object,
@@ -44,17 +42,17 @@ export function sealOpaque(
   return seal({ protocol, value, place })
 }
 
-/** Whether a signature is an envelope, which no provider made. */
+/** Reports whether a signature is an envelope made by the gateway. */
 export function isEnvelope(content: string): boolean {
   return content.startsWith(ENVELOPE_PREFIX)
 }
 
-/** Whether a body may hold an envelope: none does where this is false. */
+/** Reports whether a body may contain an envelope. False is certain. */
 export function mayHoldEnvelope(body: ScannedObject): boolean {
   return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
-/** Opens an envelope; without one, the content is a proof of the wire itself. */
+/** Opens an envelope. Content that is not an envelope is a proof of the dialect itself. */
 export function open(content: string, wire: ConversionProtocol): Enclosed {
   const own: Enclosed = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own

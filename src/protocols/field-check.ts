@@ -7,13 +7,13 @@ import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 const MAX_OUTPUT_TOKENS = 10_000_000
 const MAX_MODEL_LENGTH = 256
 const MAX_PREVIEW = 60
-/** Pattern for JSON Schema, whose implementations do not all support \p{Cc}. */
+/** Pattern for JSON Schema; not all implementations support \p{Cc}. */
 const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 
-/** Check of a member that is present and not null; throws `invalid_request`. */
+/** Check of a member that is present and not null. Throws `invalid_request`. */
 export interface Check {
   (scan: ScannedObject, member: Member): void
-  /** Values that pass; undefined = any. */
+  /** Schema of the accepted values; undefined if any value passes. */
   readonly schema?: JsonSchema
 }
 
@@ -35,8 +35,8 @@ export const isInteger = (from: number, to: number): ValueTest =>
   )
 
 /**
- * Checks a request against a table: required fields first, then the members in the body's order. Null in an
- * optional field counts as absent; fields outside the table pass.
+ * Checks a request against a table: first the required fields, then the members in the body's order. Null in
+ * an optional field counts as absent; fields outside the table pass.
  */
 export function checkMembers(
   scan: ScannedObject,
@@ -51,15 +51,15 @@ export function checkMembers(
   }
 }
 
-/** Whether the field is present and not null. */
+/** Reports whether the field is present and not null. */
 export function isPresent(scan: ScannedObject, field: string): boolean {
   const kind = scan.kind(field)
   return kind !== undefined && kind !== 'null'
 }
 
 /**
- * Builds the JSON Schema of requests that `checkMembers` accepts. `passed`: fields whose values are the
- * provider's to check, and are only described.
+ * Builds the JSON Schema of requests that `checkMembers` accepts. `passed`: fields whose values only the
+ * provider checks; the schema describes them.
  */
 export function requestSchema(
   required: readonly string[],
@@ -76,7 +76,7 @@ export function requestSchema(
   return { type: 'object', required, properties: Object.fromEntries(properties) }
 }
 
-/** Creates a check of the parsed value; the error shows a wrong scalar. */
+/** Creates a check of the parsed value. The error shows an invalid scalar. */
 export function checkValue(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     const value = scan.value(key)
@@ -84,7 +84,7 @@ export function checkValue(expected: string, isValid: ValueTest): Check {
   })
 }
 
-/** Creates a check of a field that may hold a prompt: the error shows only the kind of value. */
+/** Creates a check of a field that may contain a prompt. The error shows only the kind of value. */
 export function checkSecret(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     if (!isValid(scan.value(key))) refuse(key, expected, kindName(scan, node))
@@ -106,7 +106,7 @@ export const integer = checkValue(
 )
 export const object = checkSecret('an object', isObject)
 
-/** Check of a model's name. */
+/** Checks a model's name. */
 export const modelName = checkValue(
   `a name of 1 to ${MAX_MODEL_LENGTH} characters, none of them a control character`,
   withSchema(
@@ -115,9 +115,9 @@ export const modelName = checkValue(
   ),
 )
 
-/** Check of a maximum of output tokens. */
+/** Checks a maximum of output tokens. */
 export const outputTokens = maximumFrom(1)
-/** Check of a maximum of output tokens that may be 0: the prompt is read, and nothing is generated. */
+/** Checks a maximum of output tokens that may be 0: the upstream then only reads the prompt. */
 export const outputTokensOrNone = maximumFrom(0)
 
 function maximumFrom(min: number): Check {
@@ -163,7 +163,7 @@ export function kindName(scan: ScannedObject, node: Node): string {
   return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`
 }
 
-/** Throws `invalid_request`. */
+/** Throws `invalid_request` that names the field, the expected value and the actual one. */
 export function refuse(field: string, expected: string, actual: string): never {
   throw new GatewayError('invalid_request', `Invalid '${field}': expected ${expected}, got ${actual}.`)
 }

@@ -4,7 +4,7 @@ import { asRecord } from './json/record.ts'
 /** Parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the value, or undefined for null. */
+/** Returns the value; undefined if it is null. */
 export function present(value: unknown): unknown {
   return value === null ? undefined : value
 }
@@ -29,13 +29,13 @@ export function booleanAt(value: unknown, path: string): boolean {
   return typeof value === 'boolean' ? value : refuse(path, 'true or false', kindOf(value))
 }
 
-/** Reads one of several strings and returns its meaning; throws `invalid_request` that lists them. */
+/** Reads one of several strings and returns its meaning. Throws `invalid_request` that lists the strings. */
 export function enumAt<T>(values: ReadonlyMap<string, T>, value: unknown, path: string): T {
   const meant = values.get(textAt(value, path))
   return meant ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
 }
 
-/** Names the kind of a value with its article, without the value. */
+/** Names the kind of a value with its article. The value itself is not shown. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'

@@ -2,11 +2,11 @@ import { choiceOf } from './choices.ts'
 import type { Citation } from './citation.ts'
 import type { Reply, ReplyEvent, ReplyPart, StartedPart } from './reply.ts'
 
-/** Part while its text is collected. */
+/** Part whose text is being collected. */
 interface GrowingPart {
   readonly started: StartedPart
   text: string
-  /** The text without links to media; undefined without any. */
+  /** The text without links to media; undefined if it has none. */
   withoutMedia: string | undefined
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
   readonly citations: Citation[]
@@ -14,8 +14,8 @@ interface GrowingPart {
 }
 
 /**
- * Folds a stream's events into a whole reply, with all of its choices; undefined without a `start` or an
- * `end`.
+ * Combines a stream's events into a whole reply with all of its choices. Returns undefined without a `start`
+ * or an `end`.
  */
 export function foldReply(events: readonly ReplyEvent[]): Reply | undefined {
   const start = events.findLast((event) => event.kind === 'start')
@@ -32,7 +32,7 @@ export function foldReply(events: readonly ReplyEvent[]): Reply | undefined {
   }
 }
 
-/** Folds the events of a choice into its parts. */
+/** Combines the events of one choice into its parts. */
 export function foldParts(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
   const parts = new Map<number, GrowingPart>()
   for (const event of events) {

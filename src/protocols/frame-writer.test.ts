@@ -14,7 +14,7 @@ const text = fc.oneof(
   fc.constant('plain '.repeat(3_000)),
   fc.constant('too large for the buffer '.repeat(12_000)),
 )
-/** A text to be written as such, or a part of its bytes. */
+/** A text to write as a string, or a range of its bytes. */
 const piece = fc.oneof(
   text,
   fc.record({ bytes: text.map((value) => Buffer.from(value)), from: fc.nat(300), size: fc.nat(400_000) }),

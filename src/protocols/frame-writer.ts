@@ -1,22 +1,25 @@
 import type { CopiedText, TextFrame } from './copied-text.ts'
 
-/** Buffer in which frames are joined, within one call; large enough for most conversions of a 64 KiB read. */
+/**
+ * Buffer in which frames are joined within one call. It is large enough for most conversions of a 64 KiB
+ * read.
+ */
 const SCRATCH = Buffer.allocUnsafeSlow(262_144)
-/** Largest UTF-8 size of a string's code unit. */
+/** Maximum UTF-8 bytes of one UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
-/** Size up to which a loop copies faster than a call. */
+/** Texts up to this size are copied faster by a loop than by a call. */
 const MAX_LOOP_BYTES = 32
 
 /**
- * Joins frames as UTF-8. Texts are not joined as strings first: a single character beyond Latin-1 makes a
- * long string wide, which takes several times as long to encode. Writers share one buffer, so that only one
- * may be in use at a time: from its first write to `take`, within one turn.
+ * Joins frames as UTF-8. Texts are not joined as strings first: one character beyond Latin-1 would make the
+ * whole string two bytes wide, which takes several times as long to encode. All writers share one buffer, so
+ * that only one may be in use at a time, from its first write to `take`, without an await in between.
  */
 export class FrameWriter {
   readonly #full: Buffer[] = []
   #at = 0
 
-  /** Drops what a writer that failed has left behind. */
+  /** Discards what a failed writer has left in the buffer. */
   clear(): void {
     this.#full.length = 0
     this.#at = 0
@@ -43,7 +46,7 @@ export class FrameWriter {
     else source.copy(SCRATCH, at, from, to)
   }
 
-  /** Writes texts as they came, each into a frame. */
+  /** Writes copied texts unchanged, each into a frame. */
   copied(frame: TextFrame, { bytes, spans, size, frames }: CopiedText): void {
     const { head, tail, between } = frame
     if (!this.#fits(size + frames * between.length)) {
@@ -67,21 +70,21 @@ export class FrameWriter {
     this.#at = at + tail.length
   }
 
-  /** Writes the text of the span at an index as it came into its frame. */
+  /** Writes one copied text unchanged into its frame; `i` is the index of its span. */
   copiedAt({ head, tail }: TextFrame, bytes: Buffer, spans: readonly number[], i: number): void {
     this.bytes(head)
     this.bytes(bytes, spans[i], spans[i + 1])
     this.bytes(tail)
   }
 
-  /** Returns all that was written, which belongs to the caller, and starts anew. */
+  /** Returns everything that was written and starts again. The result belongs to the caller. */
   take(): Buffer {
     const last = Buffer.from(SCRATCH.subarray(0, this.#at))
     this.#at = 0
     return this.#full.length === 0 ? last : Buffer.concat([...this.#full.splice(0), last])
   }
 
-  /** Makes room for so many bytes; false if they are too many for the buffer. */
+  /** Makes room for this many bytes. Returns false if they are more than the buffer can hold. */
   #fits(size: number): boolean {
     if (size <= SCRATCH.length - this.#at) return true
     if (this.#at > 0) this.#full.push(Buffer.from(SCRATCH.subarray(0, this.#at)))

@@ -6,7 +6,7 @@ import { type Counts, count, maxCount, toCount } from './token-count.ts'
 
 const NONE: Counts = {}
 
-/** Names that providers have for the same count, in the prompt's details and in the usage itself. */
+/** Names that providers use for the same count, in the details of the prompt and in the usage itself. */
 const CACHE_READ = [
   'prompt_cache_hit_tokens',
   'cache_read_input_tokens',
@@ -18,20 +18,20 @@ const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creat
 const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
 
 /**
- * Reads the usage of a chat or responses upstream, whose details are parts of their totals, and makes its
- * counts disjoint; undefined without a prompt count, and the prompt alone without an output count, even by
- * way of `total_tokens`. Incredible details are ignored. Observed in traffic:
- * - tokens read from a cache have five names, and tokens written to one are of the five-minute kind unless
- *   split;
- * - some upstreams leave reasoning, audio or cached tokens out of their counts: `total_tokens` then includes
- *   them;
- * - some leave reasoning out of the details, too (Gemini): the part of `total_tokens` that nothing explains
- *   is reasoning, and `byTotal` tells of it, for whether that can be true depends on the request;
- * - a detail larger than its total, which `total_tokens` does not explain, is clamped to it;
- * - tokens of audio and images are told without regard to the cache: they count as not cached where they can,
- *   but for those that `cached_tokens_details` tells; the others are cached ones;
- * - tokens reported as both read and written: the larger count stands, the other up to the rest of the
- *   prompt.
+ * Reads the usage of a chat or responses upstream, whose details are included in their totals, and makes its
+ * counts disjoint. Returns undefined without a prompt count, and only the prompt if the output count is
+ * missing and cannot be derived from `total_tokens`. Implausible details are ignored. Observed in traffic:
+ * - tokens read from a cache have five names; tokens written to a cache are of the five-minute kind unless
+ * they are split by lifetime;
+ * - some upstreams leave reasoning, audio or cached tokens out of their counts, but not out of
+ * `total_tokens`;
+ * - Gemini may leave reasoning out of the details too: the part of `total_tokens` that nothing explains is
+ * reasoning. `byTotal` reports it, because whether it is plausible depends on the request;
+ * - a detail larger than its count, which `total_tokens` does not explain, is clamped to that count;
+ * - tokens of audio and images are reported without regard to the cache. They count as uncached as far as
+ * possible, except for those in `cached_tokens_details`; the others are cached;
+ * - tokens reported as both read and written: the larger count is kept, the other is limited to the remaining
+ * prompt.
  */
 export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -111,7 +111,10 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
   return knownOutput === undefined ? promptOnly(counts) : counts
 }
 
-/** Tokens of one modality, not cached and cached, at most so many. `statedCached`: 0 where not told. */
+/**
+ * Splits the tokens of one modality into uncached and cached ones, within the remaining counts.
+ * `statedCached` is 0 if it was not reported.
+ */
 function splitByCache(
   { tokens, isLarger }: Detail,
   statedCached: number,

@@ -52,7 +52,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-/** Bytes and facts of the tap, for chunks cut at these offsets. */
+/** Bytes and facts of the tap if the chunks are cut at these offsets. */
 function watched({ tap: made, head, large, last }: Case, ...cuts: number[]): object {
   const tap = made()
   const bytes = Buffer.from(head + large + last)

@@ -1,6 +1,6 @@
 import type { Logprobs, ReplyPart } from './reply.ts'
 
-/** Log probabilities of all texts of a reply, which form one content. */
+/** Log probabilities of all texts of a reply, in order. */
 export function logprobsIn(parts: readonly ReplyPart[]): Logprobs {
   return parts.flatMap((part) => (part.kind === 'text' ? (part.logprobs ?? []) : []))
 }

@@ -7,7 +7,7 @@ export interface MappedRequest extends EditedRequest {
   readonly upstreamModel: string
 }
 
-/** Maps the name of the requested `model` for a channel; adds it where the request names none. */
+/** Replaces the requested `model` by the channel's name for it, or adds it if the request names none. */
 export function withMappedModel(
   scan: ScannedObject,
   model: string,

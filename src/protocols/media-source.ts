@@ -1,10 +1,10 @@
 import type { MediaSource } from './conversation.ts'
 import { refuse } from './field-check.ts'
 
-/** Type of media without a stated type. */
+/** Media type if none is stated. */
 export const DEFAULT_TYPE = 'application/octet-stream'
 
-/** Aliases of types. */
+/** Media types under other names. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['audio/mp3', 'audio/mpeg'],
@@ -12,25 +12,25 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['audio/x-wav', 'audio/wav'],
 ])
 
-/** Types by the formats of `input_audio` in the contract; other types are detected from the bytes. */
+/** Media types by the documented formats of `input_audio`; other types are detected from the bytes. */
 const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['mp3', 'audio/mpeg'],
   ['wav', 'audio/wav'],
 ])
 
-/** Formats by type. */
+/** Formats by media type. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
   [...AUDIO_TYPES].map(([format, type]) => [type, format]),
 )
 
-/** Returns the format of a type for `input_audio`; undefined if there is none. */
+/** Returns the format of a media type for `input_audio`; undefined if there is none. */
 export function audioFormat(mediaType: string): string | undefined {
   return AUDIO_FORMATS.get(mediaType)
 }
 
 /**
- * Reads media at a `data:`, `http:` or `https:` URL; `family` is the known family of a type that is still to
- * be fetched.
+ * Reads media at a `data:`, `http:` or `https:` URL. `family` is the known family of media, such as `image`,
+ * whose type is known only after fetching.
  */
 export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
   if (isDataUrl(url)) return inlineFromDataUrl(url, path)
@@ -38,7 +38,7 @@ export function mediaAt(url: string, path: string, family: string | undefined): 
   return refuse(path, 'a data:, http: or https: URL', 'another string')
 }
 
-/** Reads a file's data: any of these URLs, or plain base64. */
+/** Reads a file's data: such a URL, or plain base64. */
 export function fileAt(data: string, path: string): MediaSource {
   return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
 }
@@ -77,7 +77,7 @@ function inlineFromDataUrl(url: string, path: string): MediaSource {
   return inline(mediaType, text.toString('base64'), path)
 }
 
-/** Decodes the data of a URL; an invalid escape stands for itself. */
+/** Decodes the percent-encoded data of a URL. An invalid escape sequence is kept as it is. */
 export function percentDecoded(text: string): Buffer {
   const bytes = Buffer.from(text)
   if (!text.includes('%')) return bytes
@@ -85,7 +85,7 @@ export function percentDecoded(text: string): Buffer {
   return Buffer.from(bytes.toString('latin1').replaceAll(/%([\da-f]{2})/gi, byteOf), 'latin1')
 }
 
-/** Reads base64 with a stated type; `application/octet-stream` if it is unknown. */
+/** Reads base64 with a stated media type, or `application/octet-stream` if the type is unknown. */
 export function inlineAt(mediaType: string | undefined, base64: string, path: string): MediaSource {
   const type = mediaType?.toLowerCase() || DEFAULT_TYPE
   return inline(ALIASES.get(type) ?? type, base64, path)
@@ -98,14 +98,17 @@ function inline(mediaType: string, base64: string, path: string): MediaSource {
   return { kind: 'inline', mediaType, data }
 }
 
-/** Padding of base64; a bound on its length keeps the search linear. */
+/** Padding of base64. Its length is bounded so that the search is linear. */
 const PADDING = /={1,2}$/
 
-/** Normalizes base64 with white space, the URL-safe alphabet or without padding; undefined if invalid. */
+/**
+ * Normalizes base64 that has white space, the URL-safe alphabet or no padding. Returns undefined if it is
+ * invalid.
+ */
 function canonicalBase64(text: string): string | undefined {
   const canonical = Buffer.from(text, 'base64').toString('base64')
   if (canonical === text) return text
   const letters = text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(PADDING, '')
-  // The decoder skips invalid characters, which makes the result shorter.
+  // The decoder skips invalid characters, so the result would be shorter.
   return canonical.replace(PADDING, '').length === letters.length ? canonical : undefined
 }

@@ -12,53 +12,55 @@ import {
 
 /** Settings that a model accepts; `docs/api.md: Parameters by model`. */
 export interface Capabilities {
-  /** Whether anything is known of the model. */
+  /** Whether the gateway knows anything about the model. */
   readonly isKnown: boolean
-  /** Accepted sampling settings; the second value excludes `top_p` beside `temperature`. */
+  /**
+   * Accepted sampling settings. The second value means that `top_p` is refused together with `temperature`.
+   */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
-  /** Whether penalties for presence and frequency are accepted. */
+  /** Whether presence and frequency penalties are accepted. */
   readonly takesPenalties: boolean
   readonly thinking: ThinkingForm
   /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
-  /** Accepted efforts in chat, ascending; undefined if unknown. */
+  /** Efforts accepted in chat requests, ascending; undefined if unknown. */
   readonly efforts: readonly EffortName[] | undefined
-  /** Whether chat accepts tools only with an explicit effort of `none`. */
+  /** Whether chat requests with tools are accepted only with an explicit effort of `none`. */
   readonly toolsNeedNoEffort: boolean
   /** Whether the model can follow a JSON schema for its text. */
   readonly takesSchema: boolean
   /**
-   * Whether a chat message with tool calls must have `reasoning_content`, even an empty one: a model that
-   * thinks refuses the history otherwise.
+   * Whether a chat message with tool calls must have `reasoning_content`, even if empty. Some reasoning
+   * models refuse the history otherwise.
    */
   readonly requiresThoughts: boolean
-  /** Whether chat messages of the history may have `reasoning_content`: other servers refuse the field. */
+  /** Whether earlier chat messages may have `reasoning_content`; other servers refuse the field. */
   readonly takesThoughts: boolean
-  /** Whether the model is OpenAI's, whose servers know all of its fields. */
+  /** Whether the model is OpenAI's, whose servers know all of OpenAI's fields. */
   readonly isOpenAi: boolean
-  /** Chat's field for the maximum of output tokens. */
+  /** The chat field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
   readonly gemini: GeminiCapabilities
   readonly converse: ConverseCapabilities
 }
 
-/** Capabilities that differ between models behind the Gemini API. */
+/** Differences between models behind the Gemini API. */
 export interface GeminiCapabilities {
   /** Accepted levels of thinking, ascending; undefined for a model that takes a budget. */
   readonly levels: readonly EffortName[] | undefined
-  /** Smallest and largest budget of thinking, in tokens. */
+  /** Minimum and maximum budget of thinking, in tokens. */
   readonly budgets: readonly [min: number, max: number]
   /** Whether a budget of 0 switches thinking off. */
   readonly canStopThinking: boolean
-  /** Whether calls must come back with their signatures. */
+  /** Whether calls must be sent back with their signatures. */
   readonly requiresSignatures: boolean
-  /** Whether results of tools may hold media, and JSON may be demanded beside tools. */
+  /** Whether tool results may contain media, and JSON output may be requested together with tools. */
   readonly mixesTools: boolean
   /** Whether the model takes a system instruction. */
   readonly takesSystem: boolean
 }
 
-/** Model name with the versions in it. */
+/** Model name and the versions found in it. */
 interface Name {
   readonly text: string
   readonly claude: ModelVersion | undefined
@@ -67,12 +69,12 @@ interface Name {
   readonly kimi: ModelVersion | undefined
 }
 
-/** Capabilities whose rows are here. */
+/** Capabilities that the table below has. */
 type TableCapabilities = Omit<Capabilities, 'converse' | 'isKnown' | 'takesThoughts' | 'isOpenAi'>
 
 type Row = readonly [covers: (name: Name) => boolean, says: Partial<TableCapabilities>]
 
-/** Capabilities of unknown models: they get everything. */
+/** Capabilities of unknown models: every setting is sent. */
 const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   takesPenalties: true,
@@ -98,9 +100,9 @@ const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
-/** Rules of Gemini's models before 3. */
+/** Rules of Gemini models before version 3. */
 const OLD_GEMINI = { ...UNKNOWN.gemini, requiresSignatures: false, mixesTools: false }
-/** Rules of Gemini's models since 2.5 besides those of thinking: they refuse penalties. */
+/** Rules of Gemini models since 2.5, except for those of thinking: they refuse penalties. */
 const NEW_GEMINI = { takesPenalties: false } as const
 const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
   ...NEW_GEMINI,
@@ -109,8 +111,8 @@ const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
 })
 
 /**
- * The first row that covers a name counts. Rows begin at a version, so that a new model falls under the
- * previous one's row.
+ * The first row that matches a name counts. Rows begin at a version, so that a new model gets the row of the
+ * previous one.
  */
 const TABLE: readonly Row[] = [
   [
@@ -139,7 +141,7 @@ const TABLE: readonly Row[] = [
     { ...REASONING, efforts: ['medium', 'high', 'xhigh'] },
   ],
   [({ text, gpt }) => isAtLeast(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
-  // A vendor's prefix belongs to a router, which has its own conventions for the model.
+  // A name with a vendor's prefix belongs to a router, which has its own conventions for the model.
   [
     ({ text, gpt }) => isAtLeast(gpt, 5, 6) && !text.includes('/'),
     { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
@@ -183,7 +185,7 @@ const TABLE: readonly Row[] = [
     ({ text, gemini }) => gemini !== undefined && !/thinking/i.test(text),
     { thinking: 'none', gemini: OLD_GEMINI },
   ],
-  // The vendor itself takes no other sampling than its own; routers do.
+  // The vendor itself accepts only its own sampling settings; routers accept others.
   [
     ({ text, kimi }) => isAtLeast(kimi, 2, 5) && !text.includes('/'),
     { sampling: 'none', takesPenalties: false, requiresThoughts: true },
@@ -193,8 +195,8 @@ const TABLE: readonly Row[] = [
 ]
 
 /**
- * Finds a model's capabilities by the upstream's name for it, else by the client's; `stated` by the operator
- * overrides both.
+ * Finds a model's capabilities by the upstream's name for it, or else by the client's. Those that the
+ * operator has configured (`stated`) override both.
  */
 export function capabilitiesOf(
   upstreamName: string,
@@ -232,10 +234,10 @@ export function capabilitiesOf(
   }
 }
 
-/** Names of models that take their thoughts back in chat. */
+/** Names of models that accept their earlier thoughts in chat messages. */
 const THINKS_ALOUD = /(?:^|[^a-z])(?:deepseek|qwen|qwq|kimi|glm|minimax)/i
 
-/** Whether a name is that of one of OpenAI's models. */
+/** Reports whether this is the name of a model of OpenAI's. */
 function isOpenAiModel(name: string): boolean {
   return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
 }

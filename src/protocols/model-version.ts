@@ -1,12 +1,12 @@
-/** Version in a model's name; a missing minor version is 0. */
+/** Version in a model's name. A missing minor version is 0. */
 export interface ModelVersion {
   readonly major: number
   readonly minor: number
 }
 
 /**
- * Patterns of Claude's names: version before the tier (`claude-3-5-sonnet`), behind it (`claude-opus-4-7`,
- * `claude-opus-4.7`), or a tier alone, as deployments are named. At most two digits, so that dates
+ * Patterns of Claude's names: version before the tier (`claude-3-5-sonnet`), after it (`claude-opus-4-7`,
+ * `claude-opus-4.7`), or only a tier, as in names of deployments. At most two digits, so that dates
  * (`-20250514`) and context sizes do not match.
  */
 const CLAUDE = [
@@ -15,7 +15,7 @@ const CLAUDE = [
   /(?:^|[^a-z])(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
 ] as const
 
-/** Patterns of GPT's names; Azure writes 3.5 without its point. */
+/** Patterns of GPT's names. Azure writes 3.5 without the point. */
 const GPT = [/(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i, /(?:^|[^a-z])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i] as const
 
 const GEMINI = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
@@ -42,7 +42,7 @@ export function kimiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [KIMI])
 }
 
-/** Whether a version is the given one or a later one. */
+/** Reports whether a version is the given one or later. */
 export function isSince({ major, minor }: ModelVersion, sinceMajor: number, sinceMinor = 0): boolean {
   return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor)
 }

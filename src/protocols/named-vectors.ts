@@ -4,12 +4,12 @@ import { isError, type ReplyFacts } from './reply-facts.ts'
 import type { VectorsReading } from './texts-to-embed.ts'
 import { type RawVector, VectorReader } from './vector-reader.ts'
 
-/** A response whose vectors are lists of numbers under one name, wherever they stand in it. */
+/** Reads a response whose vectors are lists of numbers under one name, at any depth. */
 export class NamedVectors implements VectorsReading {
   readonly #reader: VectorReader
   readonly #usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined
 
-  /** `usageOf` reads the usage in the rest of the response. */
+  /** `usageOf` reads the usage from the response without its vectors. */
   constructor(
     name: 'embedding' | 'values',
     usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined,

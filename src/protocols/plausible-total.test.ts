@@ -7,7 +7,10 @@ import { StreamUsage } from './gemini/usage.ts'
 import { readInclusiveUsage } from './inclusive-usage.ts'
 import { type ReportedUsage, withCredibleTotal } from './reported-usage.ts'
 
-/** Reports of Gemini with the same meaning, but for audio and written tokens, which it has not. */
+/**
+ * Gemini's reports with the same meaning, except for audio and written cache tokens, which it does not
+ * report.
+ */
 const reportedByGemini = fc
   .record({ prompt: count, output: count, thoughts: count, tools: count, cached: count, total: detail })
   .map(({ prompt, output, thoughts, tools, cached, total }) => ({
@@ -25,7 +28,7 @@ function geminiUsage(usageMetadata: object): ReportedUsage | undefined {
   return stream.usage
 }
 
-/** Checks the rule of the total for a report with these sums, under a maximum of output. */
+/** Checks the rule of the total for a report with these sums and this maximum of output. */
 function checkTotal(
   reported: ReportedUsage,
   stated: { readonly prompt: number; readonly output: number; readonly total: unknown },
@@ -39,7 +42,7 @@ function checkTotal(
   const hasTotal = typeof total === 'number' && Number.isInteger(total) && total <= 1_000_000_000
   if (!hasTotal || total <= least) return expect(charged).toBe(least)
   expect([least, total]).toContain(charged)
-  // Output never exceeds the maximum by what no detail explains.
+  // Tokens that no detail explains never raise the output above the maximum.
   const unexplained = reported.byTotal ? reported.byTotal.output - output : 0
   expect(charged).toBe(unexplained === 0 || output + unexplained <= maximum ? total : least)
   // Even if no detail explained anything, all of it would fit.

@@ -1,11 +1,11 @@
-/** Part of prompt or output that some upstreams count in addition to it. */
+/** Part of the prompt or output that some upstreams count in addition to it instead of within it. */
 export interface Detail {
   readonly tokens: number
-  /** Whether the part exceeds its whole. */
+  /** Whether the part exceeds the whole. */
   readonly isLarger: boolean
 }
 
-/** Detail of so many tokens of a whole. */
+/** Creates a detail of this many tokens of a whole. */
 export function part(tokens: number, whole: number): Detail {
   return { tokens, isLarger: tokens > whole }
 }
@@ -16,9 +16,9 @@ export function sumOf(details: readonly Detail[]): number {
 }
 
 /**
- * Finds the details that a total has in addition to its parts, which it exceeds by `excess`: those that sum
- * to exactly that, ones larger than their whole first, then in the order given. If there are none, returns
- * those larger than their whole, if all of them fit.
+ * Finds the details that a total includes in addition to its counts, which it exceeds by `excess`: those
+ * whose sum is exactly `excess`, preferring details larger than their whole, then the given order. If there
+ * are none, returns the details larger than their whole, if all of them fit.
  */
 export function explaining(excess: number, details: readonly Detail[]): readonly Detail[] {
   if (excess <= 0) return []

@@ -1,64 +1,69 @@
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { MediaTokens } from './prompt-tokens.ts'
 
-/** Why the texts of a member never reach a model as a part of its prompt, or are counted elsewhere. */
+/** Why the texts of a member are not part of the prompt, or are counted elsewhere. */
 type Reason =
-  /** How the answer is drawn, and how long it may be. */
+  /** Controls how the reply is sampled and how long it may be. */
   | 'sampling'
-  /** How the request is served: which model, streamed, stored, at which tier. */
+  /** Controls how the request is served: model, streaming, storage, tier. */
   | 'service'
-  /** Name of something that is kept or was made elsewhere; what is kept counts by itself. */
+  /** Refers to something that is stored or was made elsewhere; stored content is counted separately. */
   | 'id'
-  /** For the client's own books, or the provider's. */
+  /** For the records of the client or the provider. */
   | 'metadata'
-  /** One word that tells which form an object has. */
+  /** One word that names the form of an object. */
   | 'kind'
-  /** Proof that a model made what stands beside it. */
+  /** Proves that a model wrote the text next to it. */
   | 'signature'
-  /** Repeated from an answer, and not read again by the provider's own rules. */
+  /** Copied from a response; the provider's rules say that the model does not read it again. */
   | 'of the answer'
 
-/** Reading of a known member's value: as texts, JSON or encrypted text, or by the level of that name. */
+/**
+ * How the value of a known member is read: as texts, JSON or encrypted text, or by the level of that name.
+ */
 export type Reading = string
 
-/** Members of objects of one kind. Any member that is in neither list counts as JSON, its name included. */
+/** Members of objects of one kind. A member in neither list counts as JSON, including its name. */
 export interface Level {
   readonly notPrompt: Readonly<Record<string, Reason>>
-  /** Members whose names are form, and do not count. */
+  /** Members whose names are part of the protocol and are not counted. */
   readonly read: Readonly<Record<string, Reading>>
-  /** Finds media that an object of this kind is about. */
+  /** Finds the media in an object of this kind. */
   readonly media?: FindMedia
 }
 
-/** Media of a part: what they count as, and the data, if they are in the request. */
+/** Media of a part: how their tokens are estimated, and their data if they are in the request. */
 export interface FoundMedia {
   readonly tokens: MediaTokens
   readonly data: Node | undefined
-  /** Media type and name, where stated. */
+  /** Media type and name, if stated. */
   readonly type?: string | undefined
   readonly name?: string | undefined
 }
 
-/** Finds the media of a part; undefined for any other object. */
+/** Finds the media of a part; undefined for an object without media. */
 export type FindMedia = (scan: ScannedObject, part: Node) => FoundMedia | undefined
 
 /**
- * Prompt of a form of request: all texts but those of members that a level lists as none, those of
- * unknown members included. `request` is the outermost level.
+ * Describes where the prompt is in a kind of request: it consists of all texts, including those of unknown
+ * members, except for members that a level lists in `notPrompt`. `request` is the top level.
  */
 export interface PromptLevels {
   readonly levels: Readonly<Record<string, Level>> & { readonly request: Level }
-  /** The member with the turns, which is read last: it grows at its end, and counts of its start recur. */
+  /**
+   * The member with the turns. It is read last, because it grows at its end, and the count of its beginning
+   * can be reused.
+   */
   readonly turns: string
-  /** The usual spelling of a name, where there are several. */
+  /** Returns the preferred spelling of a name, for dialects with several. */
   readonly spelled?: (name: string) => string
-  /** Numbers are tokens. */
+  /** Whether numbers are token ids. */
   readonly hasTokenIds?: true
-  /** Its turns are messages, each with a mark of its own. */
+  /** Whether the turns are messages, each of which adds tokens of markup. */
   readonly isFramed?: true
 }
 
-/** Members by which OpenAI's endpoints are told how to serve a request. */
+/** Members that tell OpenAI's endpoints how to serve a request. */
 export const SERVICE_OF_OPENAI = {
   model: 'service',
   stream: 'service',

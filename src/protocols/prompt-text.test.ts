@@ -27,13 +27,13 @@ const FORMS: Readonly<Record<string, PromptLevels>> = {
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-/** A text in a request: where it is, and whether a level lists a member on the way as no prompt. */
+/** A text in a request: its path, and whether a level excludes a member on this path from the prompt. */
 interface Place {
   readonly path: readonly (string | number)[]
   readonly isListed: boolean
 }
 
-/** Members with the data of media, or their address. */
+/** Members with the data or the URL of media. */
 const MEDIA_DATA: ReadonlySet<string | number | undefined> = new Set(['data', 'fileUri', 'bytes', 'url'])
 
 const count = (body: Json, levels: PromptLevels): PromptText =>
@@ -107,7 +107,7 @@ describe.each(Object.entries(FORMS))('the prompt of %s', (_, levels) => {
         const place = places[choice % Math.max(1, places.length)]
         fc.pre(place !== undefined)
         const before = count(request, levels)
-        // Media count by what they are, not by the length of their data or address.
+        // Media are counted by their kind, not by the length of their data or URL.
         const hasMedia = before.chargedExtraTokens > before.extraTokens
         fc.pre(!hasMedia || !MEDIA_DATA.has(place.path.findLast((name) => typeof name === 'string')))
         const after = count(withText(request, place.path, ' and a text behind it'), levels)

@@ -5,13 +5,13 @@ import { percentDecoded } from './media-source.ts'
 import type { Level, PromptLevels, Reading } from './prompt-levels.ts'
 import { type PromptText, TYPICAL_MESSAGE_TOKENS, TYPICAL_REQUEST_TOKENS } from './prompt-tokens.ts'
 
-/** Escapes of one character by its number, and all others, which stay. */
+/** Escape sequences: those of one character by its number, and all others, which stay unchanged. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
 
 /**
- * Collects the texts of a request's prompt by walking its JSON: all but what `levels` lists as no prompt, and
- * the media, whose tokens are estimated. The text of a conversation begins with that of its earlier turns,
- * which may have been counted before. `model`: the name by which the tokens of pictures are bounded.
+ * Collects the texts of a request's prompt by walking its JSON: everything except what `levels` excludes and
+ * media, whose tokens are estimated. The text of a conversation begins with that of its earlier turns, which
+ * may have been counted before. `model`: the name that decides the maximum tokens of images.
  */
 export function promptText(scan: ScannedObject, levels: PromptLevels, model: string): PromptText {
   const walk = new PromptWalk(scan, levels, model)
@@ -23,7 +23,7 @@ export function promptText(scan: ScannedObject, levels: PromptLevels, model: str
   return walk.result(entries.flatMap(({ key, node }) => (isTurns(key) ? [node] : [])))
 }
 
-/** The same of the bytes of a request that is sent. */
+/** Does the same for the bytes of a request that is sent. */
 export function promptTextOf(body: Buffer, levels: PromptLevels, model: string): PromptText {
   return promptText(scanObject(body, RESPONSE_LIMITS), levels, model)
 }
@@ -33,7 +33,7 @@ class PromptWalk {
   readonly #levels: PromptLevels
   readonly #model: string
   readonly #texts: string[] = []
-  /** Data of media, which are no texts. */
+  /** Data of media, which are not texts. */
   readonly #media = new Set<Node>()
   #extraTokens = 0
   #typicalOfMedia = 0
@@ -93,7 +93,7 @@ class PromptWalk {
         if (this.#levels.hasTokenIds) this.#extraTokens += 1
         return
     }
-    // As the model is shown it, whatever a parser would make of members of one name.
+    // Counts the JSON as written, because the model may be shown all of it, including duplicate members.
     this.#add(scan.textOf(node).replaceAll(ESCAPE, unescaped))
   }
 
@@ -133,19 +133,19 @@ function unescaped(escape: string, number: string | undefined): string {
   return number === undefined ? escape : String.fromCharCode(Number.parseInt(number, 16))
 }
 
-/** Media types whose files are text. */
+/** Media types of text files. */
 const IS_TEXT =
   /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|yaml|x-yaml|javascript|x-ndjson|sql|toml|rtf)\b)/i
-/** Endings of names of files that are text, and formats that are called by them. */
+/** File name extensions of text files, also used as names of formats. */
 const TEXT_ENDINGS =
   /^(?:.*\.)?(?:txt|md|markdown|csv|tsv|json|jsonl|xml|html?|ya?ml|toml|ini|log|sql|css|[cm]?[jt]sx?|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|tex|rtf)$/i
 const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),/i
-/** Longest beginning of a data URL. */
+/** Maximum length of a data URL's header. */
 const MAX_HEADER = 1_024
 
 /**
- * Decodes a file that is text by its stated type, or by its name where that states none; undefined for any
- * other. `data`: a `data:` URL, or base64; a text stays what it is where its type is `text`.
+ * Decodes a text file, recognised by its media type or, if none is stated, by its name; undefined for any
+ * other file. `data` is a `data:` URL or base64; if the type is `text`, it is the text itself.
  */
 function textOfFile(data: string, type: string | undefined, name: string | undefined): string | undefined {
   const [header, stated, parameters = ''] = DATA_URL.exec(data.slice(0, MAX_HEADER)) ?? []

@@ -1,16 +1,16 @@
 import type { ConversionProtocol } from '../domain/protocols.ts'
 
-/** Web search that a provider ran while it replied, as far as several dialects can tell it. */
+/** Web search that a provider ran while it replied, as far as several dialects can express it. */
 export interface SearchPart {
   readonly kind: 'search'
   /**
-   * Dialect of the provider that ran it. In messages, opaque parts in front of it hold what that provider
-   * wants back.
+   * Dialect of the provider that ran the search. In messages, the opaque parts before it contain what that
+   * provider wants back.
    */
   readonly protocol: ConversionProtocol
-  /** Empty if the provider states none. */
+  /** Empty if the provider does not report it. */
   readonly query: string
-  /** Pages that were found; none if the provider does not state them. */
+  /** Pages that were found; none if the provider does not report them. */
   readonly pages: readonly FoundPage[]
   readonly isFailed: boolean
 }
@@ -18,6 +18,6 @@ export interface SearchPart {
 /** Web page that a search found. */
 export interface FoundPage {
   readonly url: string
-  /** Empty if the provider states none. */
+  /** Empty if the provider does not report it. */
   readonly title: string
 }

@@ -1,4 +1,4 @@
-/** Redacts the texts in a JSON value; undefined if none of them changes. */
+/** Redacts the texts in a JSON value. Returns undefined if none of them changes. */
 export function redactedJson(value: unknown, redact: (text: string) => string): Buffer | undefined {
   let isRedacted = false
   const redacted = JSON.stringify(value, (_key, inner: unknown) => {

@@ -4,20 +4,20 @@ import type { ReportedUsage } from './reported-usage.ts'
 
 /** Facts about a whole reply. */
 export interface ReplyFacts {
-  /** Whether it is a valid reply of its dialect, and no error. */
+  /** Whether it is a valid reply of its dialect and not an error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
-  /** Uses of the provider's tools that it shows; absent where its dialect has none. */
+  /** Uses of the provider's tools that it reports; absent if its dialect does not report them. */
   readonly tools?: readonly ToolUse[]
-  /** Whether it is an error object, whatever its status. */
+  /** Whether it is an error object, independent of its status. */
   readonly error: boolean
-  /** Generated text, for counting. */
+  /** Generated text, for counting tokens. */
   text(): string
-  /** Sound and pictures of it, for counting; absent where its dialect has none. */
+  /** Audio and images in it, for counting; absent if its dialect has none. */
   arrived?(): ArrivedMedia
 }
 
-/** Whether an `error` member reports an error; some providers send null in each reply. */
+/** Reports whether an `error` member is an error; some providers send null in each reply. */
 export function isError(value: unknown): boolean {
   return typeof value === 'object' ? value !== null : typeof value === 'string' && value !== ''
 }

@@ -1,6 +1,6 @@
 import type { Choice, Reply } from './reply.ts'
 
-/** The generated text of a reply in all of its choices, for counting. */
+/** The generated text of a reply with all of its choices, for counting tokens. */
 export function replyText(reply: Reply): string {
   return [reply, ...(reply.others ?? [])].map(choiceText).join('\n')
 }

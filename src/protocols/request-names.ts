@@ -1,10 +1,10 @@
 import { GATED_MEMBERS } from '../domain/allowed-field.ts'
 import { KnownNames, type SpellingsOf } from './json/known-names.ts'
 
-/** Known names in the values of fields. */
+/** Names that are known inside the values of fields. */
 type Below = Readonly<Record<string, KnownNames>>
 
-/** Builds the names of an object from a text with spaces between them. */
+/** Builds the names of an object from a list separated by spaces. */
 export function names(fields: string, below?: Below): KnownNames {
   return new KnownNames(fields.split(' '), below)
 }
@@ -32,12 +32,13 @@ const REROUTING = {
   search_parameters: names('mode max_search_results sources return_citations from_date to_date'),
 } as const
 
-/** Fields that local servers have in `options` alone. */
+/** Fields that local servers accept only in `options`. */
 const LOCAL_OPTIONS = ['num_predict', 'num_ctx'] as const
 
 /**
- * Builds the names at the top of a request: those of its table, and the fields that are gated in any dialect.
- * Some upstreams take `extra_body` and `options` for members of the top: all names are known there, too.
+ * Builds the top-level names of a request: those of its table, and the fields that need permission in any
+ * dialect. Some upstreams treat members of `extra_body` and `options` as top-level ones, so that all names
+ * are known there too.
  */
 export function requestNames(
   fields: Iterable<string>,

@@ -3,7 +3,7 @@ import type { Conversation } from './conversation.ts'
 
 type Penalties = Pick<Conversation, 'presencePenalty' | 'frequencyPenalty'>
 
-/** Removes the penalties. A penalty of 0 is the default, which is not reported as dropped. */
+/** Removes the penalties. A penalty of 0 is the default and is not reported as dropped. */
 export function withoutPenalties(conversation: Conversation, dropped: Dropped): Conversation {
   dropPenalties(conversation, dropped)
   return { ...conversation, presencePenalty: undefined, frequencyPenalty: undefined }

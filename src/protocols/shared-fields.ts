@@ -4,7 +4,7 @@ import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields }
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
-/** Whether a value says more than the field's absence would. */
+/** Reports whether a value has another meaning than the absence of its field. */
 type IsMeaningful = (value: unknown) => boolean
 
 const always: IsMeaningful = () => true
@@ -14,7 +14,7 @@ const other =
   (value) =>
     !defaults.includes(value as string)
 
-/** The fields, with the values that mean what their absence means in chat. */
+/** For each field, tests whether its value differs from the default in chat. */
 const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
   metadata: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
   prompt_cache_key: notEmpty,
@@ -27,7 +27,8 @@ const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
 }
 
 /**
- * The fields that chat and responses share, as far as they say something, for spreading into a conversation.
+ * Collects the fields that chat and responses share, except for default values, for spreading into a
+ * conversation.
  */
 export function sharedFields(
   scan: ScannedObject,
@@ -41,7 +42,7 @@ export function sharedFields(
   return found.length > 0 ? { shared: new Map(found) } : {}
 }
 
-/** One such field as a parsed value; nothing where it says nothing. */
+/** Converts one parsed value to such a field; an empty list if the value is a default. */
 export function sharedField(name: SharedField, value: unknown): readonly (readonly [SharedField, string])[] {
   return value === undefined || value === null || !IS_MEANINGFUL[name](value)
     ? []
@@ -49,8 +50,8 @@ export function sharedField(name: SharedField, value: unknown): readonly (readon
 }
 
 /**
- * The shared fields as members of a request of chat or responses: those of a client of messages in the words
- * of these dialects.
+ * Renders the shared fields as members of a chat or responses request. Those of a messages client are
+ * renamed.
  */
 export function sharedMembers({
   shared,
@@ -66,8 +67,8 @@ export function sharedMembers({
 }
 
 /**
- * Names the fields as left out: the dialect that is written has none of them. `keepsEndUser`: it has its own
- * words for the client's user and for the standard tier.
+ * Reports the fields as dropped, for a target dialect that has none of them. `keepsEndUser`: it has fields of
+ * its own for the client's user and the standard tier.
  */
 export function dropSharedFields(
   { shared, endUser, isStandardTier }: Conversation,
@@ -81,8 +82,8 @@ export function dropSharedFields(
 }
 
 /**
- * The conversation with the shared fields that its upstream takes; `docs/api.md: Chat completions`, shared
- * fields.
+ * Returns the conversation with only the shared fields that its upstream accepts; `docs/api.md: Chat
+ * completions`, shared fields.
  */
 export function withTakenFields(
   conversation: Conversation,
@@ -105,12 +106,12 @@ export function withTakenFields(
   }
 }
 
-/** Shared fields that a channel must allow by name. */
+/** Shared fields that are sent only if the channel's configuration allows them by name. */
 const GATED = ['service_tier', 'safety_identifier'] as const
 
 /**
- * The conversation without the fields that its channel does not allow; `docs/api.md: Chat completions`,
- * filtered fields.
+ * Returns the conversation without the fields that its channel does not allow; `docs/api.md: Chat
+ * completions`, filtered fields.
  */
 export function withoutGatedFields(
   conversation: Conversation,

@@ -1,12 +1,12 @@
 import type { ProtocolName } from '../domain/protocols.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** The member that carries instructions, and the JSON text that it gets. */
+/** The member that contains the instructions, and its new JSON text. */
 export type PromptMember = readonly [member: string, text: string]
 
 /**
- * Puts instructions in front of those of a request; all that the client sent stays as it was written.
- * Undefined where the dialect, or this request, has no place for them.
+ * Puts instructions before those of a request; everything that the client sent stays unchanged. Returns
+ * undefined if the dialect, or this request, has no place for them.
  */
 export function withSystemPrompt(
   scan: ScannedObject,
@@ -29,7 +29,7 @@ export function withSystemPrompt(
   }
 }
 
-// One system message, since some upstreams take no second one.
+// Uses one system message, because some upstreams refuse a second one.
 function inMessages(scan: ScannedObject, prompt: string): PromptMember | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kind('messages') !== 'array') return undefined
@@ -54,7 +54,7 @@ function inSystemBlocks(scan: ScannedObject, prompt: string): string {
   return `[${block}${separator}${scan.textOf(system.node).slice(1)}`
 }
 
-// Google's servers take both spellings.
+// Google's servers accept both spellings.
 function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
   const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
   const given = scan.span(name)
@@ -67,7 +67,7 @@ function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
   return [name, `${before}[${part}${separator}${scan.textOf(parts).slice(1)}${behind}`]
 }
 
-/** The content of a system message; undefined if the message is another. */
+/** The content of a system message; undefined for any other message. */
 function instructionsOf(scan: ScannedObject, message: Node): Node | undefined {
   if (scan.kindOf(message) !== 'object') return undefined
   const role = scan.memberOf(message, 'role')
@@ -78,7 +78,10 @@ function instructionsOf(scan: ScannedObject, message: Node): Node | undefined {
   return kind === 'string' || kind === 'array' ? content : undefined
 }
 
-/** The text or list of parts at `node` with the prompt in front; the prompt alone where there is neither. */
+/**
+ * Returns the text or list of parts at `node` with the prompt before it, or only the prompt if there is
+ * neither.
+ */
 function inFront(scan: ScannedObject, node: Node | undefined, prompt: string): string {
   const kind = node === undefined ? undefined : scan.kindOf(node)
   if (node !== undefined && kind === 'string')

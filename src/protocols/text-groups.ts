@@ -1,6 +1,6 @@
 /**
- * Splits texts into groups, in their order: of at most so many texts, and so many bytes unless one text alone
- * has more. At least one group, for at least one text.
+ * Splits texts into groups in order. A group has a maximum number of texts and a maximum of bytes, unless a
+ * single text is larger. Returns at least one group with at least one text.
  */
 export function textGroups(
   texts: readonly string[],

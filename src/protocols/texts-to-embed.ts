@@ -7,28 +7,30 @@ import type { RawVector } from './vector-reader.ts'
 export interface TextsToEmbed {
   /** At least one text. */
   readonly texts: readonly string[]
-  /** Length of the vectors; undefined = the model's own. */
+  /** Length of the vectors; undefined means the model's default. */
   readonly dimensions: number | undefined
-  /** Use that the vectors are for, as Gemini names it; undefined = none in particular. */
+  /** Purpose of the vectors in Gemini's terms; undefined if none is given. */
   readonly task: string | undefined
 }
 
-/** Response of an upstream with vectors, read while it comes. Nothing of it throws. */
+/** Reader of a response with vectors while it streams. It never throws. */
 export interface VectorsReading {
   /** Number of vectors so far. */
   readonly count: number
   /** The response so far, without its vectors. */
   readonly outline: string
   push(chunk: Buffer): void
-  /** Ends the response. Valid is one with vectors; its usage is undefined where the upstream told none. */
+  /**
+   * Ends the response. It is valid if it has vectors; its usage is undefined if the upstream reported none.
+   */
   end(): ReplyFacts
 }
 
 /** Writes the response for a client, vector by vector. */
 export interface VectorsWriting {
-  /** The piece with the next vector. */
+  /** Returns the piece with the next vector. */
   write(vector: RawVector): Buffer
-  /** The last piece. */
+  /** Returns the last piece. */
   end(charged: Usage): Buffer
 }
 
@@ -38,10 +40,10 @@ export interface EmbedRequest {
   readonly texts: readonly string[]
 }
 
-/** Requests, at least one, that are sent one after the other. */
+/** At least one request; they are sent one after another. */
 export type EmbedRequests = readonly [first: EmbedRequest, ...more: EmbedRequest[]]
 
-/** A request for each group of texts. */
+/** Creates one request for each group of texts. */
 export function embedRequests(
   [first, ...more]: readonly [readonly string[], ...(readonly string[])[]],
   bodyOf: (texts: readonly string[]) => object,
@@ -53,10 +55,13 @@ export function embedRequests(
   return [requestOf(first), ...more.map(requestOf)]
 }
 
-/** Form in which an upstream is asked for vectors, and answers. */
+/** A provider's protocol for embeddings. */
 export interface EmbedForm {
-  /** Writes as many requests as the texts need. What the upstream has no place for is named. */
+  /**
+   * Creates as many requests as the texts need. Names of settings that the upstream does not support are
+   * added to `dropped`.
+   */
   requests(texts: TextsToEmbed, upstreamModel: string, dropped: Dropped): EmbedRequests
-  /** Begins the response to one of them; `onVector` gets its vectors in their order. */
+  /** Creates the reader of one response; `onVector` receives its vectors in order. */
   reading(onVector: (vector: RawVector) => void): VectorsReading
 }

@@ -3,12 +3,12 @@ import { refuse } from './field-check.ts'
 import { enumAt, fieldsAt, present, textAt } from './field.ts'
 import { EFFORTS, THINKING_OFF } from './thinking-effort.ts'
 
-/** Budget of a model that decides itself how much it thinks. */
+/** Budget value for a model that decides itself how much it thinks. */
 export const DYNAMIC = -1
 
 /**
- * Reads Gemini's settings of thinking, whose names have two spellings. Throws `invalid_request` naming the
- * path, and for a budget beside a level.
+ * Reads Gemini's settings of thinking, whose names have two spellings. Throws `invalid_request` that names
+ * the path; also if both a budget and a level are given.
  */
 export function decodeThinkingConfig(value: unknown, path: string): Thinking | undefined {
   if (value === undefined) return undefined

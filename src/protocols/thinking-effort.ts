@@ -1,7 +1,7 @@
 import type { Effort, Thinking } from './conversation.ts'
 
 /**
- * Names that dialects have for an effort: `none` switches thinking off, `minimal` is the smallest above it.
+ * Names of efforts in the dialects: `none` switches thinking off, `minimal` is the smallest effort above it.
  */
 export type EffortName = 'none' | 'minimal' | Effort
 
@@ -24,7 +24,7 @@ export const DEFAULT_EFFORT: Effort = 'medium'
 /** Setting of a request without thinking. */
 export const THINKING_OFF: Thinking = { kind: 'off' }
 
-/** Settings by the name of an effort. */
+/** Settings of thinking by the name of an effort. */
 export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>([
   ['none', { kind: 'off', said: 'none' }],
   ['minimal', { kind: 'off', said: 'minimal' }],
@@ -37,33 +37,33 @@ export function budgetOf(effort: Effort): number {
 }
 
 /**
- * Effort that a budget corresponds to. A budget is a bound, and efforts above `high` have none, so that no
- * budget maps to them.
+ * Effort that corresponds to a budget. A budget is an upper limit, and efforts above `high` have no budget,
+ * so that none maps to them.
  */
 function effortOf(tokens: number): Effort {
   if (tokens < budgetOf('medium')) return 'low'
   return tokens < budgetOf('high') ? 'medium' : 'high'
 }
 
-/** Effort that is asked for; undefined if thinking is off or left to the model. */
+/** The requested effort; undefined if thinking is off or left to the model. */
 export function requestedEffort(thinking: Thinking): Effort | undefined {
   if (thinking.kind === 'budget') return effortOf(thinking.tokens)
   return thinking.kind === 'adaptive' ? thinking.effort : undefined
 }
 
-/** Whether thinking is off; a budget of 0 counts as off. */
+/** Reports whether thinking is off; a budget of 0 is off too. */
 export function isThinkingOff(thinking: Thinking): boolean {
   return thinking.kind === 'off' || (thinking.kind === 'budget' && thinking.tokens === 0)
 }
 
-/** The effort that a client named for thinking that is off; undefined where it named none. */
+/** The effort by which a client switched thinking off; undefined if it named none. */
 export function offEffort(thinking: Thinking | undefined): EffortName | undefined {
   return thinking?.kind === 'off' ? thinking.said : undefined
 }
 
 /**
- * Finds the largest accepted name that is not above the effort, else the smallest. `accepted` is in ascending
- * order and never empty.
+ * Finds the largest accepted effort that is not above `effort`, or else the smallest. `accepted` is in
+ * ascending order and never empty.
  */
 export function nearestEffort(effort: Effort, accepted: readonly EffortName[]): EffortName | undefined {
   const max = EFFORT_NAMES.indexOf(effort)

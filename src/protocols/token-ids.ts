@@ -5,19 +5,19 @@ import type { JsonSchema } from './with-schema.ts'
 const DIGIT_0 = 0x30
 const DIGIT_9 = 0x39
 
-/** Schema of the ids of tokens: one text, as another program has encoded it. */
+/** Schema of token ids: one text that the client has already tokenized. */
 export const tokenIdsSchema: JsonSchema = {
   type: 'array',
   minItems: 1,
   items: { type: 'integer', minimum: 0 },
 }
 
-/** Whether all of these elements are numbers, so that they are one text in tokens. */
+/** Reports whether all elements are numbers, so that together they are one tokenized text. */
 export function areNumbers(scan: ScannedObject, elements: readonly Node[]): boolean {
   return elements.every((element) => scan.kindOf(element) === 'number')
 }
 
-/** Checks in place that each element of `path` is the id of a token; throws `invalid_request` otherwise. */
+/** Checks in place that each element of `path` is a token id. Throws `invalid_request` otherwise. */
 export function checkTokenIds(scan: ScannedObject, ids: readonly Node[], path: string): void {
   for (const [index, id] of ids.entries()) {
     if (isTokenId(scan, id)) continue

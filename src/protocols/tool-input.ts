@@ -1,17 +1,17 @@
-/** Spellings of an empty input that servers use; an empty JSON string is one. */
+/** Spellings of an empty input that servers use, including an empty JSON string. */
 const EMPTY_INPUTS: ReadonlySet<string> = new Set(['', 'null', '""'])
 /**
- * Beginning of a text that may still turn out to be empty, and is short enough to be tested with each piece.
+ * Beginning of a text that may still turn out to be empty. It is short enough to be tested with each piece.
  */
 const MAY_BE_EMPTY = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
-/** Returns the JSON text of a tool's input as it came; `{}` if it is empty. */
+/** Returns the JSON text of a tool's input unchanged; `{}` if it is empty. */
 export function inputOrEmpty(input: string): string {
   // Nearly all inputs are objects, which can be long and need no further check.
   return !input.startsWith('{') && EMPTY_INPUTS.has(input.trim()) ? '{}' : input
 }
 
-/** Returns a tool's input if it is a JSON object, trimmed; undefined for anything else. */
+/** Returns a tool's input, trimmed, if it is a JSON object; otherwise undefined. */
 export function inputObject(input: string): string | undefined {
   const text = inputOrEmpty(input).trim()
   if (!text.startsWith('{')) return undefined
@@ -24,23 +24,23 @@ export function inputObject(input: string): string | undefined {
 }
 
 /**
- * Inputs of the tools in one stream, passed on as they come. An input that may turn out to be `null` or
- * another empty spelling is held back until that is certain.
+ * Inputs of the tool calls in one stream, forwarded as they arrive. An input that may turn out to be `null`
+ * or another spelling of an empty one is held back until that is certain.
  */
 export class StreamedInputs {
-  /** Text that is held back, by part; parts with a proper input are not listed. */
+  /** Text that is held back, by part. Parts with a proper input are not listed. */
   readonly #pending = new Map<number, string>()
 
   begin(part: number): void {
     this.#pending.set(part, '')
   }
 
-  /** Whether all that comes of this part is passed on. */
+  /** Reports whether everything that arrives for this part is forwarded. */
   passes(part: number): boolean {
     return !this.#pending.has(part)
   }
 
-  /** Adds a piece; returns the text that can be passed on. */
+  /** Adds a piece. Returns the text that can be forwarded. */
   add(part: number, piece: string): string {
     const pending = this.#pending.get(part)
     if (pending === undefined) return piece
@@ -53,7 +53,7 @@ export class StreamedInputs {
     return text
   }
 
-  /** Ends an input; returns the text that was held back, unless it is empty. */
+  /** Ends an input. Returns the text that was held back, unless it is empty. */
   end(part: number): string {
     const pending = this.#pending.get(part) ?? ''
     this.#pending.delete(part)

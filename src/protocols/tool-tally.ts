@@ -1,6 +1,6 @@
 import type { ToolKind, ToolUse } from '../domain/tool-use.ts'
 
-/** Uses of the provider's tools that an answer has shown so far. */
+/** Uses of the provider's tools that a reply has reported so far. */
 export interface SeenTools {
   /** One entry for each kind and form. */
   readonly uses: readonly ToolUse[]
@@ -9,13 +9,15 @@ export interface SeenTools {
 }
 
 const NONE: readonly never[] = []
-/** Most uses that are told apart. */
+/** Maximum number of uses that are counted separately. */
 const MAX_USES = 10_000
 
 /** No uses. */
 export const NO_TOOLS: SeenTools = { uses: NONE, begun: NONE }
 
-/** Counts the uses of tools in an answer, each by a key of its own: one that is told again counts once. */
+/**
+ * Counts the uses of tools in a reply. Each use has a key, so that one that is reported twice counts once.
+ */
 export class ToolTally implements SeenTools {
   #uses: Map<string, ToolUse> | undefined
   #begun: ToolKind[] | undefined
@@ -34,7 +36,7 @@ export class ToolTally implements SeenTools {
     return [...sums.values()]
   }
 
-  /** Notes a use; a later note with the same key replaces it. */
+  /** Records a use. A later one with the same key replaces it. */
   note(key: string, use: ToolUse): void {
     const uses = (this.#uses ??= new Map())
     const before = uses.get(key)
@@ -44,18 +46,18 @@ export class ToolTally implements SeenTools {
       (this.#begun ??= []).push(use.kind)
   }
 
-  /** Takes back what turned out to be no use. */
+  /** Removes a record that turned out not to be a use. */
   remove(key: string): void {
     this.#uses?.delete(key)
   }
 }
 
-/** The number of uses of a kind. */
+/** Returns the number of uses of a kind. */
 export function usesOf(uses: readonly ToolUse[], kind: ToolKind): number {
   return uses.reduce((sum, use) => (use.kind === kind ? sum + use.count : sum), 0)
 }
 
-/** The uses of all other kinds. */
+/** Returns the uses of all other kinds. */
 export function usesBeside(uses: readonly ToolUse[], ...kinds: readonly ToolKind[]): readonly ToolUse[] {
   return uses.length === 0 ? uses : uses.filter(({ kind }) => !kinds.includes(kind))
 }

@@ -3,7 +3,7 @@ import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Parses the tools of a request that have a `type` other than these. The others stay text: the schemas of a
+ * Parses the tools of a request whose `type` is not one of these. The others are not parsed: the schemas of a
  * coding agent's functions are a large part of its requests.
  */
 export function toolsBesides(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {

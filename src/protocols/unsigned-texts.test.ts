@@ -13,7 +13,7 @@ const proof = (index: number, signs?: 'call' | 'text'): ReplyEvent => ({
 })
 const end = (index: number): ReplyEvent => ({ kind: 'part-end', index })
 
-/** Events that reach the encoder behind, each pushed by itself. */
+/** Events that reach the inner encoder if each is pushed separately. */
 function passed(events: readonly ReplyEvent[]): ReplyEvent[] {
   const seen: ReplyEvent[] = []
   const inner = {

@@ -6,8 +6,8 @@ import type { Reply, ReplyEvent } from './reply.ts'
 import type { ErrorParts } from './upstream-error.ts'
 
 /**
- * Removes the signatures of texts, which models can do without, from a reply: clients that take its last part
- * for the answer find nothing in a thought that only signs.
+ * Removes the signatures of texts, which models do not need. A client that treats the last part of a reply as
+ * the answer would otherwise find an empty thought that only carries a signature.
  */
 export function withoutTextSignatures(reply: Reply): Reply {
   const parts = reply.parts.filter((part) => part.kind !== 'thinking' || part.proof?.signs !== 'text')
@@ -17,7 +17,7 @@ export function withoutTextSignatures(reply: Reply): Reply {
 /** Encoder that leaves such signatures out of a stream. */
 export class UnsignedTexts implements StreamEncoder {
   readonly #inner: StreamEncoder
-  /** Thought that has begun; the next event tells whether it only signs. */
+  /** Thought that has begun; the next event shows whether it only carries a signature. */
   #begun: (ReplyEvent & { readonly kind: 'part-start' }) | undefined
   #left: number | undefined
 

@@ -5,15 +5,15 @@ export interface ErrorParts {
   readonly type: string
   readonly code: string
   readonly message: string
-  /** The code is an upstream's own. */
+  /** Whether the code comes from an upstream. */
   readonly hasOwnCode?: boolean
-  /** HTTP status that an error in a stream stands for, where that is known. */
+  /** HTTP status that corresponds to an error in a stream, if known. */
   readonly status?: number
 }
 
 /**
- * Contents of an upstream's error, as far as it is understood; the message must be redacted before it is sent
- * on.
+ * Contents of an upstream's error, as far as it can be read. The message must be redacted before it is sent
+ * to a client.
  */
 export interface UpstreamErrorText {
   readonly message: string | undefined
@@ -21,14 +21,14 @@ export interface UpstreamErrorText {
   readonly code: string | undefined
 }
 
-/** Limits on the characters that are read. */
+/** Maximum characters that are read. */
 const MAX_MESSAGE_LENGTH = 65_536
 const MAX_NAME_LENGTH = 128
 
-/** Bytes of an error body that are read. */
+/** Maximum bytes of an error body that are read. */
 const MAX_BODY_BYTES = 65_536
 
-/** Keys of the message. The first that holds text counts; `detail` may be a list of objects with `msg`. */
+/** Names of the message. The first with text counts; `detail` may be a list of objects with `msg`. */
 const MESSAGE_KEYS = [
   'message',
   'Message',
@@ -43,9 +43,9 @@ const MESSAGE_KEYS = [
 const NO_DETAILS: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
 
 /**
- * Reads an upstream's error body of any shape; never throws: an object under `error` (or the first of a
- * list), one without the envelope, a bare string, or plain text. HTML is ignored, and so is a code that only
- * repeats the HTTP status.
+ * Reads an upstream's error body of any shape; never throws. The error may be an object under `error` (or the
+ * first of a list), an object without this envelope, a string, or plain text. HTML is ignored, and so is a
+ * code that only repeats the HTTP status.
  */
 export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   const text = bytes.toString('utf8', 0, MAX_BODY_BYTES).trim()
@@ -69,7 +69,7 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   }
 }
 
-/** HTTP status by error type or code, and by Google's name of it. */
+/** HTTP status by error type or code, including Google's names of statuses. */
 const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],
@@ -96,7 +96,9 @@ const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['UNAVAILABLE', 503],
 ])
 
-/** Finds the status of an error in a stream, by its number or else by its name; 500 if neither is known. */
+/**
+ * Finds the HTTP status of an error in a stream by its number or else by its name; 500 if neither is known.
+ */
 export function statusOfError(data: string): number {
   const envelope = parseRecord(data)
   const error = asRecord(first(envelope?.['error'])) ?? envelope
@@ -131,7 +133,7 @@ function nonEmptyText(value: unknown, length: number): string | undefined {
 }
 
 /**
- * Converts a type or code, which may be a number, to a string; undefined with white space or control
+ * Converts a type or code, which may be a number, to a string; undefined if it has white space or control
  * characters.
  */
 function name(value: unknown): string | undefined {

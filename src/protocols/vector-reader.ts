@@ -1,13 +1,15 @@
 import { JsonOutline } from './json/json-outline.ts'
 import { ChunkList } from './sse/chunk-list.ts'
 
-/** A vector as it stands in a response: a list of numbers with its brackets, or base64 with its quotes. */
+/**
+ * A vector as it was written in a response: a list of numbers with its brackets, or base64 with its quotes.
+ */
 export interface RawVector {
   readonly form: 'numbers' | 'base64'
   readonly text: Buffer
 }
 
-/** Receivers of a response's parts, in their order: together they are all of its bytes. */
+/** Receives a response's parts in order. Together they are all of its bytes. */
 export interface VectorListener {
   onVector(vector: RawVector): void
   onOther(bytes: Buffer): void
@@ -19,18 +21,18 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 
 /**
- * Most bytes of one vector by its last byte: twice those of the longest ones, of 12,288 numbers, or more.
- * They are converted in a few milliseconds. A longer one passes as it is.
+ * Maximum bytes of one vector by its last byte: at least twice those of the longest known vectors, of 12,288
+ * numbers. Vectors up to this size are converted in a few milliseconds; a longer one is forwarded unchanged.
  */
 const MAX_VECTOR_BYTES = { [CLOSE]: 524_288, [QUOTE]: 262_144 }
-/** Most bytes of a member's name with the colon and the spaces around it. */
+/** Maximum bytes of a member's name with the colon and the white space around it. */
 const MAX_NAME_BYTES = 256
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Finds the vectors of a response by the name of their member, while it comes and in any pieces. They are not
- * parsed: a flat list ends at the first bracket, and base64 at the first quote. Memory is bounded by the
- * longest vector and by the outline of the rest.
+ * Finds the vectors of a response by the name of their member, while it streams in pieces of any size.
+ * Vectors are not parsed: a list of numbers ends at the first bracket, base64 at the first quote. The memory
+ * is bounded by the longest vector and by the outline of the remaining response.
  */
 export class VectorReader {
   readonly #name: Buffer

@@ -5,9 +5,9 @@ import type { FormPart } from '../multipart/form-reader.ts'
 
 const MAX_MODEL_LENGTH = 256
 
-/** Fields of a request, however it was sent. */
+/** Fields of a request, sent as JSON or as a form. */
 export interface Fields {
-  /** The value of a field; undefined where it is absent, null or empty. */
+  /** The value of a field; undefined if it is absent, null or empty. */
   get(name: string): unknown
 }
 
@@ -16,12 +16,12 @@ export function jsonFields(scan: ScannedObject): Fields {
   return { get: (name) => (isPresent(scan, name) ? scan.value(name) : undefined) }
 }
 
-/** The fields of a form, which are all texts; throws `invalid_request` for one that is sent twice. */
+/** The fields of a form, which are all texts. Throws `invalid_request` for a field that is sent twice. */
 export function formFields(parts: readonly FormPart[]): Fields {
   return { get: (name) => onlyField(parts, name)?.text || undefined }
 }
 
-/** The only field of that name; throws `invalid_request` where there are two, or a file in its place. */
+/** The only field with this name. Throws `invalid_request` if there are two, or if it is a file. */
 function onlyField(parts: readonly FormPart[], name: string): FormPart | undefined {
   const [first, second] = parts.filter((part) => part.name === name)
   if (second) throw new GatewayError('invalid_request', `the form has two fields '${name}'`)
@@ -29,7 +29,7 @@ function onlyField(parts: readonly FormPart[], name: string): FormPart | undefin
   return first
 }
 
-/** The model's name; throws `invalid_request` without a valid one. */
+/** The model's name. Throws `invalid_request` if it is missing or invalid. */
 export function modelIn(fields: Fields): string {
   const name = fields.get('model')
   if (name === undefined || name === '') throw new GatewayError('invalid_request', "'model' is required.")
@@ -38,14 +38,14 @@ export function modelIn(fields: Fields): string {
   return name
 }
 
-/** A text; throws `invalid_request` for another value. */
+/** A text. Throws `invalid_request` for any other value. */
 export function textIn(fields: Fields, name: string): string | undefined {
   const value = fields.get(name)
   if (value === undefined || typeof value === 'string') return value
   return refuse(name, 'a string', 'another value')
 }
 
-/** Whether a flag is set, in JSON or as a text. */
+/** Reports whether a flag is set, as a boolean or as a text. */
 export function flagIn(fields: Fields, name: string): boolean {
   const value = fields.get(name)
   if (value === undefined || value === false || value === 'false' || value === 'False' || value === '0')
@@ -54,7 +54,7 @@ export function flagIn(fields: Fields, name: string): boolean {
   return refuse(name, 'true or false', 'another value')
 }
 
-/** A whole number, in JSON or as a text; throws `invalid_request` for one that is out of range. */
+/** An integer, as a number or as a text. Throws `invalid_request` if it is out of range. */
 export function integerIn(fields: Fields, name: string, from: number, to: number): number | undefined {
   const value = fields.get(name)
   if (value === undefined) return undefined

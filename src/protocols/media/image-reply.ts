@@ -7,9 +7,9 @@ import { readMediaUsage } from './usage.ts'
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 const IMAGE = /(?<!\\)"(?:b64_json|url)"\s*:\s*"/g
 
-/** Facts of a whole response with images, beside these. */
+/** Facts of a whole response with images. */
 export interface ImageFacts {
-  /** Number of images; 0 for a response that is none with images. */
+  /** Number of images; 0 if the response has no list of images. */
   readonly images: number
   readonly isError: boolean
   readonly usage: Usage | undefined
@@ -17,7 +17,7 @@ export interface ImageFacts {
   readonly quality: string | undefined
 }
 
-/** Reads a response with images while it goes by, in bounded memory. */
+/** Reads a response with images while it streams, in bounded memory. */
 export class ImageReply {
   readonly #outline = new JsonOutline()
   #hasBegun = false
@@ -27,17 +27,17 @@ export class ImageReply {
     this.#hasBegun ||= BEGUN.test(this.#outline.text ?? '')
   }
 
-  /** Whether its list of images has begun. */
+  /** Whether the list of images has begun. */
   get hasBegun(): boolean {
     return this.#hasBegun
   }
 
-  /** Images that have begun, the last of which may be incomplete. */
+  /** Number of images that have begun; the last one may be incomplete. */
   get begun(): number {
     return this.#outline.text?.match(IMAGE)?.length ?? 0
   }
 
-  /** The facts of a response that is complete. */
+  /** The facts of a complete response. */
   get facts(): ImageFacts {
     const reply = parseRecord(this.#outline.text ?? '') ?? {}
     const data = Array.isArray(reply['data']) ? (reply['data'] as readonly unknown[]) : []

@@ -7,29 +7,29 @@ import { StreamTap } from '../sse/stream-tap.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { type OutputModality, readMediaUsage } from './usage.ts'
 
-/** Types of the events that end an image, a speech or a transcript, and of those before them. */
+/** Types of the events that end an image, a speech or a transcript, and of the partial ones before them. */
 const FINAL = /^(?:image_generation|image_edit)\.completed$|^(?:speech\.audio|transcript\.text)\.done$/
 const PARTIAL = /^(?:image_generation|image_edit)\.partial_image$|^speech\.audio\.delta$/
 const TEXT = /^transcript\.text\.(?:delta|segment)$/
 const DONE = '[DONE]'
 
 /**
- * Taps a stream of images, speech or a transcript. It ends with its last final event; what follows, such as
- * `[DONE]`, is held back with it.
+ * Watches a stream of images, speech or a transcript. The stream ends with its last final event; what
+ * follows, such as `[DONE]`, is held back with it.
  */
 export class MediaTap extends StreamTap {
   /** Sum of the usage of all final events. */
   reported: Usage | undefined
-  /** Final events so far, and events before them that have content. */
+  /** Number of final events so far, and of partial events with content. */
   finals = 0
   partials = 0
-  /** Form of the image in the last final event. */
+  /** Format of the image in the last final event. */
   size: string | undefined
   quality: string | undefined
   readonly #output: OutputModality
   readonly #expectedFinals: number
 
-  /** `expectedFinals`: images that were asked for. */
+  /** `expectedFinals`: the number of images requested. */
   constructor(output: OutputModality, expectedFinals: number) {
     super()
     this.#output = output
@@ -40,12 +40,12 @@ export class MediaTap extends StreamTap {
     return this.finals > 0
   }
 
-  /** Whether anything went on that is paid for. */
+  /** Whether anything chargeable was forwarded. */
   get hasContent(): boolean {
     return this.finals + this.partials + this.contentFrames > 0
   }
 
-  /** Returns an event that the official clients take for an error. */
+  /** Returns an event that OpenAI's client libraries treat as an error. */
   failureFrame(error: ErrorParts): Buffer {
     return Buffer.from(`event: error\ndata: ${JSON.stringify({ error: { ...error, param: null } })}\n\n`)
   }

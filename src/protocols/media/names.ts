@@ -2,7 +2,7 @@ import { names, requestNames } from '../request-names.ts'
 
 const image = names('type url image_url file_id')
 
-/** Names of requests about images or audio, in JSON and in forms. */
+/** Names of the fields of requests about images or audio, in JSON and in forms. */
 export const mediaNames = requestNames(
   [
     'model',

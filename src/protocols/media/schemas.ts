@@ -14,18 +14,18 @@ const IMAGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   partial_images: { type: 'integer', minimum: 0, maximum: 10 },
 }
 
-/** Builds the JSON Schema of requests for images, in JSON. Fields outside it pass as they are. */
+/** Builds the JSON Schema of requests for images. Fields outside it pass unchanged. */
 export function imageRequestSchema(): JsonSchema {
   return { type: 'object', required: ['model'], properties: IMAGE_FIELDS }
 }
 
-/** Builds the schema of requests for images made from others, as forms. */
+/** Builds the schema of forms that request images made from others. */
 export function imageFormSchema(): JsonSchema {
   const properties = { ...IMAGE_FIELDS, 'image[]': { type: 'array', items: FILE }, mask: FILE }
   return { type: 'object', required: ['model'], properties }
 }
 
-/** Builds the schema of requests for variations of an image, as forms. */
+/** Builds the schema of forms that request variations of an image. */
 export function variationFormSchema(): JsonSchema {
   const { model, n, size } = IMAGE_FIELDS as Readonly<Record<'model' | 'n' | 'size', JsonSchema>>
   return { type: 'object', required: ['model', 'image'], properties: { model, n, size, image: FILE } }
@@ -43,7 +43,7 @@ export function speechRequestSchema(): JsonSchema {
   return { type: 'object', required: ['model', 'input'], properties }
 }
 
-/** Builds the schema of requests for transcripts, as forms. */
+/** Builds the schema of forms that request transcripts. */
 export function transcriptFormSchema(): JsonSchema {
   const properties = { model: MODEL, file: FILE, prompt: TEXT, response_format: TEXT, stream: FLAG }
   return { type: 'object', required: ['model', 'file'], properties }

@@ -3,20 +3,20 @@ import { parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { readMediaUsage, secondsIn } from './usage.ts'
 
-/** Facts of a whole transcript that its cost depends on. */
+/** Facts of a whole transcript on which its cost depends. */
 export interface TranscriptFacts {
   readonly isValid: boolean
   readonly isError: boolean
   readonly usage: Usage | undefined
-  /** Seconds of the recording, as the response states them; 0 where it does not. */
+  /** Seconds of the recording as the response reports them; 0 if it does not. */
   readonly seconds: number
-  /** Seconds at which the last subtitle ends: the recording is at least that long. */
+  /** Second at which the last subtitle ends; the recording is at least that long. */
   readonly lastCue: number
-  /** The text, for counting. */
+  /** The text, for counting tokens. */
   readonly text: string
 }
 
-/** Time at the end of a cue, in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
+/** Time at the end of a cue in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
 const CUE_END = /-->[ \t]*(?:(\d{1,3}):)?(\d{2}):(\d{2})[.,](\d{3})/g
 
 /** Reads a transcript in JSON: `json`, `verbose_json` or `diarized_json`. */

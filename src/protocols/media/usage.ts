@@ -6,12 +6,12 @@ import { type Counts, count, maxCount } from '../token-count.ts'
 
 const NONE: Counts = {}
 
-/** Kind of an endpoint's output, where its usage does not say. */
+/** Kind of an endpoint's output, used if its usage does not report the kind. */
 export type OutputModality = 'text' | 'audio' | 'image'
 
 /**
- * Reads the usage of a response about images or audio: its tokens by modality, or its seconds; undefined
- * where it tells neither. Transcriptions spell `input_token_details` in the singular.
+ * Reads the usage of a response about images or audio: its tokens by modality, or its seconds; undefined if
+ * it reports neither. Transcriptions write `input_token_details` in the singular.
  */
 export function readMediaUsage(value: unknown, output: OutputModality): Usage | undefined {
   const usage = asRecord(value)
@@ -56,10 +56,10 @@ function details(usage: Counts, ...names: readonly string[]): Counts {
   return NONE
 }
 
-/** Most seconds of one recording that are credible: a day. */
+/** Maximum plausible duration of one recording in seconds: a day. */
 const MAX_SECONDS = 86_400
 
-/** Whole seconds, rounded up as providers do; 0 for what is no credible duration. */
+/** Whole seconds, rounded up as providers do; 0 for an implausible duration. */
 export function secondsIn(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= MAX_SECONDS ? Math.ceil(value) : 0
 }

@@ -12,7 +12,7 @@ export interface ModerationsRequest {
   readonly promptBound: number
 }
 
-/** Model where the request names none, as the protocol has it. */
+/** The protocol's default if the request names no model. */
 const DEFAULT_MODEL = 'omni-moderation-latest'
 
 const inputSchema: JsonSchema = {
@@ -27,7 +27,7 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 /**
  * Checks every row of the table in `docs/api.md: Moderations`; fields outside it pass. Throws
- * `invalid_request` naming the field, never a text of the client's.
+ * `invalid_request` that names the field and never contains the client's text.
  */
 export function readModerationsRequest(scan: ScannedObject): ModerationsRequest {
   checkMembers(scan, ['input'], CHECKS)
@@ -55,7 +55,10 @@ function checkInput(scan: ScannedObject, { node, count }: Member): void {
   }
 }
 
-/** Bounds the tokens of a checked request without a tokenizer: a byte each, and the most for each image. */
+/**
+ * Upper bound on the tokens of a checked request, without a tokenizer: one per byte, and the maximum for each
+ * image.
+ */
 function promptBound(scan: ScannedObject): number {
   const input = scan.span('input')
   if (!input) return 0
@@ -70,7 +73,7 @@ function isImage(scan: ScannedObject, node: number): boolean {
   return scan.kindOf(node) === 'object' && scan.memberOf(node, 'image_url') !== undefined
 }
 
-/** The prompt of a request for a moderation. */
+/** The prompt of a moderation request. */
 export const MODERATIONS_PROMPT = {
   levels: {
     request: { notPrompt: { model: 'service' }, read: { input: 'part' } },
@@ -80,7 +83,7 @@ export const MODERATIONS_PROMPT = {
   turns: 'input',
 } as const satisfies PromptLevels
 
-/** Finds the picture of a part. */
+/** Finds the image of a part. */
 function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   const held = scan.memberOf(part, 'image_url')
   if (held === undefined) return undefined
@@ -89,7 +92,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   return { tokens: IMAGE_TOKENS, data }
 }
 
-/** Names of requests for moderations. */
+/** Names of the fields of moderation requests. */
 export const moderationsNames = requestNames(CHECKS.keys(), {
   input: names('type text', { image_url: names('url') }),
 })

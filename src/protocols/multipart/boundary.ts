@@ -1,15 +1,17 @@
 import { GatewayError } from '../../errors.ts'
 
-/** Boundary of RFC 2046, 5.1.1. */
+/** Boundary as defined by RFC 2046, 5.1.1. */
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 const PARAMETER = /;[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g
 
-/** Whether a content type is that of a form with files. */
+/** Reports whether a content type is `multipart/form-data`. */
 export function isForm(contentType: string | undefined): boolean {
   return contentType !== undefined && /^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType)
 }
 
-/** The boundary that a content type states; throws `invalid_request` without a valid one, or with two. */
+/**
+ * Returns the boundary of a content type. Throws `invalid_request` if it is missing, invalid or given twice.
+ */
 export function boundaryOf(contentType: string): string {
   const stated = [...contentType.matchAll(PARAMETER)].filter(([, name]) => name?.toLowerCase() === 'boundary')
   const [only] = stated

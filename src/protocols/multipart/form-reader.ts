@@ -5,40 +5,40 @@ const CR = 0x0d
 const HYPHEN = 0x2d
 const HEAD_END = Buffer.from('\r\n\r\n')
 
-/** Parts of one form. A form of 16 images has about 30. */
+/** Maximum parts of one form. A form with 16 images has about 30. */
 const MAX_PARTS = 128
-/** Bytes in front of the first boundary, which say nothing (RFC 2046). */
+/** Maximum bytes before the first boundary; they are ignored (RFC 2046). */
 const MAX_PREAMBLE_BYTES = 8_192
-/** Bytes of the head of a part. */
+/** Maximum bytes of the head of a part. */
 const MAX_HEAD_BYTES = 8_192
-/** Bytes that are kept of a field that is not a file, and of all of them together. */
+/** Maximum bytes kept of a field that is not a file, and of all such fields together. */
 const MAX_TEXT_BYTES = 262_144
 const MAX_ALL_TEXT_BYTES = 524_288
 
 const CRLF_BYTES = 2
 const TOO_LONG = `more than ${MAX_PREAMBLE_BYTES} bytes stand in front of its first boundary`
 
-/** Part of a form: its head, and the place of its content in the body. */
+/** Part of a form: its head, and the position of its content in the body. */
 export interface FormPart extends PartHead {
   /** Offset of the first byte of the content. */
   readonly start: number
-  /** Offset after the last one. */
+  /** Offset after the last byte. */
   readonly end: number
   /** Content of a field that is not a file; undefined if it is too long to be kept. */
   readonly text: string | undefined
 }
 
-/** Reads a form (RFC 7578) while it comes: keeps the places of its parts, and the short texts. */
+/** Reads a form (RFC 7578) while it arrives: keeps the positions of its parts and the short texts. */
 export class FormReader {
   readonly #delimiter: Buffer
   readonly #parts: FormPart[] = []
   #state: 'start' | 'delimited' | 'head' | 'content' | 'over' = 'start'
-  /** Bytes that are not read yet, and the offset of their first one. */
+  /** Bytes that are not read yet, and the offset of the first of them. */
   #rest: Buffer = Buffer.alloc(0)
   #offset = 0
   #head: PartHead = { name: '', filename: undefined, contentType: '' }
   #contentStart = 0
-  /** Content of the current field, where it is kept. */
+  /** Content of the current field, if it is kept. */
   #text: Buffer[] | undefined
   #textBytes = 0
   #allTextBytes = 0
@@ -47,23 +47,23 @@ export class FormReader {
     this.#delimiter = Buffer.from(`\n--${boundary}`, 'latin1')
   }
 
-  /** Reads more bytes; throws `invalid_request` for what is no form. */
+  /** Reads more bytes. Throws `invalid_request` if they are not a valid form. */
   push(chunk: Buffer): void {
     if (this.#state === 'over') return
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     while (this.#readOn());
-    // A short rest must not keep the chunk that it came with.
+    // A few remaining bytes must not keep the memory of a whole chunk.
     if (this.#rest.length > 0 && this.#rest.length < this.#rest.buffer.byteLength)
       this.#rest = Buffer.from(this.#rest)
   }
 
-  /** Ends the reading: the parts, in their order. */
+  /** Ends the reading and returns the parts in order. */
   end(): readonly FormPart[] {
     if (this.#state !== 'over') throw refusal('it ends before its last boundary')
     return this.#parts
   }
 
-  /** Makes one step; false if more bytes are needed for it. */
+  /** Makes one step. Returns false if it needs more bytes. */
   #readOn(): boolean {
     switch (this.#state) {
       case 'start':
@@ -116,7 +116,7 @@ export class FormReader {
       throw refusal(`the head of a part is larger than ${MAX_HEAD_BYTES} bytes`)
     if (end < 0) return false
     this.#head = readPartHead(this.#rest.subarray(0, end))
-    // The head's last line feed stays, as a delimiter would begin with it.
+    // The last line feed of the head stays unread, because a delimiter may begin with it.
     this.#drop(end + HEAD_END.length - 1)
     this.#contentStart = this.#offset + 1
     this.#text = this.#head.filename === undefined ? [] : undefined
@@ -128,7 +128,7 @@ export class FormReader {
   #readContent(): boolean {
     const at = this.#rest.indexOf(this.#delimiter)
     if (at < 0) {
-      // The last bytes may begin a delimiter, and the carriage return before it.
+      // The last bytes may be the beginning of a delimiter with the carriage return before it.
       const sure = this.#rest.length - this.#delimiter.length
       if (sure > 0) this.#takeContent(sure)
       return false
@@ -181,14 +181,14 @@ interface PartHead {
 }
 
 const FIELD = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/s
-/** A parameter: a token, or a quoted text in which a backslash escapes the next character. */
+/** A parameter: a token, or a quoted string in which a backslash escapes the next character. */
 const PARAMETER = /;[ \t]*([\w!#$&'+.^`|~-]+\*?)=(?:"((?:[^"\\\r\n]|\\[^\r\n])*)"|([^\s;"]+))[ \t]*/y
-/** Encodings that leave the bytes as they are. */
+/** Transfer encodings that do not change the bytes. */
 const IDENTITY = /^(?:7bit|8bit|binary)$/i
 
 /**
- * Reads the head of a part. Other readers must not be able to understand it in another way, as the client is
- * charged for the model in it: whatever they might is an `invalid_request`.
+ * Reads the head of a part. Throws `invalid_request` for anything that another parser might understand
+ * differently, because the client is charged for the model named in it.
  */
 function readPartHead(bytes: Buffer): PartHead {
   let disposition: string | undefined
@@ -227,7 +227,7 @@ function named(disposition: string | undefined): Pick<PartHead, 'name' | 'filena
   }
   const name = parameters.get('name')
   if (name === undefined || name === '' || parameters.has('name*')) throw refusal('a part has no name')
-  // Some readers take the backslash for an escape, others for itself.
+  // Some parsers treat the backslash as an escape character, others as an ordinary one.
   if (name.includes('\\')) throw refusal('the name of a part has a backslash')
   return { name, filename: parameters.get('filename') ?? parameters.get('filename*') }
 }

@@ -1,6 +1,6 @@
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Finds the text of a document: itself, or its `text`; undefined if it has none. */
+/** Finds the text of a document: the document itself or its `text`; undefined if it has none. */
 export function textNode(scan: ScannedObject, document: Node): Node | undefined {
   const kind = scan.kindOf(document)
   if (kind === 'string') return document

@@ -7,22 +7,22 @@ import type { RerankRequest } from './request.ts'
 
 /** Request for a channel. */
 export interface GatedRerank extends EditedRequest {
-  /** Model's name at the upstream. */
+  /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
 
 /** Path by which a channel's address selects the second version of the protocol. */
 const VERSION_2 = /\/v2$/
 
-/** Fields that the second version refuses, and that cannot be expressed otherwise. */
+/** Fields that the second version refuses and for which it has no replacement. */
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
 /**
- * Adapts the request to a channel: maps the model's name, and renames fields for the upstream's version. The
- * first version limits chunks by `max_chunks_per_doc`, which is added if absent. The second takes documents
- * only as texts and refuses unknown fields; it returns no documents, so the gateway adds them. In
- * pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) only the name is
- * mapped.
+ * Adapts the request to a channel: maps the model's name, and renames fields for the upstream's version of
+ * the protocol. The first version limits chunks by `max_chunks_per_doc`, which is added if absent. The second
+ * accepts documents only as texts and refuses unknown fields; it returns no documents, so the gateway adds
+ * them to the response. In pass-through mode only the name is mapped (`passThrough` is the gateway's option;
+ * the channel has its own).
  */
 export function gateRerankRequest(
   scan: ScannedObject,
@@ -49,7 +49,7 @@ export function gateRerankRequest(
   return { body, upstreamModel, dropped: [...unsupported, ...dropped] }
 }
 
-/** Renders the documents as an array of texts; undefined if they are one already. */
+/** Renders the documents as an array of texts. Returns undefined if they already are one. */
 function documentTexts(scan: ScannedObject, { documents }: RerankRequest): string | undefined {
   if (documents.every((document) => scan.kindOf(document) === 'string')) return undefined
   return `[${documents.map((document) => written(scan, textNode(scan, document) ?? document).toString()).join(',')}]`

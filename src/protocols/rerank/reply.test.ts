@@ -212,13 +212,14 @@ test('whatever the upstream ranks, the caller gets it sorted, capped, with the r
     fc.property(cases, ({ documents, indexes, scores, topN, returned }) => {
       const theirs = indexes.map((index, place) => ({
         index,
-        // JSON knows no zero below zero.
+        // JSON.stringify writes -0 as 0.
         relevance_score: (scores[place] as number) + 0,
       }))
       const request = { documents, top_n: topN, return_documents: returned }
       const ours = body(jsonText({ results: theirs }), request).results
       expect(ours).toHaveLength(Math.min(theirs.length, topN ?? theirs.length))
-      // Omitted results are no better than the last one returned, and each returned one is the upstream's.
+      // Omitted results are not better than the last one returned, and each returned one equals the
+      // upstream's.
       const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
       for (const [place, { index, relevance_score: score, document }] of ours.entries()) {
         expect(index).toBe(best[place]?.index)

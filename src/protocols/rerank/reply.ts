@@ -6,7 +6,7 @@ import { textNode, written as bytesAt } from './document.ts'
 import type { RerankRequest } from './request.ts'
 import { readRerankUsage, writeRerankUsage } from './usage.ts'
 
-/** Upstream's response, and the client's, once it is charged. */
+/** The upstream's response, and the client's response once the call is charged. */
 export interface RerankReply {
   readonly facts: ReplyFacts
   body(charged: Usage): Buffer
@@ -20,21 +20,21 @@ interface RankedResult {
   readonly document: Node | undefined
 }
 
-/** Form of returned documents: texts and objects as they were sent, or objects with `text` throughout. */
+/** Form of returned documents: as the client sent them, or always objects with `text`. */
 export type DocumentForm = 'as sent' | 'object'
 
-/** Limits of a response: a result for each document that a request may have. */
+/** Limits of a response: one result for each document that a request may have. */
 const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
-/** Keys of the list of results. */
+/** Names of the list of results. */
 const LISTS = ['results', 'data'] as const
 
 /**
  * Reads the response to `request`, whose bytes are in `scan`; never throws. It is valid if it has a list of
- * results, each with a finite score and the index of a document that no other result has. The client gets
- * them best first, equals in their order, at most `top_n`; with documents if asked for, taken from the
- * request if the upstream omits them, as objects where they were sent so or `documentForm` says so; and with
- * usage. Everything else stays as the upstream wrote it.
+ * results, each with a finite score and the index of a document that no other result has. The client gets the
+ * results sorted by score, equal ones in their order, at most `top_n`, and the usage. If it requested
+ * documents, they are taken from the request if the upstream omits them, as objects if they were sent as
+ * objects or if `documentForm` demands it. Everything else stays as the upstream wrote it.
  */
 export function readRerankReply(
   bytes: Buffer,
@@ -81,7 +81,7 @@ function isList(reply: ScannedObject, member: Member | undefined): boolean {
   return member !== undefined && reply.kindOf(member.node) === 'array'
 }
 
-/** Reads the results; undefined if one is invalid. */
+/** Reads the results. Returns undefined if one of them is invalid. */
 function rankedResults(
   reply: ScannedObject,
   { node }: Member,
@@ -112,7 +112,7 @@ function numberIn(
   return { node, value: reply.parse(node) as number }
 }
 
-/** Renders a result: the score in the upstream's digits, the document as the upstream wrote it, if it did. */
+/** Renders a result. The score keeps the upstream's digits; a document from the upstream stays unchanged. */
 function resultPieces(
   reply: ScannedObject,
   { index, scoreNode, document }: RankedResult,
@@ -131,7 +131,7 @@ function resultPieces(
   return [Buffer.from(`${head},"document":{"text":`), text, END, END]
 }
 
-/** Whether a document has text: some servers send an empty text or object instead of none. */
+/** Reports whether a document has text; some servers send an empty text or object instead of none. */
 function hasText(reply: ScannedObject, document: Node): boolean {
   const node = textNode(reply, document)
   return node !== undefined && reply.endOf(node) - reply.startOf(node) > '""'.length

@@ -26,7 +26,7 @@ export interface RerankRequest {
   readonly model: string
   /** Documents, in order. */
   readonly documents: readonly Node[]
-  /** Most results that the client wants; undefined = as many as the upstream returns. */
+  /** Maximum number of results that the client wants; undefined for as many as the upstream returns. */
   readonly topN: number | undefined
   readonly returnDocuments: boolean
   /** Upper bound on the tokens that the upstream can count. */
@@ -48,8 +48,9 @@ const REQUIRED = ['query', 'documents'] as const
 
 /**
  * Checks every row of the table in `docs/api.md: Rerank`; null in an optional field counts as absent, fields
- * outside the table pass. Throws `model_not_specified` first if no model is named, else `invalid_request`
- * naming the field; for one that can hold a client's text only the kind of its value is shown.
+ * outside the table pass. Throws `model_not_specified` first if no model is named, otherwise
+ * `invalid_request` that names the field. For a field that can contain a client's text the error shows only
+ * the kind of value.
  */
 export function readRerankRequest(scan: ScannedObject): RerankRequest {
   if (!isPresent(scan, 'model') || scan.value('model') === '') {
@@ -68,7 +69,7 @@ export function readRerankRequest(scan: ScannedObject): RerankRequest {
   }
 }
 
-/** Check of documents: strings, or objects with a string `text`. */
+/** Checks that documents are strings or objects with a string `text`. */
 function documents(): Check {
   const text: JsonSchema = { type: 'string' }
   const withText: JsonSchema = { type: 'object', required: ['text'], properties: { text } }
@@ -94,8 +95,9 @@ function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
 }
 
 /**
- * Bounds the tokens of a checked request without a tokenizer: no token is less than a byte. A model reads the
- * query with each document, and some providers count it as often, with the markup around each pair.
+ * Upper bound on the tokens of a checked request, without a tokenizer: a token has at least one byte. A model
+ * reads the query with each document; some providers count the query as often, and the markup around each
+ * pair.
  */
 function promptBound(scan: ScannedObject): number {
   const documents = scan.span('documents')?.count ?? 0
@@ -104,7 +106,7 @@ function promptBound(scan: ScannedObject): number {
   return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + FEATURE_TOKENS
 }
 
-/** The prompt of a request to rank documents. */
+/** The prompt of a rerank request. */
 export const RERANK_PROMPT = {
   levels: {
     request: {
@@ -123,7 +125,7 @@ export const RERANK_PROMPT = {
   turns: 'documents',
 } as const satisfies PromptLevels
 
-/** Names of requests for a rerank. */
+/** Names of the fields of rerank requests. */
 export const rerankNames = requestNames(
   [...CHECKS.keys(), 'max_chunks_per_doc', 'max_tokens_per_doc', 'rank_fields'],
   { documents: names('text') },

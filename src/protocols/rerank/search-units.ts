@@ -1,19 +1,21 @@
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 import { textNode } from './document.ts'
 
-/** Tokens of a document with the query for which Cohere counts a chunk, and chunks of a search unit. */
+/** Cohere's rules: tokens of a document with the query per chunk, and chunks per search unit. */
 const CHUNK_TOKENS = 500
 const UNIT_CHUNKS = 100
 
-/** Bounds the search units of a checked request without a tokenizer: no token is less than a byte. */
+/**
+ * Upper bound on the search units of a checked request, without a tokenizer: a token has at least one byte.
+ */
 export function searchUnitBound(scan: ScannedObject): number {
   const { query, documents } = partsOf(scan)
   return unitsOf(documents.map((document) => query + lengthOf(scan, document)))
 }
 
 /**
- * Search units of a checked request whose query and documents have `tokens` in all: each text has its share
- * of them by its bytes, so that a request of any number of documents takes one count.
+ * Search units of a checked request whose query and documents have `tokens` in total. The tokens are divided
+ * among the texts by their bytes, so that one count is enough for any number of documents.
  */
 export function searchUnits(scan: ScannedObject, tokens: number): number {
   const { query, documents } = partsOf(scan)
@@ -29,7 +31,7 @@ function partsOf(scan: ScannedObject): { readonly query: number; readonly docume
   }
 }
 
-// Without the quotes of a text.
+// Excludes the quotes of a text.
 function lengthOf(scan: ScannedObject, node: Node): number {
   return scan.endOf(node) - scan.startOf(node) - 2
 }

@@ -78,7 +78,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
 }
 
-/** Tools that are no functions, those in namespaces among them. */
+/** The model's name at the upstream. */
 function typedTools(scan: ScannedObject, list: Node | undefined): number {
   if (list === undefined || scan.kindOf(list) !== 'array') return 0
   let count = 0
