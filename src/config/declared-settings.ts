@@ -1,5 +1,5 @@
 import type { DeclaredSetting } from '../domain/audit.ts'
-import type { Json } from '../domain/records/field-types.ts'
+import type { Json } from '../domain/json.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Sections whose entries are told one by one. */

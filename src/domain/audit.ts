@@ -1,4 +1,4 @@
-import type { Json } from './records/field-types.ts'
+import type { Json } from './json.ts'
 import type { StoredSection } from './stored-configuration.ts'
 
 /** Ways by which a change is made. */

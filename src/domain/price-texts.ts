@@ -4,7 +4,7 @@ import { byUnit } from './price-units.ts'
 import { imagesJson } from './ratios.ts'
 import { tokenPriceTexts } from './token-kinds.ts'
 import type { ToolPrices } from './tool-use.ts'
-import type { JsonObject } from './records/field-types.ts'
+import type { JsonObject } from './json.ts'
 
 /** A price as gateway.yaml would state it, without its tiers. */
 export function priceTexts({ tokens, request, tools, image, ...units }: Price): JsonObject {

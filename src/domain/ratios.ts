@@ -2,7 +2,7 @@ import { type Decimal, decimalText, divide, multiply, ONE, parseDecimal, ZERO } 
 import type { ImagePrices } from './image-price.ts'
 import { FREE_PRICE, type Price } from './price.ts'
 import { byUnit, PLAIN_UNITS, type UnitPrices } from './price-units.ts'
-import type { Json, JsonObject } from './records/field-types.ts'
+import type { Json, JsonObject } from './json.ts'
 import {
   defaultPrice,
   TOKEN_KINDS,

@@ -1,5 +1,5 @@
 import type { StoredChannel } from './records/channel.ts'
-import type { Json } from './records/field-types.ts'
+import type { Json } from './json.ts'
 
 /** Sections whose entries can be set over HTTP; `ratios` are prices of models: relative ones, or `exact`. */
 export type StoredSection = 'options' | 'groups' | 'models' | 'ratios'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isWithin, TEXT_BYTES } from '../domain/records/field-types.ts'
+import { isWithin, TEXT_BYTES } from '../domain/text-bytes.ts'
 
 /** A text of at most `bytes` bytes. `expected` is the message where another type is given. */
 export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {

@@ -1,18 +1,9 @@
 import type { AllowedField } from '../allowed-field.ts'
 import type { ProtocolName } from '../protocols.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
-import {
-  flag,
-  json,
-  type JsonObject,
-  matching,
-  nullable,
-  plainText,
-  TEXT_BYTES,
-  textOf,
-  whole,
-  wholeOf,
-} from './field-types.ts'
+import type { JsonObject } from '../json.ts'
+import { TEXT_BYTES } from '../text-bytes.ts'
+import { flag, json, matching, nullable, plainText, textOf, whole, wholeOf } from './field-types.ts'
 import { record, type Row, type Values } from './record.ts'
 
 /** Providers whose channels have addresses and signatures of their own. */

@@ -7,6 +7,7 @@ import {
   operatorTermsText,
 } from '../operator-terms.ts'
 import { A_ROUTE_MAP, parseVendorRoutes } from '../vendor-routes.ts'
+import { TEXT_BYTES } from '../text-bytes.ts'
 import {
   type FieldType,
   flag,
@@ -15,7 +16,6 @@ import {
   nullable,
   plainText,
   ruled,
-  TEXT_BYTES,
   whole,
   wholeOf,
 } from './field-types.ts'

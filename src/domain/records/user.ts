@@ -1,6 +1,7 @@
 import type { CallTerms, TermChanges } from '../call-terms.ts'
 import { Role, ROLES } from '../role.ts'
-import { name, nullable, plainText, TEXT_BYTES, text, whole, wholeOf } from './field-types.ts'
+import { TEXT_BYTES } from '../text-bytes.ts'
+import { name, nullable, plainText, text, whole, wholeOf } from './field-types.ts'
 import {
   type Edits,
   type Fields,

@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditFilter } from '../../domain/audit.ts'
-import type { Json } from '../../domain/records/field-types.ts'
+import type { Json } from '../../domain/json.ts'
 import { type Cell, csvLine } from '../usage/csv.ts'
 import type { ManagementParts } from '../parts.ts'
 

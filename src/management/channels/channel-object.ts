@@ -6,7 +6,7 @@ import {
   type ChannelDefinition,
   type StoredChannel,
 } from '../../domain/records/channel.ts'
-import type { JsonObject } from '../../domain/records/field-types.ts'
+import type { JsonObject } from '../../domain/json.ts'
 import { answersOf } from '../answers.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
 import { withoutVersion } from './channel-address.ts'

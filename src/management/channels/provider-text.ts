@@ -1,5 +1,5 @@
 import { parseBedrockKey } from '../../domain/bedrock-key.ts'
-import type { Json } from '../../domain/records/field-types.ts'
+import type { Json } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 import { parseServiceAccount } from '../../domain/service-account.ts'
 import type { Channel } from '../../domain/records/channel.ts'

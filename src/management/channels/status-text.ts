@@ -1,4 +1,4 @@
-import type { Json } from '../../domain/records/field-types.ts'
+import type { Json } from '../../domain/json.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 
 /** Whether an entry of a tool's mapping is from the status of an error to that of another. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { requireVersion } from '../../domain/object-version.ts'
-import type { Json } from '../../domain/records/field-types.ts'
+import type { Json } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 import type { EntryChange } from '../../store/operations/set-entries.ts'
 import { versionField } from '../changed-meanwhile.ts'

@@ -1,6 +1,6 @@
 import type { Budget } from '../../domain/budget.ts'
 import type { Group } from '../../domain/records/group.ts'
-import type { Json, JsonObject } from '../../domain/records/field-types.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
 
 /** A budget in the form of gateway.yaml; empty for none. */
 export function groupBudgetJson(budget: Budget | undefined): JsonObject {

@@ -1,6 +1,6 @@
 import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type { Json, JsonObject } from '../../domain/records/field-types.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
 import type { NamesWith } from '../../domain/records/record.ts'
 import { editable } from '../record-schemas.ts'
 import { GatewayError } from '../../errors.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
 import { type Setting, SETTINGS } from '../../domain/options.ts'
-import { isWithin, TEXT_BYTES } from '../../domain/records/field-types.ts'
+import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
 import { versionField } from '../changed-meanwhile.ts'
 import { orTooLong, textField, tooLong } from '../text-fields.ts'
 import { MODEL_OPTIONS } from './model-settings.ts'

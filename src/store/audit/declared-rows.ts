@@ -1,5 +1,5 @@
 import { type DeclaredSetting, type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
-import type { Json, JsonObject } from '../../domain/records/field-types.ts'
+import type { Json, JsonObject } from '../../domain/json.ts'
 import type { DeclaredRow } from '../audit-table.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, KINDS } from './object-fields.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
 import { tokenVersion, userVersion } from '../../domain/object-version.ts'
-import type { Json } from '../../domain/records/field-types.ts'
+import type { Json } from '../../domain/json.ts'
 
 const VALUES = [1, 2, 3, 4]
 

@@ -1,5 +1,5 @@
 import { requireVersion } from '../../domain/object-version.ts'
-import type { Json } from '../../domain/records/field-types.ts'
+import type { Json } from '../../domain/json.ts'
 import type { StoredSection } from '../../domain/stored-configuration.ts'
 import type { Db } from './operation.ts'
 
