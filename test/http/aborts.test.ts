@@ -4,8 +4,8 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 /**
- * Milliseconds until the upstream is released; 100 on an idle machine. A stream never ends unless the gateway
- * aborts it.
+ * Maximum milliseconds until the upstream request is aborted; an idle machine needs 100. The stream never
+ * ends by itself.
  */
 const LIMIT_MS = 20_000
 
@@ -22,8 +22,8 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-describe('when the client leaves, the upstream is aborted', () => {
-  test('in the middle of a stream, after at most a few more events', async () => {
+describe('a client that leaves', () => {
+  test('the upstream is aborted when the client leaves in the middle of a stream, after at most a few more events', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
     const live = await fixture.live('ann', askStream('m'))
     await live.until(' word3')
@@ -37,7 +37,7 @@ describe('when the client leaves, the upstream is aborted', () => {
     expect(request.completed).toBe(false)
   })
 
-  test('before the first byte', async () => {
+  test('the upstream is aborted when the client leaves before the first byte', async () => {
     fixture.upstream.script('m', { kind: 'silence' })
     const sent = send(fixture.gateway.url, ask('m'), { key: 'ann' })
     await fixture.upstream.receivedAtLeast('m', 1)
@@ -47,7 +47,7 @@ describe('when the client leaves, the upstream is aborted', () => {
     expect(performance.now() - left).toBeLessThan(LIMIT_MS)
   })
 
-  test('no other channel is tried', async () => {
+  test('no other channel is tried after the client has left', async () => {
     fixture.upstream.script('m', { kind: 'silence' })
     const sent = send(fixture.gateway.url, askStream('m'), { key: 'ann' })
     await fixture.upstream.receivedAtLeast('m', 1)
@@ -57,7 +57,7 @@ describe('when the client leaves, the upstream is aborted', () => {
     expect(fixture.upstream.received('m')).toHaveLength(1)
   })
 
-  test('many at once leave no call behind', async () => {
+  test('many clients that leave at once leave no call behind', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
     const lives = await Promise.all(Array.from({ length: 20 }, () => fixture.live('ann', askStream('m'))))
     await Promise.all(lives.map((live) => live.until(' word1')))
@@ -67,7 +67,7 @@ describe('when the client leaves, the upstream is aborted', () => {
   })
 })
 
-test('a draining channel reads the answer to its end', async () => {
+test('a draining channel reads the response to its end after its client has left', async () => {
   fixture.upstream.script('drained', { kind: 'stream', events: 12, paceMs: 20 })
   const live = await fixture.live('ann', askStream('drained'))
   await live.until(' word1')

@@ -16,7 +16,7 @@ const LISTS: Record<string, string | null> = {
   sibling: '127.0.0.2',
   sixth: '2001:db8::/32',
   loopback6: '::1',
-  // Written to the database directly, below: the configuration refuses such a list.
+  // The configuration refuses such a list, so it is written to the database directly, below.
   broken: '127.0.0.1',
 }
 
@@ -58,20 +58,20 @@ function refused(answer: FullResponse): void {
 describe('an allow-list of addresses', () => {
   // The gateway listens on ::, so that it sees an IPv4 peer as ::ffff:127.0.0.1.
   test.each(['none', 'blank', 'exact', 'network', 'several', 'spaced', 'mapped'])(
-    'admits 127.0.0.1 by the list "%s"',
+    'the allow-list "%s" admits 127.0.0.1',
     async (key) => expect((await from(key, '127.0.0.1')).status).toBe(200),
   )
   test.each(['elsewhere', 'sibling', 'sixth', 'loopback6'])(
-    'refuses 127.0.0.1 by the list "%s"',
+    'the allow-list "%s" refuses 127.0.0.1',
     async (key) => refused(await from(key, '127.0.0.1')),
   )
-  test('that is invalid refuses every address', async () => refused(await from('broken', '127.0.0.1')))
-  test('supports IPv6', async () => {
+  test('an invalid allow-list refuses every address', async () => refused(await from('broken', '127.0.0.1')))
+  test('an allow-list supports IPv6', async () => {
     expect((await from('loopback6', '::1')).status).toBe(200)
     refused(await from('sixth', '::1'))
     refused(await from('network', '::1'))
   })
-  test('reaches no upstream where it refuses', async () => {
+  test('a call refused by an allow-list does not reach the upstream', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     await from('elsewhere', '127.0.0.1')
     expect(fixture.upstream.received('m')).toHaveLength(0)

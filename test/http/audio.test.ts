@@ -7,7 +7,10 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { formBytes, formCall, type Part, recordingParts, waveFile } from '../equipment/form.ts'
 import { answered, ChargedCalls, events, json } from '../equipment/media-fixture.ts'
 
-/** Units: 100 a second; 10 a character; a token 2 of text and 4 of sound in, 6 of text and 8 of sound out. */
+/**
+ * Quota units: 100 a second; 10 a character; a token 2 of text and 4 of sound in, 6 of text and 8 of sound
+ * out.
+ */
 const PRICES = {
   second: { second: 0.0002 },
   characters: { characters: 20 },
@@ -52,11 +55,11 @@ const write = (
   const body = formBytes(recordingParts(model, recording, fields))
   return () => call(fixture.gateway.url, body, formCall(path, key, body))
 }
-/** Raw sound of so many seconds: 24 kHz, 16 bits. */
+/** Raw sound of this length: 24 kHz, 16 bits. */
 const raw = (seconds: number): Buffer => Buffer.alloc(seconds * 48_000)
 
-describe('speech is charged', () => {
-  test('by the characters of the text, whatever comes', async () => {
+describe('the charge of speech', () => {
+  test('speech is charged by the characters of the text, whatever the response contains', async () => {
     const { row, answer } = await calls.charged(
       'characters',
       answered('audio/mpeg', 'ID3sound'),
@@ -66,12 +69,12 @@ describe('speech is charged', () => {
     expect([answer.text, answer.headers['content-type']]).toEqual(['ID3sound', 'audio/mpeg'])
   })
 
-  test('a character is a code point: no text hides in accents', async () => {
+  test('a character of speech is a code point, so that no text hides in accents', async () => {
     const asked = speak('characters', { input: `a${'\u0301'.repeat(10)}😀` })
     expect((await calls.charged('characters', answered('audio/mpeg', 'x'), asked)).row.quota).toBe(120)
   })
 
-  test('by the seconds of the sound, raw or in a file', async () => {
+  test('speech is charged by the seconds of the sound, raw or in a file', async () => {
     const asRaw = speak('second', { response_format: 'pcm' })
     const { row } = await calls.charged('second', answered('audio/pcm', raw(3)), asRaw)
     expect(row).toMatchObject({ quota: 300, seconds: 3 })
@@ -80,7 +83,7 @@ describe('speech is charged', () => {
     expect(file.answer.bytes.equals(waveFile(20))).toBe(true)
   })
 
-  test('by the tokens that its last event reports', async () => {
+  test('speech is charged by the tokens that its last event reports', async () => {
     const delta = { type: 'speech.audio.delta', audio: 'AAAA' }
     const done = {
       type: 'speech.audio.done',
@@ -92,13 +95,13 @@ describe('speech is charged', () => {
     expect(answer.text).toContain('speech.audio.done')
   })
 
-  test('by estimated tokens where plain bytes report none', async () => {
+  test('speech is charged by estimated tokens where raw audio bytes report none', async () => {
     const asked = speak('tokens', { response_format: 'pcm' })
     const { row } = await calls.charged('tokens', answered('audio/pcm', raw(10)), asked)
     expect(row).toMatchObject({ reason: 'estimated', output_tokens: 208 })
   })
 
-  test('in full where it breaks off after its beginning, which the client sees', async () => {
+  test('speech that breaks off after its beginning is charged in full, and the client sees the break', async () => {
     fixture.upstream.script('characters', {
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 999\r\n\r\nID3half',
@@ -115,23 +118,26 @@ describe('speech is charged', () => {
     ['a page', answered('text/html', '<html>')],
     ['nothing', answered('audio/mpeg', '')],
     ['a status', { kind: 'status', status: 503, body: '{}' } as const],
-  ])('by another channel where %s comes in its place', async (_what, behaviour: Behaviour) => {
-    fixture.upstream.script('spare', answered('audio/mpeg', 'ID3spare'))
-    const { answer, row } = await calls.charged('pair', behaviour, speak('pair'))
-    expect(answer.text).toBe('ID3spare')
-    expect(row.quota).toBe(110)
-  })
+  ])(
+    'speech is made and charged by another channel where the first one sends %s',
+    async (_what, behaviour: Behaviour) => {
+      fixture.upstream.script('spare', answered('audio/mpeg', 'ID3spare'))
+      const { answer, row } = await calls.charged('pair', behaviour, speak('pair'))
+      expect(answer.text).toBe('ID3spare')
+      expect(row.quota).toBe(110)
+    },
+  )
 })
 
-describe('a transcript is charged', () => {
-  test('by the seconds that the response reports', async () => {
+describe('the charge of a transcript', () => {
+  test('a transcript is charged by the seconds that the response reports', async () => {
     const body = { text: 'hi', usage: { type: 'duration', seconds: 7 } }
     const { row, answer } = await calls.charged('second', json(body), write('second', waveFile(6)))
     expect(row).toMatchObject({ quota: 700, seconds: 7, reason: 'complete', kind: 'transcriptions' })
     expect(answer.text).toBe(JSON.stringify(body))
   })
 
-  test('by the tokens that it reports, by modality', async () => {
+  test('a transcript is charged by the tokens that it reports, by modality', async () => {
     const usage = {
       type: 'tokens',
       input_tokens: 30,
@@ -143,14 +149,14 @@ describe('a transcript is charged', () => {
     expect(row).toMatchObject({ quota: 10 * 2 + 20 * 4 + 5 * 6, reason: 'complete' })
   })
 
-  test('by the duration that it states', async () => {
+  test('a transcript is charged by the duration that it states', async () => {
     const body = { task: 'transcribe', duration: 36.7, text: 'hi', segments: [] }
     const asked = write('second', waveFile(6), { response_format: 'verbose_json' })
     expect((await calls.charged('second', json(body), asked)).row.quota).toBe(3_700)
   })
 
   test.each(['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'])(
-    'by the length of the recording, where a response as %s tells nothing',
+    'a transcript is charged by the length of the recording where a %s response reports none',
     async (format) => {
       const isJson = format.endsWith('json')
       const behaviour = isJson ? json({ text: 'hi' }) : answered('text/plain; charset=utf-8', 'hi\n')
@@ -161,13 +167,13 @@ describe('a transcript is charged', () => {
     },
   )
 
-  test('by tokens that the recording is counted as, where only tokens have a price', async () => {
+  test('a transcript is charged by the estimated tokens of the recording where only tokens have a price', async () => {
     const asked = write('tokens', waveFile(6), { response_format: 'text' })
     const { row } = await calls.charged('tokens', answered('text/plain', 'hello!!\n'), asked)
     expect(row).toMatchObject({ quota: 60 * 4 + 2 * 6, reason: 'estimated' })
   })
 
-  test('by seconds, where tokens have a price too but none are reported', async () => {
+  test('a transcript is charged by seconds where tokens have a price too, but none are reported', async () => {
     const { row } = await calls.charged('both', answered('text/plain', 'hi'), write('both', waveFile(6)))
     expect(row.quota).toBe(600)
   })
@@ -175,18 +181,18 @@ describe('a transcript is charged', () => {
   test.each([
     ['srt', '1\n00:00:00,000 --> 00:01:02,500\nhi\n\n'],
     ['vtt', 'WEBVTT\n\n00:00.000 --> 01:02.500\nhi\n\n'],
-  ])('at least to where its subtitles go: %s', async (format, text) => {
+  ])('a transcript is charged at least up to the end of its subtitles: %s', async (format, text) => {
     const asked = write('second', waveFile(6), { response_format: format })
     expect((await calls.charged('second', answered('text/plain', text), asked)).row.quota).toBe(6_300)
   })
 
-  test('translations in the same way', async () => {
+  test('a translation is charged as a transcript is', async () => {
     const asked = write('second', waveFile(6), {}, '/v1/audio/translations')
     expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
     expect(fixture.upstream.only('second').path).toBe('/v1/audio/translations')
   })
 
-  test('streamed, by its last event', async () => {
+  test('a streamed transcript is charged by its last event', async () => {
     const usage = { type: 'tokens', input_tokens: 30, output_tokens: 5, total_tokens: 35 }
     const stream = events(
       { type: 'transcript.text.delta', delta: 'hi' },
@@ -201,24 +207,24 @@ describe('a transcript is charged', () => {
     expect(answer.text).toContain('transcript.text.done')
   })
 
-  test('whole, where a model does not stream', async () => {
+  test('a transcript is charged as a whole where the model does not stream', async () => {
     const asked = write('second', waveFile(6), { stream: 'true' })
     expect((await calls.charged('second', json({ text: 'hi' }), asked)).row.quota).toBe(600)
   })
 })
 
-describe('the length of a recording is read from its sound, and not from what its header claims:', () => {
+describe('the length of a recording is read from its sound, not from what its header claims:', () => {
   test.each([
     ['ten hours', waveFile(10, 36_000 * 32_000), 10],
     ['no end', waveFile(10, 0xffff_ffff), 10],
     ['less than a second', waveFile(10, 100), 10],
     ['nothing', waveFile(10, 0), 10],
-  ])('%s', async (_what, recording, seconds) => {
+  ])('the length of a recording is read from its sound: %s', async (_what, recording, seconds) => {
     const { row } = await calls.charged('second', answered('text/plain', 'hi'), write('second', recording))
     expect(row).toMatchObject({ seconds, quota: seconds * 100 })
   })
 
-  test('one that cannot be read counts by its size', async () => {
+  test('a recording that cannot be read is counted by its size', async () => {
     const { row } = await calls.charged(
       'second',
       answered('text/plain', 'hi'),
@@ -227,7 +233,7 @@ describe('the length of a recording is read from its sound, and not from what it
     expect(row).toMatchObject({ seconds: 10, reason: 'estimated' })
   })
 
-  test('one of several megabytes, on disk, is read as well', async () => {
+  test('a recording of several megabytes, which is on disk, is read as well', async () => {
     const { row } = await calls.charged(
       'second',
       answered('text/plain', 'hi'),
@@ -237,7 +243,7 @@ describe('the length of a recording is read from its sound, and not from what it
   })
 })
 
-test('a key must be able to pay for the recording', async () => {
+test('a call is refused where the key cannot pay for its recording', async () => {
   fixture.upstream.script('second', json({ text: 'hi' }))
   const path = '/v1/audio/transcriptions'
   expect((await write('second', waveFile(10), {}, path, 'poor')()).status).toBe(403)
@@ -267,7 +273,7 @@ test.each([
   [{ input: undefined }, /'input' is required/],
   [{ input: 7 }, /Invalid 'input'/],
   [{ model: null }, /'model' is required/],
-])('speech with %j is a 400', async (fields, message) => {
+])('a speech request with %j is a 400', async (fields, message) => {
   const answer = await speak('characters', fields)()
   expect(answer.status).toBe(400)
   expect(answer.json().error.message).toMatch(message)

@@ -32,7 +32,7 @@ afterAll(() => fixture?.close())
 
 const bearer = (value: string) => call(fixture.gateway.url, ask('m'), { headers: { authorization: value } })
 
-describe('a key is accepted', () => {
+describe('the accepted forms of a key', () => {
   test.each([
     ['with its sk- prefix', 'Bearer sk-alive'],
     ['without the prefix', 'Bearer alive'],
@@ -40,13 +40,13 @@ describe('a key is accepted', () => {
     ['whatever its later hyphen segments say', 'Bearer sk-alive-extra-segments'],
     ['with the scheme in lower case', 'bearer sk-alive'],
     ['that expires in the future', 'Bearer sk-future'],
-  ])('%s', async (_, value) => {
+  ])('a key is accepted %s', async (_, value) => {
     const answer = await bearer(value)
     expect(answer.status, answer.text).toBe(200)
   })
 })
 
-describe('a call is refused with 401, and a message that says why,', () => {
+describe('calls with a bad key', () => {
   const message = async (value: string): Promise<string> => {
     const answer = await bearer(value)
     expect(answer.status, answer.text).toBe(401)
@@ -57,7 +57,7 @@ describe('a call is refused with 401, and a message that says why,', () => {
     return error.message
   }
 
-  test('without a key', async () => {
+  test('a call without a key is refused with 401 and a message that says why', async () => {
     const answer = await call(fixture.gateway.url, ask('m'))
     expect(answer.status).toBe(401)
     expect(answer.json().error.type).toBeOneOf(['authentication_error', 'gateway_error'])
@@ -66,29 +66,40 @@ describe('a call is refused with 401, and a message that says why,', () => {
     ['/v1/chat/completions', '"Authorization: Bearer sk-…" ('],
     ['/v1/messages', '"x-api-key: sk-…" or "Authorization: Bearer sk-…" ('],
     ['/v1/messages/count_tokens', '"x-api-key: sk-…" or "Authorization: Bearer sk-…" ('],
-  ])('without a key, and with the headers for one on %s', async (path, headers) => {
-    const answer = await call(fixture.gateway.url, ask('m'), { path })
-    expect(answer.status).toBe(401)
-    expect(answer.json().error.message).toContain(`it is expected in the header ${headers}`)
-  })
+  ])(
+    'a call without a key on %s is refused with 401 and the headers of that dialect',
+    async (path, headers) => {
+      const answer = await call(fixture.gateway.url, ask('m'), { path })
+      expect(answer.status).toBe(401)
+      expect(answer.json().error.message).toContain(`it is expected in the header ${headers}`)
+    },
+  )
   test.each(['Bearer ', 'Bearer', 'Bearer sk-', 'Bearer -', 'Basic YWxpdmU6', ''])(
-    'for the header %j',
+    'a call with the header %j is refused with 401',
     async (value) => {
       await message(value)
     },
   )
-  test('for an unknown key', async () => expect(await message('Bearer sk-nobody')).not.toContain('nobody'))
-  test('for a disabled key', async () => expect(await message('Bearer sk-disabled')).toMatch(/disabled/i))
-  test('for an expired key', async () => expect(await message('Bearer sk-expired')).toMatch(/expired/i))
-  test('for an exhausted key', async () =>
+  test('a call with an unknown key is refused with 401', async () =>
+    expect(await message('Bearer sk-nobody')).not.toContain('nobody'))
+  test('a call with a disabled key is refused with 401', async () =>
+    expect(await message('Bearer sk-disabled')).toMatch(/disabled/i))
+  test('a call with an expired key is refused with 401', async () =>
+    expect(await message('Bearer sk-expired')).toMatch(/expired/i))
+  test('a call with an exhausted key is refused with 401', async () =>
     expect(await message('Bearer sk-drained')).toMatch(/exhausted|quota/i))
-  test('for a deleted key, even if the configuration names it', async () =>
+  test('a call with a deleted key is refused with 401, even if the configuration names the key', async () =>
     expect(await message('Bearer sk-deleted')).toMatch(/deleted/i))
-  test('for a key in other letter case', async () => void (await message('Bearer sk-ALIVE')))
-  test('for a key with additional characters', async () => void (await message('Bearer sk-aliveandmore')))
-  test.each(['constructor', '__proto__', 'toString'])('for the key %s', async (name) => {
-    await message(`Bearer sk-${name}`)
-  })
+  test('a call with a key in other letter case is refused with 401', async () =>
+    void (await message('Bearer sk-ALIVE')))
+  test('a call with a key and additional characters is refused with 401', async () =>
+    void (await message('Bearer sk-aliveandmore')))
+  test.each(['constructor', '__proto__', 'toString'])(
+    'a call with the key %s is refused with 401',
+    async (name) => {
+      await message(`Bearer sk-${name}`)
+    },
+  )
 })
 
 test('x-api-key is not a credential of chat completions', async () => {
@@ -96,13 +107,13 @@ test('x-api-key is not a credential of chat completions', async () => {
   expect(answer.status).toBe(401)
 })
 
-test('a key of a disabled user is refused with 403', async () => {
+test('a call with a key of a disabled user is refused with 403', async () => {
   const answer = await bearer('Bearer sk-ofbanned')
   expect(answer.status).toBe(403)
   expect(answer.json().error.type).toBe('permission_error')
 })
 
-test('a refused client causes no upstream request', async () => {
+test('a call with a bad key causes no upstream request', async () => {
   fixture.upstream.script('m', { kind: 'whole' })
   await bearer('Bearer sk-disabled')
   await bearer('Bearer sk-nobody')

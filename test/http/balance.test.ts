@@ -4,7 +4,10 @@ import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configurat
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const LANES = ['one', 'two'] as const
-/** A tenth of the calls go by weight, half of these to the other channel: never more than 12 of 40. */
+/**
+ * A tenth of the calls is distributed by weight, and half of these go to the other channel: never more than
+ * 12 of 40.
+ */
 const CALLS = 40
 const MOST = 28
 
@@ -43,11 +46,11 @@ test('least_busy prefers the channel with the fewest calls under way', async () 
   await first
 })
 
-test('latency prefers the channel that begins to answer soonest', async () => {
+test('latency prefers the channel with the shortest time to the first byte', async () => {
   for (const lane of LANES) fixture.upstream.forget(lane)
   fixture.upstream.decide('one', () => ({ kind: 'whole', after: sleep(1_000) }))
   fixture.upstream.decide('two', () => ({ kind: 'whole' }))
-  // None has a time yet: the weights alone choose.
+  // No channel has a measured time yet, so that the weights alone decide.
   await Promise.all(Array.from({ length: 24 }, () => fixture.chat('ann', ask('slow'))))
   const before = fixture.upstream.received('two').length
   await callOften('slow')

@@ -75,21 +75,21 @@ describe.each([
 ])('granted and used quota of a token in %s', (_, options, granted, consumed) => {
   beforeAll(() => fixture.gateway.apply(configure(options)))
 
-  test('is exact', async () => {
+  test('the granted and the used quota of a token are reported exactly', async () => {
     expect(await bare('subscription', 'ann')).toBe(subscription(granted, 4_000_000_000))
     expect(await bare('usage', 'ann')).toBe(usage(consumed))
   })
 
-  test('is 100000000 of the displayed unit, if unlimited', async () => {
+  test('the granted quota of an unlimited token is 100000000 of the displayed unit', async () => {
     expect(await bare('subscription', 'unlimited')).toBe(subscription('100000000', 0))
   })
 })
 
-describe('granted and used quota of a user, where token_stats is off,', () => {
+describe('granted and used quota of a user, where token_stats is off', () => {
   beforeAll(() => fixture.gateway.apply(configure({ token_stats: false })))
 
   test.each(['ann', 'unlimited', 'expired'])(
-    'is shown to the key "%s", without an expiry time',
+    'the quota of the user is shown to the key "%s", without an expiry time, where token_stats is off',
     async (key) => {
       expect(await bare('subscription', key)).toBe(subscription('5', 0))
       expect(await bare('usage', key)).toBe(usage('100'))
@@ -97,21 +97,21 @@ describe('granted and used quota of a user, where token_stats is off,', () => {
   )
 })
 
-describe('billing', () => {
+describe('the billing endpoints', () => {
   beforeAll(() => fixture.gateway.apply(configure({})))
 
-  test('is served without the version too', async () => {
+  test('billing is served without the version in the path too', async () => {
     expect(await bare('subscription', 'ann', '', '')).toBe(subscription('2.5', 4_000_000_000))
     expect(await bare('usage', 'ann', '', '')).toBe(usage('50'))
   })
 
-  test('ignores dates', async () => {
+  test('billing ignores dates', async () => {
     for (const query of ['?start_date=2026-01-01&end_date=2026-02-01', '?start_date=x', '?%']) {
       expect(await bare('usage', 'ann', query)).toBe(usage('50'))
     }
   })
 
-  test('shows a charge as soon as the response is complete', async () => {
+  test('billing shows a charge as soon as the response is complete', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     await fixture.chat('calling', ask('m'))
     // 30 of 500,000 units are 0.00006 dollars.
@@ -119,7 +119,7 @@ describe('billing', () => {
     expect(await bare('subscription', 'calling')).toBe(subscription('2', 0))
   })
 
-  test('is readable with expired and exhausted keys', async () => {
+  test('billing is readable with expired and exhausted keys', async () => {
     expect(await bare('subscription', 'expired')).toBe(subscription('1', 1_000_000_000))
     expect(await bare('usage', 'exhausted')).toBe(usage('0'))
   })
@@ -131,7 +131,7 @@ describe('billing', () => {
     ['deleted', 401, 'authentication_error', 'token_deleted'],
     ['ofbanned', 403, 'permission_error', 'user_disabled'],
     ['elsewhere', 403, 'permission_error', 'ip_not_allowed'],
-  ])('is not readable with the key %s', async (key, status, type, code) => {
+  ])('billing is not readable with the key %s', async (key, status, type, code) => {
     for (const what of ['subscription', 'usage'] as const) {
       const answer = await get(what, key)
       expect(answer.status).toBe(status)
@@ -147,7 +147,7 @@ describe('billing', () => {
     }
   })
 
-  test.each(['POST', 'DELETE'])('accepts no %s', async (method) => {
+  test.each(['POST', 'DELETE'])('billing refuses the method %s', async (method) => {
     for (const path of ['/v1/dashboard/billing/usage', '/dashboard/billing/subscription']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
       expect(answer.status).toBe(405)
@@ -156,7 +156,7 @@ describe('billing', () => {
   })
 })
 
-test('the global limit covers billing and usage together, by address, with a gateway_error', async () => {
+test('the global rate limit counts billing and usage together by address, and refuses with a gateway_error', async () => {
   await fixture.gateway.apply({
     ...configure({}),
     rate_limits: { global: { requests: 2, window: '60s' } },

@@ -21,7 +21,9 @@ const post = (body: string | Buffer, options: CallOptions = {}): Promise<FullRes
   return fixture.chat('ann', body, options)
 }
 
-/** Asserts the status, the envelope, that no internals are shown, and that the upstream was not called. */
+/**
+ * Asserts the status, the error envelope, that no internals are shown, and that the upstream was not called.
+ */
 function refused(answer: FullResponse, status: number): FullResponse {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status)
   const { error } = answer.json()
@@ -37,7 +39,7 @@ function refused(answer: FullResponse, status: number): FullResponse {
   return answer
 }
 
-describe('a body that is no JSON object is a 400 invalid_request_error:', () => {
+describe('bodies that are not a JSON object', () => {
   test.each([
     ['empty', ''],
     ['white space', '  \n '],
@@ -59,25 +61,25 @@ describe('a body that is no JSON object is a 400 invalid_request_error:', () => 
     ['UTF-16', Buffer.from(GOOD, 'utf16le')],
     ['NUL bytes', Buffer.alloc(64)],
     ['invalid UTF-8', Buffer.from(GOOD.replace('hi', '\xff\xfe'), 'latin1')],
-  ])('%s', async (_, body) => {
+  ])('a body that is not a JSON object is a 400 invalid_request_error: %s', async (_, body) => {
     const answer = refused(await post(body), 400)
     expect(answer.json().error.type).toBe('invalid_request_error')
   })
 })
 
-describe('a key that appears twice at the top is a 400:', () => {
+describe('keys that appear twice at the top of a body', () => {
   test.each([
     ['model', `{"model":"m",${GOOD.slice(1)}`],
     ['messages', `{"messages":[],${GOOD.slice(1)}`],
     ['stream', `{"stream":true,"stream":false,${GOOD.slice(1)}`],
     ['model, written with an escape', `{"\\u006dodel":"other",${GOOD.slice(1)}`],
     ['unknown', `{"unknown":1,"unknown":1,${GOOD.slice(1)}`],
-  ])('%s', async (_, body) => {
+  ])('a key that appears twice at the top of a body is a 400: %s', async (_, body) => {
     expect(refused(await post(body), 400).json().error.type).toBe('invalid_request_error')
   })
 })
 
-test.each([1_000, 100_000])('a depth of %i is refused with 400, and quickly', async (depth) => {
+test.each([1_000, 100_000])('a body nested %i levels deep is refused with 400, quickly', async (depth) => {
   const pace = paceMs()
   const started = performance.now()
   refused(await post(`{"x":${'['.repeat(depth)}${']'.repeat(depth)},${GOOD.slice(1)}`), 400)
@@ -86,8 +88,8 @@ test.each([1_000, 100_000])('a depth of %i is refused with 400, and quickly', as
   expect(performance.now() - started).toBeLessThan(200 * Math.max(pace, paceMs()))
 })
 
-describe('the limit of a body', () => {
-  // Many bodies at once overload a small machine, for a moment afterwards too.
+describe('the maximum size of a body', () => {
+  // Many bodies at once overload a small machine, also for a moment afterwards.
   afterAll(async () => {
     for (let calm = 0; calm < 40; ) calm = (await post(GOOD)).status === 200 ? calm + 1 : 0
   })
@@ -99,14 +101,15 @@ describe('the limit of a body', () => {
   const tooLarge = (answer: FullResponse): void => {
     expect(refused(answer, 413).json().error.type).toBe('request_too_large')
   }
-  test('of 33,554,432 bytes is accepted', async () => {
+  test('a body of 33,554,432 bytes is accepted', async () => {
     const body = padded(LIMIT)
     const answer = await post(body)
     expect(answer.status, answer.text).toBe(200)
     expect(fixture.upstream.only('m').body.equals(Buffer.from(body))).toBe(true)
   })
-  test('exceeded by one byte is 413 request_too_large', async () => tooLarge(await post(padded(LIMIT + 1))))
-  test('applies to a body without a length', async () => {
+  test('a body one byte above the maximum is a 413 request_too_large', async () =>
+    tooLarge(await post(padded(LIMIT + 1))))
+  test('the maximum applies to a body without a length', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
       fixture.gateway.port,
@@ -117,7 +120,7 @@ describe('the limit of a body', () => {
     expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
     connection.socket.destroy()
   })
-  test('is applied to the announced length, before the body is read', async () => {
+  test('the maximum is applied to the announced length, before the body is read', async () => {
     const path = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n'
     const connection = rawConnection(
       fixture.gateway.port,
@@ -126,27 +129,27 @@ describe('the limit of a body', () => {
     expect(await connection.until('request_too_large')).toMatch(/^HTTP\/1\.1 413 /)
     connection.socket.destroy()
   })
-  test('applies to the decoded body', async () => {
+  test('the maximum applies to the decoded body', async () => {
     tooLarge(await post(gzipSync(padded(LIMIT + 1)), { headers: { 'content-encoding': 'gzip' } }))
     const answer = await post(gzipSync(padded(LIMIT)), { headers: { 'content-encoding': 'gzip' } })
     expect(answer.status, answer.text).toBe(200)
   })
-  test('stops a compressed bomb, and decodes nothing after it', async () => {
+  test('decoding of a compressed bomb stops at the maximum', async () => {
     const member = gzipSync(Buffer.alloc(10 << 20))
     const bomb = Buffer.concat(Array.from({ length: 5 }, () => member))
-    // A damaged end, which a reader that stops at the limit does not notice.
+    // A damaged end, which a reader that stops at the maximum does not notice.
     const NO_BLOCK = Buffer.from([0xff, 0xff, 0xff])
     const damaged = Buffer.concat([bomb, member.subarray(0, 10), NO_BLOCK])
     tooLarge(await post(damaged, { headers: { 'content-encoding': 'gzip' } }))
   })
-  test('cannot be exceeded by many small bombs at once: some are told to retry', async () => {
+  test('many small bombs at once cannot exceed the memory for bodies: some clients are told to retry', async () => {
     const small = gzipSync(Buffer.alloc(LIMIT - 1, ' '))
     expect(small.length).toBeLessThan(100_000)
     const head =
       'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n' +
       `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${small.length}\r\n\r\n`
-    // All bytes except the last: the bodies are decoded, and stay. All bodies together may take 256 MB, which
-    // is eight of them.
+    // All bytes except the last are sent: the bodies are decoded and stay in memory. All bodies together may
+    // take 256 MB, which is eight of them.
     const bodies = Array.from({ length: 10 }, () => rawConnection(fixture.gateway.port, head))
     for (const { socket } of bodies) socket.write(small.subarray(0, -8))
     let refused = 0
@@ -170,19 +173,22 @@ describe('the content encoding of a body', () => {
     ['deflate', deflateSync(GOOD)],
     ['zstd', zstdCompressSync(GOOD)],
     ['identity', Buffer.from(GOOD)],
-  ])('%s is accepted, and the upstream gets the decoded bytes', async (encoding, body) => {
+  ])('a body encoded as %s is accepted, and the upstream gets the decoded bytes', async (encoding, body) => {
     const answer = await post(body, { headers: { 'content-encoding': encoding } })
     expect(answer.status, answer.text).toBe(200)
     expect(fixture.upstream.only('m').text).toBe(GOOD)
     expect(fixture.upstream.only('m').headers['content-encoding'] ?? 'identity').toBe('identity')
   })
-  test.each(['compress', 'x-unknown', 'gzip, gzip', 'gzip, compress'])('%s is 415', async (encoding) => {
-    refused(await post(gzipSync(GOOD), { headers: { 'content-encoding': encoding } }), 415)
-  })
-  test.each(['gzip', 'br', 'deflate', 'zstd'])('invalid %s is 400', async (encoding) => {
+  test.each(['compress', 'x-unknown', 'gzip, gzip', 'gzip, compress'])(
+    'a body encoded as %s is a 415',
+    async (encoding) => {
+      refused(await post(gzipSync(GOOD), { headers: { 'content-encoding': encoding } }), 415)
+    },
+  )
+  test.each(['gzip', 'br', 'deflate', 'zstd'])('a body with invalid %s is a 400', async (encoding) => {
     refused(await post(Buffer.from(GOOD), { headers: { 'content-encoding': encoding } }), 400)
   })
-  test('that is cut off is 400', async () => {
+  test('a compressed body that is cut off is a 400', async () => {
     const whole = gzipSync(GOOD)
     refused(await post(whole.subarray(0, whole.length - 9), { headers: { 'content-encoding': 'gzip' } }), 400)
   })
@@ -193,7 +199,7 @@ test.each([
   'application/x-www-form-urlencoded',
   'application/vnd.odd+json; charset=utf-8',
   'rubbish',
-])('the content type %s is accepted', async (type) => {
+])('a body of the content type %s is accepted', async (type) => {
   const answer = await post(GOOD, { headers: { 'content-type': type } })
   expect(answer.status).toBeOneOf([200, 400, 415])
 })
@@ -202,14 +208,14 @@ describe('a wrong content-length', () => {
   const head = (length: number): string =>
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`
 
-  test('that is too small leaves half a body, which is a 400', async () => {
+  test('a content-length that is too small leaves half a body, which is a 400', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(fixture.gateway.port, `${head(20)}${GOOD}`)
     expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
     connection.socket.destroy()
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('that is too large, with the end of the connection, causes no upstream request and no damage', async () => {
+  test('a content-length that is too large, with the end of the connection, causes no upstream request and no damage', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(fixture.gateway.port, `${head(5000)}${GOOD}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -222,7 +228,7 @@ describe('a wrong content-length', () => {
     ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n'],
     ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n'],
     ['an unknown transfer encoding', 'transfer-encoding: xchunked\r\n'],
-  ])('%s are refused', async (_, headers) => {
+  ])('requests with %s are refused', async (_, headers) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const text = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n${headers}\r\n5\r\nhello\r\n0\r\n\r\n`
     expect(await rawConnection(fixture.gateway.port, text).closed()).toMatch(/^HTTP\/1\.1 [45]\d\d /)
@@ -230,11 +236,11 @@ describe('a wrong content-length', () => {
   })
 })
 
-test('afterwards the gateway answers as before', async () => {
+test('after wrong content-lengths the gateway answers as before', async () => {
   expect((await post(GOOD)).status).toBe(200)
 })
 
-test('compressed bodies of any size follow each other on a connection', async () => {
+test('compressed bodies of any size may follow each other on a connection', async () => {
   // Random letters hardly compress.
   const body = JSON.stringify(ask('m', { user: randomBytes(100_000).toString('base64') }))
   fixture.upstream.script('m', { kind: 'whole' })
@@ -248,7 +254,7 @@ test('compressed bodies of any size follow each other on a connection', async ()
   }
 })
 
-test('bytes after the end of a compressed body do not stop its connection', async () => {
+test('bytes after the end of a compressed body do not block its connection', async () => {
   fixture.upstream.script('m', { kind: 'whole' })
   const bytes = Buffer.concat([gzipSync(JSON.stringify(ask('m'))), randomBytes(400_000)])
   const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${bytes.length}\r\n`

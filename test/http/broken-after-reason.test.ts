@@ -15,21 +15,21 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Frames of a stream of each provider, up to the one that states the reason and the usage. */
+/** Stream frames of each provider, up to the frame with the finish reason and the usage. */
 const FRAMES: Readonly<Record<Dialect, readonly string[]>> = {
   chat: (streamedChat({ text: 'Hello.' }).frames ?? []).slice(0, -1),
   messages: (streamedMessage([{ text: 'Hello.' }]).frames ?? []).slice(0, -1),
   responses: streamedResponse({ text: 'Hello.' }).frames ?? [],
   gemini: streamedGemini({ text: 'Hello.' }).frames ?? [],
 }
-/** Quota units of that usage: ten tokens of prompt and five of output. */
+/** The charge in quota units: ten tokens of prompt and five of output. */
 const CHARGE = 10 + 5 * 4
 
 const ROADS = DIALECTS.flatMap((provider) =>
   DIALECTS.flatMap((client) => (['reset', 'close'] as const).map((ending) => ({ provider, client, ending }))),
 )
 
-/** The answer of a stream that breaks off behind these frames, and the row of its call. */
+/** The response to a stream that breaks off after these frames, and the usage row of its call. */
 async function answered(
   client: Dialect,
   provider: Dialect,
@@ -47,13 +47,13 @@ async function answered(
 describe.each(ROADS)('a connection of $provider that breaks ($ending), for a client of $client', (road) => {
   const { provider, client, ending } = road
 
-  test('after the reason was stated is a complete answer, and charged as such', async () => {
+  test('a stream that breaks after its finish reason is a complete response, and charged as such', async () => {
     const { facts, row } = await answered(client, provider, FRAMES[provider], ending)
     expect(facts).toMatchObject({ text: 'Hello.', finish: 'stop', errors: 0 })
     expect(row).toMatchObject({ reason: 'complete', quota: CHARGE })
   })
 
-  test('before is none', async () => {
+  test('a stream that breaks before its finish reason is an incomplete response', async () => {
     const isEnd = provider === 'chat' ? -2 : -1
     const { facts, row, text } = await answered(client, provider, FRAMES[provider].slice(0, isEnd), ending)
     expect(facts.errors, text).toBe(1)
@@ -61,7 +61,7 @@ describe.each(ROADS)('a connection of $provider that breaks ($ending), for a cli
   })
 })
 
-test('a chat stream whose usage is lost with its connection is complete, and counted', async () => {
+test('a chat stream that breaks before its usage is complete, and its tokens are counted', async () => {
   for (const client of DIALECTS) {
     const { facts, row } = await answered(client, 'chat', FRAMES.chat.slice(0, -1), 'reset')
     expect(facts).toMatchObject({ text: 'Hello.', finish: 'stop', errors: 0 })

@@ -10,7 +10,7 @@ import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture
 
 const PAGE = 'https://app.example.com'
 const OTHER = 'https://evil.example'
-/** The file is read again within seconds. */
+/** Paths that a page may read. The changed file is reloaded within seconds. */
 const READABLE = [
   'x-request-id',
   'request-id',
@@ -77,7 +77,7 @@ describe('a preflight request of an allowed page', () => {
     '/v1beta/models',
     '/v2/rerank',
     '/v1/not/there',
-  ])('is answered without a key at %s', async (path) => {
+  ])('a preflight request is answered without a key at %s', async (path) => {
     const wanted = 'authorization,content-type,x-api-key,anthropic-version,x-stainless-lang'
     const answer = await preflight(path, PAGE, { 'access-control-request-headers': wanted })
     expect(answer.status).toBe(204)
@@ -89,14 +89,14 @@ describe('a preflight request of an allowed page', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-credentials')
   })
   test.each(['a{b', 'a\u00e4', 'x'.repeat(5000), '"', ' '])(
-    'allows no headers where the requested ones are not valid names: %j',
+    'a preflight response allows no headers where the requested ones are not valid names: %j',
     async (wanted) => {
       const answer = await preflight('/v1/models', PAGE, { 'access-control-request-headers': wanted })
       expect(answer.status).toBe(204)
       expect(answer.headers).not.toHaveProperty('access-control-allow-headers')
     },
   )
-  test('may be repeated on one connection', async () => {
+  test('preflight requests may be repeated on one connection', async () => {
     const one = `OPTIONS /v1/models HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\naccess-control-request-method: GET\r\n`
     const connection = rawConnection(fixture.gateway.port, `${one}\r\n${one}connection: close\r\n\r\n`)
     const answers = (await connection.closed()).split('HTTP/1.1 204 ')
@@ -105,15 +105,15 @@ describe('a preflight request of an allowed page', () => {
   })
 })
 
-describe('an allowed page can read', () => {
+describe('what an allowed page can read', () => {
   const headers = { origin: PAGE }
-  test('a response', async () => {
+  test('an allowed page can read a response', async () => {
     fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
     const answer = await fixture.chat('ann', ask('m'), { headers })
     expect(answer.status).toBe(200)
     expectReadable(answer)
   })
-  test('a stream', async () => {
+  test('an allowed page can read a stream', async () => {
     fixture.upstream.script('m', streamedChat({ text: 'Hello.' }))
     const answer = await fixture.chat('ann', askStream('m'), { headers })
     expect(answer.text).toContain('[DONE]')
@@ -127,13 +127,13 @@ describe('an allowed page can read', () => {
     [200, 'GET', '/v1/models', 'ann'],
     [200, 'GET', '/v1beta/models', 'ann'],
     [405, 'OPTIONS', '/v1/messages', 'ann'],
-  ])('a %i of %s %s', async (status, method, path, key) => {
+  ])('an allowed page can read a %i of %s %s', async (status, method, path, key) => {
     const body = method === 'POST' ? ask('unheard-of') : undefined
     const answer = await call(fixture.gateway.url, body, { method, path, key, headers })
     expect(answer.status, answer.text).toBe(status)
     expectReadable(answer)
   })
-  test('the error of an unreadable request', async () => {
+  test('an allowed page can read the error of an unreadable request', async () => {
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\norigin: ${PAGE}\r\nauthorization: Bearer sk-ann\r\n`
     const connection = rawConnection(
       fixture.gateway.port,
@@ -145,14 +145,14 @@ describe('an allowed page can read', () => {
   })
 })
 
-describe('there are no CORS headers', () => {
+describe('responses without CORS headers', () => {
   test.each([
     ['of another origin', OTHER],
     ['of one that only begins alike', `${PAGE}.evil.example`],
     ['of another scheme', 'http://app.example.com'],
     ['of another port', `${PAGE}:8443`],
     ['without an origin', 'null'],
-  ])('for a page %s', async (_, origin) => {
+  ])('there are no CORS headers for a page %s', async (_, origin) => {
     const asked = await preflight('/v1/models', origin)
     expect(asked.status).toBe(405)
     expect(corsOf(asked)).toEqual([])
@@ -174,12 +174,12 @@ describe('there are no CORS headers', () => {
     '/openapi.json',
     '/',
     '/v10/x',
-  ])('at %s', async (path) => {
+  ])('there are no CORS headers at %s', async (path) => {
     expect(corsOf(await preflight(path, PAGE))).toEqual([])
     const headers = { origin: PAGE }
     expect(corsOf(await call(fixture.gateway.url, undefined, { method: 'GET', path, headers }))).toEqual([])
   })
-  test('for a client without an origin', async () => {
+  test('there are no CORS headers for a client without an origin', async () => {
     const answer = await call(fixture.gateway.url, undefined, {
       method: 'GET',
       path: '/v1/models',
@@ -190,8 +190,8 @@ describe('there are no CORS headers', () => {
   })
 })
 
-describe('allowed origins change while the gateway runs', () => {
-  test('to every page, without naming it; to another; to none, which is the default', async () => {
+describe('changes of the allowed origins', () => {
+  test('the allowed origins can change while the gateway runs: to every page, to another page, to none', async () => {
     change(withOrigins('*'))
     await expect.poll(async () => (await preflight('/v1/models', OTHER)).status).toBe(204)
     expectReadable(await preflight('/v1/models', OTHER), '*')

@@ -39,7 +39,7 @@ describe('a call beyond the budget', () => {
     ['of its key', 'daily', 'the daily budget of this API key', 1],
     ['of its group', 'grouped', 'the weekly budget of the group small', 7],
     ['of its user, with either key', 'two', 'the monthly budget of its user', 31],
-  ])('%s is refused until the period ends', async (_, key, name, days) => {
+  ])('a call beyond the budget %s is refused until the period ends', async (_, key, name, days) => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const first = await fixture.chat(key === 'two' ? 'one' : key, ask('m', { max_tokens: 5 }))
     expect(first.status, first.text).toBe(200)
@@ -63,14 +63,14 @@ describe('a call beyond the budget', () => {
       'budget_exceeded',
     ],
     ['/v1/responses', { model: 'm', max_output_tokens: 900, input: 'Hi' }, 'budget_exceeded'],
-  ])('at %s is an error of that dialect', async (path, body, code) => {
+  ])('a call beyond the budget at %s is an error of that dialect', async (path, body, code) => {
     const refused = await fixture.chat('daily', body, { path })
     expect(refused.status).toBe(403)
     expect(refused.json().error.code).toBe(code)
     expect(refused.headers['x-should-retry']).toBe('false')
   })
 
-  test('at the gemini path is PERMISSION_DENIED with the code as its reason', async () => {
+  test('a call beyond the budget at a Gemini path is PERMISSION_DENIED with the code as its reason', async () => {
     const body = { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 900 } }
     const refused = await fixture.chat('daily', body, { path: '/v1beta/models/m:generateContent' })
     expect(refused.status).toBe(403)
@@ -81,7 +81,7 @@ describe('a call beyond the budget', () => {
   })
 })
 
-describe('a stream that is cut by a budget ends with budget_exceeded', () => {
+describe('a stream that is cut off by a budget', () => {
   const messages = [{ role: 'user', content: 'Hi' }]
   const asked = { model: 'm', stream: true }
   const GEMINI = '/v1beta/models/m:streamGenerateContent?alt=sse'
@@ -90,7 +90,7 @@ describe('a stream that is cut by a budget ends with budget_exceeded', () => {
     ['messages', '/v1/messages', { ...asked, messages, max_tokens: 5 }],
     ['responses', '/v1/responses', { ...asked, input: 'Hi', max_output_tokens: 5 }],
     ['gemini', GEMINI, { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 5 } }],
-  ])('in %s', async (key, path, body) => {
+  ])('a stream that is cut off by a budget ends with budget_exceeded in %s', async (key, path, body) => {
     fixture.upstream.script('m', { kind: 'stream', events: 400, word: 'word ', usage: null })
     const { status, text } = await fixture.chat(key, body, { path })
     expect(status, text).toBe(200)
@@ -133,13 +133,13 @@ test('a call belongs to the period in which it began, and the next period begins
       .budgets()
       .map(({ used }) => used)
   expect(spent()).toEqual([610, 610])
-  // A clock that is set back leads back to the period before, and to what was spent in it.
+  // A clock that is set back leads back to the previous period, and to the amount that was spent in it.
   clock.move(0)
   expect((await chat()).json().error.code).toBe('budget_exceeded')
   expect(spent()).toEqual([610, 610])
 })
 
-describe('a rate limit', () => {
+describe('rate limits of keys and users', () => {
   const statuses = async (keys: readonly string[]): Promise<number[]> => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const found: number[] = []
@@ -147,19 +147,19 @@ describe('a rate limit', () => {
     return found
   }
 
-  test('of a key is its own', async () => {
+  test('the rate limit of a key counts that key only', async () => {
     expect(await statuses(['tight', 'tight', 'tight'])).toEqual([200, 200, 429])
   })
 
-  test('on tokens counts prompt and output', async () => {
+  test('the token rate limit of a key counts prompt and output', async () => {
     expect(await statuses(['spender', 'spender'])).toEqual([200, 429])
   })
 
-  test('of a user counts all of the keys, and not the refused calls', async () => {
+  test("the rate limit of a user counts all of the user's keys, but not refused calls", async () => {
     expect(await statuses(['joe1', 'joe2', 'joe1', 'joe2'])).toEqual([200, 200, 200, 429])
   })
 
-  test('on calls under way at once refuses the next one, until one of them has ended', async () => {
+  test('a limit of calls in flight refuses the next call until one of them has ended', async () => {
     let release: (value?: unknown) => void = () => {}
     const after = new Promise((resolve) => (release = resolve))
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after })

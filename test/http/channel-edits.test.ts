@@ -11,7 +11,9 @@ const OVERRIDE = {
   remove: ['user'],
 }
 
-/** Channels whose changes alone make a call cost more than a key of 500 units can pay; but the last. */
+/**
+ * Every channel except the last changes the request so that it costs more than a key of 500 units can pay.
+ */
 const HELD = {
   'long-prompt': { system_prompt: 'x'.repeat(1000) },
   'set-maximum': { override: { set: { max_tokens: 1000 } } },
@@ -56,7 +58,7 @@ beforeEach(() => {
 })
 
 describe('the system prompt of a channel', () => {
-  test('precedes the messages of a chat, whose other bytes stay', async () => {
+  test('the system prompt of a channel precedes the chat messages, whose other bytes stay unchanged', async () => {
     const body = '{"model":"house-small",  "messages":[ {"role":"user","content":"h\\u0069"}],"x":1.0}'
     expect((await fixture.chat('ann', Buffer.from(body))).status).toBe(200)
     expect(fixture.upstream.only('chat').text).toBe(
@@ -73,7 +75,7 @@ describe('the system prompt of a channel', () => {
         { type: 'text', text: 'be nice' },
       ],
     ],
-  ])("precedes the client's own: %j", async (content, expected) => {
+  ])("the system prompt of a channel precedes the client's own: %j", async (content, expected) => {
     const messages = [
       { role: 'developer', content },
       { role: 'user', content: 'hi' },
@@ -95,14 +97,17 @@ describe('the system prompt of a channel', () => {
         { type: 'text', text: 'x', cache_control: { type: 'ephemeral' } },
       ],
     ],
-  ])('precedes the system of a messages request: %j', async (fields, expected) => {
-    const body = ask('other', { max_tokens: 9, ...fields })
-    const { status, text } = await call(fixture.gateway.url, body, { key: 'ann', path: '/v1/messages' })
-    expect(status, text).toBe(200)
-    expect(JSON.parse(fixture.upstream.only('messages').text).system).toEqual(expected)
-  })
+  ])(
+    'the system prompt of a channel precedes the system of a messages request: %j',
+    async (fields, expected) => {
+      const body = ask('other', { max_tokens: 9, ...fields })
+      const { status, text } = await call(fixture.gateway.url, body, { key: 'ann', path: '/v1/messages' })
+      expect(status, text).toBe(200)
+      expect(JSON.parse(fixture.upstream.only('messages').text).system).toEqual(expected)
+    },
+  )
 
-  test('precedes that of a converted request', async () => {
+  test('the system prompt of a channel precedes the system of a converted request', async () => {
     const messages = [
       { role: 'system', content: 'be nice' },
       { role: 'user', content: 'hi' },
@@ -115,7 +120,7 @@ describe('the system prompt of a channel', () => {
 })
 
 describe('the override of a channel', () => {
-  test('sets, adds and removes members as one splice', async () => {
+  test('the override of a channel sets, adds and removes members in one splice', async () => {
     const body =
       '{"model":"gpt-4o-mini","temperature":1,"user":"u", "messages":[{"role":"user","content":"hi"}],"top_p":0.90}'
     expect((await fixture.chat('ann', Buffer.from(body))).status).toBe(200)
@@ -125,9 +130,9 @@ describe('the override of a channel', () => {
   })
 })
 
-describe('a hold', () => {
+describe('the hold of a changed request', () => {
   test.each(['long-prompt', 'set-maximum', 'no-maximum'])(
-    'covers the change of a channel: %s',
+    'the hold covers the change that the channel makes: %s',
     async (model) => {
       const refused = await fixture.chat('poor', ask(model, { max_tokens: 5 }))
       expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
@@ -136,13 +141,13 @@ describe('a hold', () => {
     },
   )
 
-  test('is for the maximum that a channel states where the client names none', async () => {
+  test('the hold is for the maximum that a channel sets where the client sets none', async () => {
     expect((await fixture.chat('poor', ask('usual-maximum'))).status).toBe(200)
   })
 })
 
 describe('a pattern in the models of a channel', () => {
-  test('stands for every model with a price that matches', async () => {
+  test('a pattern in the models of a channel matches every model with a price', async () => {
     const { text } = await call(fixture.gateway.url, undefined, {
       key: 'ann',
       method: 'GET',

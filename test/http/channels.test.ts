@@ -27,8 +27,8 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-describe('among the channels of a model', () => {
-  test('the highest priority comes first, whatever the weights', async () => {
+describe('the choice among the channels of a model', () => {
+  test('the channel of the highest priority is tried first, whatever the weights', async () => {
     for (const lane of ['first', 'second', 'third']) fixture.upstream.script(lane, { kind: 'whole' })
     for (let call = 0; call < 10; call++) expect((await fixture.chat('ann', ask('ranked'))).status).toBe(200)
     expect(fixture.upstream.received('first')).toHaveLength(10)
@@ -36,7 +36,7 @@ describe('among the channels of a model', () => {
     expect(fixture.upstream.received('third')).toHaveLength(0)
   })
 
-  test('weight is the share among equal priorities', async () => {
+  test('the weight of a channel is its share among channels of equal priority', async () => {
     for (const lane of ['light', 'heavy']) fixture.upstream.script(lane, { kind: 'whole' })
     const calls = 300
     for (let batch = 0; batch < calls / 20; batch++)
@@ -48,24 +48,24 @@ describe('among the channels of a model', () => {
     expect(fixture.upstream.received('heavy').length).toBe(calls - fixture.upstream.received('light').length)
   })
 
-  test('a mapping gives the upstream its own name for the model', async () => {
+  test('the mapping of a channel gives the upstream its own name for the model', async () => {
     fixture.upstream.script('mapping', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('mapped'))).status).toBe(200)
     expect(JSON.parse(fixture.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
   })
 
-  test("the upstream's name of a model is not available to clients", async () => {
+  test("clients cannot call a model by the upstream's name", async () => {
     expect((await fixture.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
   })
 
-  test('a model without a channel is not found, even if its name is a JavaScript property', async () => {
+  test('among the channels of a model a model without a channel is not found, even if its name is a JavaScript property', async () => {
     for (const name of ['constructor', '__proto__', 'toString'])
       expect((await fixture.chat('ann', ask(name))).status, name).toBeOneOf([400, 503])
   })
 })
 
 describe('a request to an upstream', () => {
-  test('goes to the base URL of its channel, with the key and the headers of the channel', async () => {
+  test('an upstream request goes to the base URL of its channel, with the key and the headers of the channel', async () => {
     fixture.upstream.script('headers', { kind: 'whole' })
     await fixture.chat('ann', ask('headed'))
     const { method, path, headers } = fixture.upstream.only('headers')
@@ -79,7 +79,7 @@ describe('a request to an upstream', () => {
     expect(headers['accept-encoding'] ?? 'identity').toBe('identity')
   })
 
-  test('carries no headers of the client except the listed ones', async () => {
+  test('an upstream request carries only the listed headers of the client', async () => {
     fixture.upstream.script('headers', { kind: 'whole' })
     await fixture.chat('ann', ask('headed'), {
       headers: {
@@ -97,7 +97,7 @@ describe('a request to an upstream', () => {
   })
 })
 
-test('only listed headers of an upstream come back', async () => {
+test('only the listed headers of an upstream response reach the client', async () => {
   fixture.upstream.script('headers', {
     kind: 'whole',
     headers: {

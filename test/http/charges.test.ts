@@ -15,7 +15,7 @@ import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/da
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const MODELS = {
-  // One unit for each prompt token, four for each output token, a quarter for a cached one.
+  // One unit for a prompt token, four for an output token, a quarter for a cached one.
   m: PLAIN_PRICE,
   drained: PLAIN_PRICE,
   retried: PLAIN_PRICE,
@@ -55,7 +55,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Three hundred tokens in any tokenizer; and two hundred of an answer. */
+/** A prompt of three hundred tokens in any tokenizer, and an answer of two hundred. */
 const PROMPT = Array.from({ length: 300 }, () => 'apple').join(' ')
 const ANSWER = ' banana'.repeat(200)
 const LONG = { messages: [{ role: 'user', content: PROMPT }] }
@@ -116,8 +116,8 @@ const whole = (usage: string | null, content?: string): Behaviour => ({
   ...(content === undefined ? {} : { content }),
 })
 
-describe('a complete answer costs its reported usage', () => {
-  test('whole: 100 prompt and 50 output tokens', async () => {
+describe('a complete response costs its reported usage', () => {
+  test('a whole response costs its reported usage: 100 prompt and 50 output tokens', async () => {
     const { row } = await charged('m', whole(usageText(100, 50)))
     expect(row).toMatchObject({
       quota: 300,
@@ -127,7 +127,7 @@ describe('a complete answer costs its reported usage', () => {
       model: 'm',
     })
   })
-  test('cached prompt tokens at their own price, and once', async () => {
+  test('cached prompt tokens are charged at their own price, and only once', async () => {
     const { row } = await charged('m', whole(usageText(100, 50, 40)))
     expect(row).toMatchObject({ quota: 60 + 10 + 200, input_tokens: 60, cache_read_tokens: 40 })
   })
@@ -136,7 +136,7 @@ describe('a complete answer costs its reported usage', () => {
     ['streamed, asked for by the client', {}, { stream_options: { include_usage: true } }],
     ['streamed, usage in the chunk that finishes', { usageIn: 'finish chunk' as const }, {}],
     ['streamed byte by byte', { drip: true, events: 2 }, {}],
-  ])('%s', async (_, streamed, fields) => {
+  ])('a complete response costs its reported usage: %s', async (_, streamed, fields) => {
     const { row } = await charged('m', { kind: 'stream', usage: usageText(100, 50), ...streamed }, fields)
     expect(row).toMatchObject({ quota: 300, reason: 'complete', stream: 1 })
   })
@@ -147,37 +147,37 @@ describe('a complete answer costs its reported usage', () => {
     expect(row.quota).toBe(300)
   })
   test.each([
-    [3, 2, 1, 6], // 1 + 0.5 + 4 = 5.5, away from zero
+    [3, 2, 1, 6], // 1 + 0.5 + 4 = 5.5, rounded away from zero
     [3, 1, 1, 6], // 2 + 0.25 + 4 = 6.25
     [3, 3, 1, 5], // 0.75 + 4 = 4.75
   ])(
-    'rounded once: %i prompt, %i of them cached, %i output cost %i',
+    'a charge is rounded once: %i prompt, %i of them cached, %i output cost %i',
     async (prompt, cached, output, quota) => {
       expect((await charged('m', whole(usageText(prompt, output, cached)))).row.quota).toBe(quota)
     },
   )
-  test("times the group's ratio", async () => {
+  test('a response is charged at the price times the ratio of the group', async () => {
     expect((await charged('m', whole(usageText(100, 50)), {}, 'half')).row.quota).toBe(150)
     expect((await charged('m', whole(usageText(1, 1)), {}, 'half')).row.quota).toBe(3)
   })
-  test('by the tier that the prompt reaches', async () => {
+  test('a response is charged by the tier that the prompt reaches', async () => {
     expect((await charged('tiered', whole(usageText(200, 10)))).row.quota).toBe(240)
     expect((await charged('tiered', whole(usageText(201, 10)))).row.quota).toBe(402 + 60)
   })
-  test('and a price per call where there is one', async () => {
+  test('a response is charged the price per call where there is one', async () => {
     expect((await charged('percall', whole(usageText(100, 50)))).row.quota).toBe(1000)
     expect((await charged('percall', { kind: 'stream' }, {}, 'half')).row.quota).toBe(500)
   })
-  test('at least one unit where anything was used', async () => {
+  test('a response with any usage costs at least one unit', async () => {
     expect((await charged('tiny', whole(usageText(1, 1)))).row.quota).toBe(1)
   })
-  test('nothing for a free model, but the request counts', async () => {
+  test('a free model costs nothing, but the request is counted', async () => {
     expect((await charged('free', whole(usageText(100, 50)))).row.quota).toBe(0)
   })
-  test('also for an unlimited token, whose counters and whose user are charged', async () => {
+  test('an unlimited token is charged too: its counters and its user', async () => {
     expect((await charged('m', whole(usageText(100, 50)), {}, 'endless')).row.quota).toBe(300)
   })
-  test('also where it exceeds its hold: the balance goes below zero', async () => {
+  test('a response is charged even above its hold: the balance goes below zero', async () => {
     const { row, status } = await charged('m', whole(usageText(10, 5000)), { max_tokens: 10 }, 'small')
     expect({ status, quota: row.quota }).toEqual({ status: 200, quota: 20_010 })
     expect(database.token('token-small').remain_quota).toBe(1000 - 20_010)
@@ -185,13 +185,13 @@ describe('a complete answer costs its reported usage', () => {
     expect(next.status).toBe(401)
     expect(next.json().error.message).toMatch(/exhausted|quota/i)
   })
-  test('moves the time of last access', async () => {
+  test('a response updates the time of the last access', async () => {
     await charged('m', whole(usageText(1, 1)))
     expect(Math.abs(database.token('token-ann').accessed_time - Date.now() / 1000)).toBeLessThan(120)
   })
 })
 
-describe('a complete answer without usable usage is counted by the gateway:', () => {
+describe('complete responses without usable usage', () => {
   const estimated = (row: UsageRow): void => {
     expect(row.reason).toBe('estimated')
     expect(row.input_tokens).toBeGreaterThanOrEqual(280)
@@ -212,34 +212,45 @@ describe('a complete answer without usable usage is counted by the gateway:', ()
     ['all zero', usageText(0, 0)],
     ['zero where there is text', usageText(100, 0)],
   ]
-  test.each(USELESS)('%s, whole', async (_, usage) => {
-    estimated((await charged('m', whole(usage, ANSWER), LONG)).row)
-  })
-  test.each(USELESS)('%s, streamed', async (_, usage) => {
-    estimated((await charged('m', { kind: 'stream', events: 200, word: ' banana', usage }, LONG)).row)
-  })
+  test.each(USELESS)(
+    'a whole response without usable usage is counted by the gateway: %s',
+    async (_, usage) => {
+      estimated((await charged('m', whole(usage, ANSWER), LONG)).row)
+    },
+  )
+  test.each(USELESS)(
+    'a streamed response without usable usage is counted by the gateway: %s',
+    async (_, usage) => {
+      estimated((await charged('m', { kind: 'stream', events: 200, word: ' banana', usage }, LONG)).row)
+    },
+  )
 })
 
-describe('nothing is charged for', () => {
-  test('an error that sets the upstream key aside', async () => {
+describe('calls without a charge', () => {
+  test('nothing is charged for an error that sets the upstream key aside', async () => {
     await uncharged('refused', { kind: 'status', status: 401, body: errorBody('no') }, ask('refused'))
   })
-  test.each([400, 404, 429, 500, 503, 418])('an error with status %i', async (status) => {
-    await uncharged('m', { kind: 'status', status, body: errorBody('no') }, ask('m'))
-  })
-  test('a connection that breaks before the answer', () => uncharged('m', { kind: 'drop' }, ask('m')))
-  test('invalid data in place of an answer', () =>
+  test.each([400, 404, 429, 500, 503, 418])(
+    'nothing is charged for an error with status %i',
+    async (status) => {
+      await uncharged('m', { kind: 'status', status, body: errorBody('no') }, ask('m'))
+    },
+  )
+  test('nothing is charged for a connection that breaks before the answer', () =>
+    uncharged('m', { kind: 'drop' }, ask('m')))
+  test('nothing is charged for invalid data in place of an answer', () =>
     uncharged('m', { kind: 'whole', body: '{"half":' }, ask('m')))
-  test('a stream that breaks before any content', () =>
+  test('nothing is charged for a stream that breaks before any content', () =>
     uncharged('m', { kind: 'stream', frames: [roleFrame()], ending: 'reset' }, askStream('m')))
-  test('a stream whose first event is an error', () =>
+  test('nothing is charged for a stream whose first event is an error', () =>
     uncharged('m', { kind: 'stream', events: 0, ending: 'error' }, askStream('m')))
-  test('a request that is refused', () => uncharged('m', whole(null), ask('m', { n: 0 })))
+  test('nothing is charged for a request that is refused', () =>
+    uncharged('m', whole(null), ask('m', { n: 0 })))
 })
 
-describe('an answer that breaks off after content costs', () => {
+describe('a response that breaks off after content', () => {
   test.each(['reset', 'close', 'error', 'half frame'] as const)(
-    'prompt and output as counted (%s)',
+    'a response that breaks off after content costs its prompt and output as counted (%s)',
     async (ending) => {
       const { row, text } = await charged('m', { kind: 'stream', events: 200, word: ' banana', ending }, LONG)
       expect(text).not.toContain('[DONE]')
@@ -253,12 +264,12 @@ describe('an answer that breaks off after content costs', () => {
   )
   const withUsage = (usage: string): string =>
     contentFrame(ANSWER).replace(/\}\n\n$/, `,"usage":${usage}}\n\n`)
-  test('the reported input, and the reported output where it is the larger', async () => {
+  test('a response that breaks off costs the reported input, and the reported output where it is the larger', async () => {
     const frames = [roleFrame(), withUsage(usageText(50, 500))]
     const { row } = await charged('m', { kind: 'stream', frames, ending: 'reset' }, LONG)
     expect(row).toMatchObject({ quota: 50 + 2000, reason: 'cut' })
   })
-  test('the reported input, and the counted output where that is the larger', async () => {
+  test('a response that breaks off costs the reported input, and the counted output where it is the larger', async () => {
     const frames = [roleFrame(), withUsage(usageText(50, 3))]
     const { row } = await charged('m', { kind: 'stream', frames, ending: 'reset' }, LONG)
     expect(row.input_tokens).toBe(50)
@@ -267,7 +278,7 @@ describe('an answer that breaks off after content costs', () => {
   })
 })
 
-describe('a client that leaves pays', () => {
+describe('a client that leaves', () => {
   const rowAfter = async (start: () => Promise<void>): Promise<UsageRow> => {
     const known = new Set(database.usage().map(({ id }) => id))
     await start()
@@ -277,7 +288,7 @@ describe('a client that leaves pays', () => {
     return fresh()[0] as UsageRow
   }
 
-  test('the prompt, even before the first byte', async () => {
+  test('a client that leaves before the first byte pays for the prompt', async () => {
     fixture.upstream.script('m', { kind: 'silence' })
     const row = await rowAfter(async () => {
       const leaving = send(fixture.gateway.url, ask('m', LONG), { key: 'ann' })
@@ -289,7 +300,7 @@ describe('a client that leaves pays', () => {
     expect(row.quota).toBeLessThanOrEqual(350)
   })
 
-  test('the prompt and what was generated, in the middle of a stream', async () => {
+  test('a client that leaves in the middle of a stream pays for the prompt and what was generated', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Infinity, word: ' banana', paceMs: 5 })
     const row = await rowAfter(async () => {
       const live = await fixture.live('ann', askStream('m', LONG))
@@ -305,7 +316,7 @@ describe('a client that leaves pays', () => {
   })
 
   test.each(['whole', 'stream'] as const)(
-    'exactly the reported usage, where the channel drains (%s)',
+    'a client that leaves pays exactly the reported usage where the channel drains (%s)',
     async (kind) => {
       let release: (value?: unknown) => void = () => {}
       const after = new Promise((resolve) => (release = resolve))
@@ -316,7 +327,7 @@ describe('a client that leaves pays', () => {
         })
         await fixture.upstream.receivedAtLeast('drained', 1)
         leaving.destroy()
-        // The gateway must have noticed before the answer comes.
+        // The gateway must notice this before the response arrives.
         await new Promise((resolve) => setTimeout(resolve, 200))
         release()
       })
@@ -335,7 +346,7 @@ test('of several attempts only the delivered one is charged', async () => {
   expect(database.usage()).toHaveLength(rows + 1)
 })
 
-test('in the end every account adds up', async () => {
+test('in the end the books of every account balance', async () => {
   await untilNoHolds()
   const ann = database.user('ann')
   const rows = database.usage().filter((row) => row.user_id === ann.id)

@@ -11,15 +11,15 @@ import { messageFrames, streamedMessage, wholeMessage } from '../equipment/messa
 import { frames, responsesUsage, streamedResponse, wholeResponse } from '../equipment/responses-behaviour.ts'
 
 const TEXT = 'hello there'
-/** A client that closes sooner after its request may only have ended its sending. */
+/** A client that closes sooner after its request may only have closed its sending side. */
 const PAST_HALF_CLOSE_MS = 120
 
-/** Responses of one protocol with the same text, of ten tokens in and five out. */
+/** Responses of one protocol with the same text: ten tokens of prompt and five of output. */
 interface Spoken {
   readonly whole: Behaviour
   readonly streamed: Behaviour
   readonly frames: readonly string[]
-  /** Path of a stream's request. */
+  /** The request path for a stream. */
   readonly path: string
 }
 
@@ -106,7 +106,7 @@ function rowOf(answer: Pick<FullResponse, 'headers'>): UsageRow | undefined {
 describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
   const spoken: Spoken = SPOKEN[name]
 
-  test('is streamed as chunks of text, the last one with its reason, and charged by usage', async () => {
+  test('a completion is streamed as chunks of text, the last one with its finish reason, and charged by usage', async () => {
     fixture.upstream.script(name, spoken.streamed)
     const answer = await complete(name)
     const chunks = chunksOf(answer.text)
@@ -120,7 +120,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)).toMatchObject({ kind: 'completions', quota: 10 + 4 * 5, reason: 'complete' })
   })
 
-  test('ends with the usage where the client asks for it', async () => {
+  test('a streamed completion ends with the usage where the client requests it', async () => {
     fixture.upstream.script(name, spoken.streamed)
     const chunks = chunksOf((await complete(name, { stream_options: { include_usage: true } })).text)
     expect(chunks.at(-1)).toMatchObject({
@@ -130,7 +130,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     })
   })
 
-  test('is read by the official client, whole and streamed', async () => {
+  test('the official client reads a completion, whole and streamed', async () => {
     const { url } = fixture.gateway
     const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${url}/v1`, maxRetries: 0 })
     const request = { model: name, prompt: 'say hello', max_tokens: 20 }
@@ -144,7 +144,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(text).toBe(TEXT)
   })
 
-  test('goes to the next channel where the first one fails before any text', async () => {
+  test('a completion goes to the next channel where the first one fails before any text', async () => {
     const model = `pair-${name}`
     fixture.upstream.script(`first-${name}`, { kind: 'status', status: 500, body: '{}' })
     fixture.upstream.script(`second-${name}`, spoken.streamed)
@@ -153,7 +153,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)).toMatchObject({ quota: 30, channel: `second-${name}` })
   })
 
-  test('ends with an error where the stream breaks off, and what came is charged', async () => {
+  test('a completion whose stream breaks off ends with an error, and is charged for what arrived', async () => {
     fixture.upstream.script(name, { kind: 'stream', frames: spoken.frames.slice(0, -2), ending: 'reset' })
     const answer = await (await open(fixture.gateway.url, body(name), { key: 'ann', path: PATH })).end()
     const chunks = chunksOf(answer.text)
@@ -164,7 +164,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     expect(rowOf(answer)?.quota).toBeGreaterThan(0)
   })
 
-  test('whose client leaves in the middle is charged what was generated', async () => {
+  test('a completion whose client leaves in the middle is charged for what was generated', async () => {
     const never = new Promise<void>(() => {})
     fixture.upstream.script(name, {
       kind: 'stream',
@@ -186,11 +186,14 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     ['logprobs', { logprobs: 0 }],
     ['prompt', { prompt: ['a', 'b'] }],
     ['prompt', { prompt: [[1, 2]] }],
-  ])('is refused with what no conversation has: %s', async (field, fields) => {
-    fixture.upstream.script(name, spoken.streamed)
-    const answer = await complete(name, fields)
-    expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])
-    expect(answer.json().error.message).toContain(`'${field}'`)
-    expect(fixture.upstream.received(name)).toEqual([])
-  })
+  ])(
+    'a completion with a parameter that a conversation does not have is refused: %s',
+    async (field, fields) => {
+      fixture.upstream.script(name, spoken.streamed)
+      const answer = await complete(name, fields)
+      expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])
+      expect(answer.json().error.message).toContain(`'${field}'`)
+      expect(fixture.upstream.received(name)).toEqual([])
+    },
+  )
 })

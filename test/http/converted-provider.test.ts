@@ -51,7 +51,7 @@ const ROADS = (Object.keys(CLIENTS) as Client[]).flatMap((client) =>
   UPSTREAMS.filter((name) => name !== client).map((name) => [client, name] as const),
 )
 
-/** The `provider` that an upstream got of a client's, and whether it is listed as left out. */
+/** The `provider` that an upstream received for a client's value, and whether it is listed as left out. */
 async function converted(
   client: Client,
   model: string,
@@ -76,7 +76,7 @@ const KEPT =
   '"data_collection":"deny","zdr":true,"ignore":["a"],"require_parameters":true,"quantizations":["fp8"],"max_price":{"prompt":1.0}'
 
 test.each(ROADS)(
-  "OpenRouter's provider goes to openrouter.ai as far as it only restricts: %s to %s",
+  "OpenRouter's provider reaches openrouter.ai as far as it only restricts: %s to %s",
   async (client, model) => {
     const kept = `{ ${KEPT} }`
     expect(await converted(client, model, kept)).toEqual({ got: kept, isListed: false })
@@ -87,7 +87,7 @@ test.each(ROADS)(
   },
 )
 
-test('it goes nowhere else in a converted request, but whole to channels that allow it', async () => {
+test("OpenRouter's provider is left out of other converted requests, except on channels that allow it", async () => {
   expect(await converted('messages', 'other', `{${KEPT}}`)).toEqual({ got: undefined, isListed: true })
   const whole = '{ "order":["a"],"zdr":true }'
   expect(await converted('messages', 'allowing', whole)).toEqual({ got: whole, isListed: false })

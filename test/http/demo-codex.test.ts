@@ -64,7 +64,7 @@ function message(role: string, text: string): object {
   return { type: 'message', id: `msg_${role}_${text.length}`, role, content: [{ type: 'input_text', text }] }
 }
 
-/** A request as Codex sends it for a prompt: tools beside the input, or among its items. */
+/** A request as Codex sends it for a prompt: the tools are beside the input, or among its items. */
 function asked(
   model: string,
   prompt: string,
@@ -92,7 +92,7 @@ function asked(
   } as Request
 }
 
-/** Reads a stream as Codex does: items count when they are done, and the stream has to be completed. */
+/** Reads a stream as Codex does: an item counts when it is done, and the stream must be completed. */
 async function itemsOf(request: Request): Promise<Item[]> {
   const items: Item[] = []
   let isCompleted = false
@@ -104,7 +104,7 @@ async function itemsOf(request: Request): Promise<Item[]> {
   return items
 }
 
-/** Continues the request with what came, and with the outputs of its calls. */
+/** The next request, with the items of the response and the outputs of its calls. */
 async function continued(request: Request, items: readonly Item[], outputs: readonly object[]) {
   const sentAgain = items.map((item) => ({ ...item, id: undefined }))
   return await itemsOf({
@@ -125,7 +125,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
   const patch =
     '*** Begin Patch\n*** Update File: notes.txt\n@@\n-Meet at the gate.\n+Meet at the tower.\n*** End Patch\n'
 
-  test('shows a file by a command, and changes it by a patch', async () => {
+  test('the demo for Codex shows a file by a command, and changes it by a patch', async () => {
     const request = asked(model, change, [...SHELL, PATCHES, AGENTS, ...SEARCHES])
     const first = await itemsOf(request)
     const command = callIn(first, 'function_call')
@@ -144,7 +144,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
     expect(JSON.stringify(last.at(-1))).toContain('M notes.txt')
   })
 
-  test('gives the patch to its shell where it has no other tool', async () => {
+  test('the demo for Codex gives the patch to its shell where it has no other tool', async () => {
     const request = asked(model, 'Write "hello" to greeting.txt', [...SHELL, AGENTS])
     const { arguments: args } = callIn(await itemsOf(request), 'function_call')
     expect(JSON.parse(String(args))).toEqual({
@@ -152,7 +152,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
     })
   })
 
-  test('runs a script by a custom tool that is in a namespace and among the items', async () => {
+  test('the demo for Codex runs a script by a custom tool that is in a namespace and among the items', async () => {
     const functions = {
       type: 'namespace',
       name: 'functions',
@@ -173,7 +173,7 @@ describe.each(MODELS)('Codex on %s', (model) => {
     expect(JSON.stringify(await continued(request, first, [output]))).toContain('2.')
   })
 
-  test('calls a tool that it found by a search', async () => {
+  test('the demo for Codex calls a tool that it found by a search', async () => {
     const request = asked(model, 'What is the weather in Lisbon?', [...SHELL, ...SEARCHES])
     const search = { type: 'tool_search_call', call_id: 'call_s', execution: 'client', status: 'completed' }
     const found = {

@@ -37,7 +37,7 @@ const SCHEMA = {
 }
 const MESSAGE = { role: 'user', content: 'Plan a journey to Lisbon by train for 4 people' }
 
-/** The text parsed as JSON, which has to satisfy the schema. */
+/** The text parsed as JSON; it must satisfy the schema. */
 function read(text: string): unknown {
   const value: unknown = JSON.parse(text)
   const ajv = new Ajv()
@@ -45,7 +45,7 @@ function read(text: string): unknown {
   return value
 }
 
-/** The texts of a stream's deltas, in either dialect. */
+/** The concatenated text of a stream's deltas, in either dialect. */
 function streamed(text: string): string {
   const events = [...text.matchAll(/^data: (\{.*\})$/gm)].map(
     ([, data = '']) =>
@@ -97,7 +97,7 @@ test.each(MODELS)('%s answers with a JSON object where the format is json_object
   expect(value).toEqual({ answer: expect.stringContaining('journey') })
 })
 
-test('a conversation with tools follows the schema once they have returned', async () => {
+test('a conversation with tools follows the schema after the tools have returned', async () => {
   const tools = [
     {
       name: 'get_weather',

@@ -62,7 +62,7 @@ describe('a request of 2,048 inputs', () => {
   test.each([
     ['texts', inputs((index) => `text ${index}, é "quoted"`)],
     ['lists of token ids', inputs((index) => [index, index + 1])],
-  ])('of %s passes byte for byte, and is charged its usage to the unit', async (_, input) => {
+  ])('a request of 2,048 %s passes byte for byte, and is charged its usage to the unit', async (_, input) => {
     const usage = { prompt_tokens: 123_457, total_tokens: 123_457 }
     const behaviour = vectors(usage)
     fixture.upstream.script('m', behaviour)
@@ -73,14 +73,14 @@ describe('a request of 2,048 inputs', () => {
     expect(fixture.upstream.only('m').text).toBe(body)
   })
 
-  test('is charged its counted tokens where no usage is reported', async () => {
+  test('a request of 2,048 inputs is charged its counted tokens where no usage is reported', async () => {
     fixture.upstream.script('m', vectors(undefined))
     const body = JSON.stringify({ model: 'm', input: inputs(() => [1, 2, 3, 4, 5]) })
     // 10,240 × 0.065 = 665.6
     await charged(666, () => embed(body))
   })
 
-  test('has its vectors in the form that it asks for', async () => {
+  test('a request of 2,048 inputs gets its vectors in the form that it asks for', async () => {
     fixture.upstream.script('m', vectors({ prompt_tokens: 2000, total_tokens: 2000 }))
     const body = JSON.stringify({ model: 'm', input: inputs(() => 'a'), encoding_format: 'base64' })
     const { text } = await charged(130, () => embed(body))
@@ -94,7 +94,7 @@ describe('a request of 2,048 inputs', () => {
     )
   })
 
-  test('is as many requests of a hundred texts as a channel of Gemini needs, charged together', async () => {
+  test('a request of 2,048 inputs is split into batches of a hundred for Gemini, charged together', async () => {
     fixture.upstream.decide('gemini', ({ text }) => {
       const { requests } = JSON.parse(text) as { requests: unknown[] }
       return json({
@@ -109,7 +109,7 @@ describe('a request of 2,048 inputs', () => {
     expect(fixture.upstream.received('gemini')).toHaveLength(21)
   })
 
-  test('may come from a client of the Gemini API', async () => {
+  test('a request of 2,048 inputs may come from a client of the Gemini API', async () => {
     fixture.upstream.script('m', vectors({ prompt_tokens: 2000, total_tokens: 2000 }))
     const requests = inputs((index) => ({ content: { parts: [{ text: `text ${index}` }] } }))
     const path = '/v1beta/models/m:batchEmbedContents'
@@ -125,9 +125,12 @@ test.each([
     '/v1beta/models/m:batchEmbedContents',
     { requests: inputs(() => ({ content: { parts: [{ text: 'a' }] } }), MOST_INPUTS + 1) },
   ],
-])('one input more is refused before anything is charged: a client of %s', async (_, path, body) => {
-  const before = balances()
-  const { status, text } = await embed(JSON.stringify(body), path)
-  expect([status, text]).toEqual([400, expect.stringContaining('at most 2048')])
-  expect(balances()).toEqual(before)
-})
+])(
+  'one input above the maximum is refused before anything is charged: a client of %s',
+  async (_, path, body) => {
+    const before = balances()
+    const { status, text } = await embed(JSON.stringify(body), path)
+    expect([status, text]).toEqual([400, expect.stringContaining('at most 2048')])
+    expect(balances()).toEqual(before)
+  },
+)

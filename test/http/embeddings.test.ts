@@ -46,7 +46,7 @@ const vectors = (embeddings: readonly unknown[], usage: unknown = { prompt_token
   ...(usage !== null && { usage }),
 })
 
-/** The row of a call, once its holds are gone. */
+/** The usage row of a call, once its hold is released. */
 function rowOf(answer: FullResponse): UsageRow {
   const row = database.usageOf(String(answer.headers['x-request-id']))
   if (!row) throw new Error(`no usage row for ${answer.status} ${answer.text.slice(0, 300)}`)
@@ -55,7 +55,7 @@ function rowOf(answer: FullResponse): UsageRow {
 
 describe('embeddings', () => {
   test.each([{}, { model: null }, { model: '' }])(
-    'without a model are an invalid request: %j',
+    'embeddings without a model are an invalid request: %j',
     async (fields) => {
       const answer = await embed({ input: 'hi', ...fields })
       expect(answer.status).toBe(400)
@@ -69,7 +69,7 @@ describe('embeddings', () => {
     ['texts', ['hi', 'ho']],
     ['token ids', [1, 2, 3]],
     ['lists of token ids', [[1, 2], [3]]],
-  ])('of %s pass byte for byte, there and back', async (_, input) => {
+  ])('embeddings of %s pass byte for byte, in both directions', async (_, input) => {
     const answer = JSON.stringify(vectors([[0.1, -2e-9]]), null, 2)
     fixture.upstream.script('m', { kind: 'whole', body: answer })
     const body = `{"input" : ${JSON.stringify(input)}, "model":"m","dimensions":2, "user": "é\\u0041", "seed":12345678901234567890}`
@@ -84,7 +84,7 @@ describe('embeddings', () => {
     })
   })
 
-  test('reach the client in the form that it asked for', async () => {
+  test('embeddings reach the client in the form that it asked for', async () => {
     const base64 = Buffer.from(new Float32Array([0.5, -2]).buffer).toString('base64')
     fixture.upstream.script('m', json(vectors([[0.5, -2]])), json(vectors([base64])))
     const encoded = await embed({ model: 'm', input: 'a', encoding_format: 'base64' })
@@ -103,14 +103,14 @@ describe('embeddings', () => {
       ],
       5,
     ],
-  ])('of %s are counted where no usage is reported', async (_, input, tokens) => {
+  ])('embeddings of %s are counted where no usage is reported', async (_, input, tokens) => {
     fixture.upstream.script('m', json(vectors([[1], [2]], null)))
     const row = rowOf(await embed({ model: 'm', input }))
     expect(row).toMatchObject({ reason: 'estimated', quota: row.input_tokens })
     expect(Math.abs(row.input_tokens - tokens)).toBeLessThanOrEqual(1)
   })
 
-  test('cost what a call costs where that is the price', async () => {
+  test('embeddings cost the price per call where there is one', async () => {
     fixture.upstream.script('m', json(vectors([[1]])))
     expect(rowOf(await embed({ model: 'percall', input: 'a' }))).toMatchObject({
       quota: 1000,
@@ -131,7 +131,7 @@ describe('embeddings', () => {
       },
     ],
     ['no connection', { kind: 'drop' }],
-  ])('go to the next channel after %s', async (_, failure) => {
+  ])('embeddings go to the next channel after %s', async (_, failure) => {
     fixture.upstream.script('pair', failure)
     fixture.upstream.script('spare', json(vectors([[1]])))
     const answer = await embed({ model: 'pair', input: 'a' })
@@ -140,7 +140,7 @@ describe('embeddings', () => {
     expect(rowOf(answer)).toMatchObject({ quota: 9 })
   })
 
-  test('whose client leaves are charged the prompt', async () => {
+  test('embeddings whose client leaves are charged for the prompt', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('m', { ...json(vectors([[1]])), after: release.promise })
     const rows = database.usage().length
@@ -161,7 +161,7 @@ describe('embeddings', () => {
     })
   })
 
-  test('beyond the quota of a key are refused before they are sent', async () => {
+  test('embeddings beyond the quota of a key are refused before they are sent', async () => {
     const answer = await embed(
       { model: 'm', input: 'a long text, longer than three tokens at least' },
       'poor',
@@ -179,13 +179,13 @@ describe('embeddings', () => {
     [{}, 400, 'invalid_request'],
     [{ model: 'claude', input: 'a' }, 400, 'unsupported_endpoint'],
     [{ model: 'unknown', input: 'a' }, 503, 'model_not_found'],
-  ])('that cannot be made are refused: %j', async (fields, status, code) => {
+  ])('invalid embeddings requests are refused: %j', async (fields, status, code) => {
     const answer = await embed({ model: 'm', ...fields })
     expect([answer.status, answer.json().error.code]).toEqual([status, code])
     expect(answer.headers['x-should-retry']).toBe('false')
   })
 
-  test('name the endpoints that the model does support', async () => {
+  test('the refusal of embeddings names the endpoints that the model does support', async () => {
     const { error } = (await embed({ model: 'claude', input: 'a' })).json()
     expect(error.message).toContain('it supports chat, messages, responses, gemini, completions')
   })
@@ -195,7 +195,7 @@ describe('official clients', () => {
   test.each([
     ['ignores the encoding', [0.5, -2]],
     ['follows it', Buffer.from(new Float32Array([0.5, -2]).buffer).toString('base64')],
-  ])('of OpenAI get vectors from an upstream that %s', async (_, embedding) => {
+  ])('the OpenAI client gets vectors from an upstream that %s', async (_, embedding) => {
     fixture.upstream.script('m', json(vectors([embedding])))
     const { data, usage } = await openai().embeddings.create({ model: 'm', input: ['a'] })
     expect(data[0]?.embedding).toEqual([0.5, -2])
@@ -203,7 +203,7 @@ describe('official clients', () => {
     expect(fixture.upstream.only('m').text).toContain('"encoding_format":"base64"')
   })
 
-  test('of the AI SDK get vectors', async () => {
+  test('the AI SDK gets vectors', async () => {
     fixture.upstream.script('m', json(vectors([[0.5], [1]])))
     const provider = createOpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1` })
     const { embeddings, usage } = await embedMany({ model: provider.embedding('m'), values: ['a', 'b'] })
@@ -211,13 +211,13 @@ describe('official clients', () => {
     expect(usage.tokens).toBe(9)
   })
 
-  test('of OpenAI get moderations', async () => {
+  test('the OpenAI client gets moderations', async () => {
     fixture.upstream.script('m', json({ id: 'modr-1', model: 'x', results: [{ flagged: true }] }))
     const { results } = await openai().moderations.create({ model: 'text-moderation-x', input: 'a' })
     expect(results[0]?.flagged).toBe(true)
   })
 
-  test('of OpenAI get completions, whole and streamed', async () => {
+  test('the OpenAI client gets completions, whole and streamed', async () => {
     const choices = [{ text: ' there', index: 0, logprobs: null, finish_reason: 'stop' }]
     const whole = { id: 'cmpl-1', object: 'text_completion', created: 1, model: 'x', choices }
     fixture.upstream.script(
@@ -241,7 +241,7 @@ describe('official clients', () => {
 })
 
 describe('moderations', () => {
-  test('are free without a price, and pass byte for byte', async () => {
+  test('moderations are free without a price, and pass byte for byte', async () => {
     const body = '{"input": ["a", {"type":"text","text":"b"}], "model":"text-moderation-x"}'
     fixture.upstream.script('m', json({ id: 'modr-1', results: [{ flagged: false }] }))
     const answer = await post('/v1/moderations', body)
@@ -250,7 +250,7 @@ describe('moderations', () => {
   })
 
   test.each([{}, { input: [] }, { input: 7 }, { input: [7] }])(
-    'that cannot be made are refused: %j',
+    'invalid moderations requests are refused: %j',
     async (fields) => {
       const answer = await post('/v1/moderations', { model: 'text-moderation-x', ...fields })
       expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])
@@ -265,23 +265,26 @@ describe('completions', () => {
     choices: [{ text: 'one two three', index: 0, logprobs: null, finish_reason: 'stop' }],
   }
 
-  test.each([['a'], [['a', 'b']], [[1, 2]], [[[1], [2, 3]]]])('of %j pass byte for byte', async (prompt) => {
-    const answer = JSON.stringify({ ...whole, usage: { prompt_tokens: 3, completion_tokens: 2 } })
-    fixture.upstream.script('m', { kind: 'whole', body: answer })
-    const body = `{"prompt": ${JSON.stringify(prompt)}, "model":"m", "echo":true,"logprobs":2, "best_of": 3}`
-    const response = await post('/v1/completions', body)
-    expect(response.text).toBe(answer)
-    expect(fixture.upstream.only('m')).toMatchObject({ path: '/v1/completions', text: body })
-    expect(rowOf(response)).toMatchObject({ quota: 11, kind: 'completions' })
-  })
+  test.each([['a'], [['a', 'b']], [[1, 2]], [[[1], [2, 3]]]])(
+    'completions of %j pass byte for byte',
+    async (prompt) => {
+      const answer = JSON.stringify({ ...whole, usage: { prompt_tokens: 3, completion_tokens: 2 } })
+      fixture.upstream.script('m', { kind: 'whole', body: answer })
+      const body = `{"prompt": ${JSON.stringify(prompt)}, "model":"m", "echo":true,"logprobs":2, "best_of": 3}`
+      const response = await post('/v1/completions', body)
+      expect(response.text).toBe(answer)
+      expect(fixture.upstream.only('m')).toMatchObject({ path: '/v1/completions', text: body })
+      expect(rowOf(response)).toMatchObject({ quota: 11, kind: 'completions' })
+    },
+  )
 
-  test('are counted where no usage is reported', async () => {
+  test('completions are counted where no usage is reported', async () => {
     fixture.upstream.script('m', json(whole))
     const row = rowOf(await post('/v1/completions', { model: 'm', prompt: 'one two' }))
     expect(row).toMatchObject({ input_tokens: 2, output_tokens: 3, reason: 'estimated' })
   })
 
-  test('of channels that have conversations only are conversations', async () => {
+  test('completions become conversations on channels that have conversations only', async () => {
     fixture.upstream.script(
       'claude',
       json({
@@ -321,7 +324,7 @@ describe('completions', () => {
     ['prompt', { prompt: ['a', 'b'] }],
     ['prompt', { prompt: [1, 2] }],
   ])(
-    'that no conversation has are refused there before a quota is held, naming %s: %j',
+    'completions that a conversation cannot express are refused before a hold, naming %s: %j',
     async (field, fields) => {
       const answer = await post('/v1/completions', { model: 'claude', prompt: 'a', ...fields }, 'poor')
       expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])
@@ -329,7 +332,7 @@ describe('completions', () => {
     },
   )
 
-  test('with messages are chat completions', async () => {
+  test('completions with messages are chat completions', async () => {
     fixture.upstream.script('m', {
       kind: 'whole',
       content: 'hello',

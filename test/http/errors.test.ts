@@ -5,7 +5,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 500, 503, 529]
-/** Responses that are not valid answers. */
+/** Responses that are not valid. */
 const INVALID_ANSWERS: [string, Behaviour][] = [
   ['418', { kind: 'status', status: 418, body: errorBody('canary teapot') }],
   ['402', { kind: 'status', status: 402, body: errorBody('canary payment') }],
@@ -45,7 +45,7 @@ beforeAll(async () => {
         channel(
           model,
           upstream.baseUrl(model),
-          // Others answer, however late on a busy machine.
+          // The other models may answer late on a busy machine, so only this one has a short timeout.
           model === 'rubbish-silent' ? { timeouts: { first_byte: '400ms' } } : {},
         ),
       ),
@@ -61,7 +61,7 @@ const REQUEST_ID = /\(request id: ([^()\s]+)\)$/
 
 describe('an upstream error', () => {
   test.each(PASSED_ON)(
-    "with status %i keeps its status and message, in the gateway's envelope",
+    "an upstream error with status %i keeps its status and message, in the gateway's envelope",
     async (status) => {
       fixture.upstream.script(`e${status}`, {
         kind: 'status',
@@ -90,7 +90,7 @@ describe('an upstream error', () => {
     [500, 'api_error'],
     [503, 'api_error'],
     [529, 'overloaded_error'],
-  ])('with status %i and no type has the type %s', async (status, type) => {
+  ])('an upstream error with status %i and no type gets the type %s', async (status, type) => {
     for (const body of [
       '{"error":{"message":"no"}}',
       '{"error":{"message":"no","type":null}}',
@@ -111,7 +111,7 @@ describe('an upstream error', () => {
     ['7, 8', undefined],
     ['<script>alert(1)</script>', undefined],
     ['Fri, 99 Nov 2026 10:00:30 GMT', undefined],
-  ])('with retry-after %j: the client gets %j', async (given, told) => {
+  ])('an upstream error with retry-after %j: the client gets %j', async (given, told) => {
     fixture.upstream.script('e409', {
       kind: 'status',
       status: 409,
@@ -123,7 +123,7 @@ describe('an upstream error', () => {
     expect(answer.headers['retry-after']).toBe(told)
   })
 
-  test('is an ordinary answer, not a stream, where a stream was asked for', async () => {
+  test('an upstream error is an ordinary response, not a stream, where a stream was requested', async () => {
     fixture.upstream.script('e429', { kind: 'status', status: 429, body: errorBody('busy') })
     const answer = await fixture.chat('ann', askStream('e429'))
     expect(answer.status).toBe(429)
@@ -132,7 +132,7 @@ describe('an upstream error', () => {
   })
 
   test.each(['<html>canary</html>', '', '"text"', '{"detail":"canary detail"}', '{"error":"canary text"}'])(
-    "with the body %j still comes in the gateway's envelope",
+    "an upstream error with the body %j is sent in the gateway's envelope",
     async (body) => {
       fixture.upstream.script('e400', { kind: 'status', status: 400, body })
       const answer = await fixture.chat('ann', ask('e400'))
@@ -146,7 +146,7 @@ describe('an upstream error', () => {
     },
   )
 
-  test('never shows the key or the address of the channel', async () => {
+  test('an upstream error never shows the key or the address of the channel', async () => {
     fixture.upstream.script('leaky', {
       kind: 'status',
       status: 400,
@@ -159,7 +159,7 @@ describe('an upstream error', () => {
   })
 })
 
-describe('a 500 api_error without details is the response to', () => {
+describe('upstream failures without details', () => {
   const failure = async (model: string, body: object): Promise<void> => {
     const answer = await fixture.chat('ann', body)
     expect(answer.status, answer.text).toBe(500)
@@ -169,27 +169,31 @@ describe('a 500 api_error without details is the response to', () => {
     expect(error.message).toMatch(REQUEST_ID)
     expect(answer.text).not.toMatch(new RegExp(`canary|127\\.0\\.0\\.1|upstream-key-of-${model}`))
   }
-  test.each(INVALID_ANSWERS)('%s', async (name, behaviour) => {
-    const model = `rubbish-${name.replaceAll(' ', '-')}`
-    fixture.upstream.script(model, behaviour)
-    await failure(model, ask(model))
-  })
-  test('no connection', () => failure('unreachable', ask('unreachable')))
-  test('JSON in place of a stream', async () => {
+  test.each(INVALID_ANSWERS)(
+    'the response is a 500 api_error without details after %s',
+    async (name, behaviour) => {
+      const model = `rubbish-${name.replaceAll(' ', '-')}`
+      fixture.upstream.script(model, behaviour)
+      await failure(model, ask(model))
+    },
+  )
+  test('the response is a 500 api_error without details after no connection', () =>
+    failure('unreachable', ask('unreachable')))
+  test('the response is a 500 api_error without details after JSON in place of a stream', async () => {
     fixture.upstream.script('rubbish-null', { kind: 'whole', body: '[]' })
     await failure('rubbish-null', askStream('rubbish-null'))
   })
 })
 
-describe("an error of the gateway's own", () => {
-  test('carries the id of its request, the same in the header', async () => {
+describe('an error of the gateway itself', () => {
+  test('an error of the gateway has the id of its request, the same as in the header', async () => {
     const answer = await fixture.chat('ann', ask('no-such-model'))
     const id = REQUEST_ID.exec(answer.json().error.message)?.[1]
     expect(id).toBeTypeOf('string')
     expect(answer.headers['x-request-id']).toBe(id)
   })
 
-  test('names an unpriced model: 400 model_price_error', async () => {
+  test('an error for a model without a price names the model: 400 model_price_error', async () => {
     const answer = await fixture.chat('ann', ask('nobody-knows-its-price'))
     expect(answer.status).toBe(400)
     expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'model_price_error' })
@@ -197,7 +201,7 @@ describe("an error of the gateway's own", () => {
     expect(fixture.upstream.received('priceless')).toHaveLength(0)
   })
 
-  test('states the remaining and the needed quota when the quota is too small', async () => {
+  test('an error for a quota that is too small states the remaining and the needed quota', async () => {
     fixture.upstream.script('quiet', { kind: 'whole' })
     const answer = await fixture.chat('poor', ask('quiet', { max_tokens: 1000 }))
     expect(answer.status).toBe(403)
@@ -222,19 +226,22 @@ describe('an unknown path or method', () => {
     ['GET', '/../../etc/passwd'],
     ['POST', '/%2e%2e/v1/chat/completions'],
     ['GET', '/v1/chat%2Fcompletions'],
-  ])('%s %s is 404 in an error envelope', async (method, path) => {
+  ])('an unknown path or method %s %s is 404 in an error envelope', async (method, path) => {
     const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
     expect(answer.status).toBe(404)
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
   })
-  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('%s /v1/chat/completions is 404 or 405', async (method) => {
-    const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
-    expect(answer.status).toBeOneOf([404, 405])
-    expect(answer.json().error.message).toMatch(REQUEST_ID)
-  })
+  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])(
+    'an unknown path or method %s /v1/chat/completions is 404 or 405',
+    async (method) => {
+      const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
+      expect(answer.status).toBeOneOf([404, 405])
+      expect(answer.json().error.message).toMatch(REQUEST_ID)
+    },
+  )
 })
 
-test('the log names neither keys nor prompts', async () => {
+test('the log contains neither keys nor prompts', async () => {
   const secret = 'canary-prompt-3f9b1c'
   fixture.upstream.script('leaky', { kind: 'whole' })
   await fixture.chat('ann', { model: 'leaky', messages: [{ role: 'user', content: secret }] })

@@ -25,7 +25,7 @@ const RETRIED: [string, Behaviour][] = [
   ['rhtml', { kind: 'whole', body: '<html>canary</html>', headers: { 'content-type': 'text/html' } }],
   ['rsilent', { kind: 'silence' }],
 ]
-/** Statuses that are the client's own fault. */
+/** Statuses that are the client's own fault, so that no other channel is tried. */
 const FINAL = [400, 409, 413, 422]
 const STREAM_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n'
 /** Streams that break after their 200, before the first event. */
@@ -54,7 +54,7 @@ beforeAll(async () => {
       ...MODELS.map((model) =>
         channel(model, upstream.baseUrl(model), {
           priority: 5,
-          // Others answer, however late on a busy machine.
+          // The other models may answer late on a busy machine, so only this one has a short timeout.
           ...(model === 'rsilent' && { timeouts: { first_byte: '500ms' } }),
         }),
       ),
@@ -70,8 +70,8 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-describe('before the first byte, the next channel is tried', () => {
-  test.each(RETRIED)('after %s', async (model, behaviour) => {
+describe('failures before the first byte', () => {
+  test.each(RETRIED)('the next channel is tried after %s', async (model, behaviour) => {
     fixture.upstream.script(model, behaviour)
     fixture.upstream.script('spare', { kind: 'whole', content: 'from the spare' })
     const answer = await fixture.chat('ann', ask(model))
@@ -81,12 +81,12 @@ describe('before the first byte, the next channel is tried', () => {
     expect(fixture.upstream.received('spare')).toHaveLength(1)
   })
 
-  test('after a refused connection', async () => {
+  test('the next channel is tried after a refused connection', async () => {
     fixture.upstream.script('spare', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('refusedport'))).status).toBe(200)
   })
 
-  test('for streams as well', async () => {
+  test('the next channel is tried for streams as well', async () => {
     fixture.upstream.script('r503', status(503))
     fixture.upstream.script('spare', { kind: 'stream', events: 2 })
     const answer = await fixture.chat('ann', askStream('r503'))
@@ -94,21 +94,24 @@ describe('before the first byte, the next channel is tried', () => {
     expect(answer.text).toContain('data: [DONE]')
   })
 
-  test.each(NEVER_BEGUN)('after a stream that broke before its first event: %s', async (model, behaviour) => {
-    fixture.upstream.script(model, behaviour)
-    fixture.upstream.script('spare', { kind: 'stream', events: 2 })
-    const answer = await fixture.chat('ann', askStream(model))
-    expect(answer.status).toBe(200)
-    expect(answer.text).toContain('data: [DONE]')
-    expect(answer.text).not.toContain('error')
-    expect(fixture.upstream.received(model)).toHaveLength(1)
-    expect(fixture.upstream.received('spare')).toHaveLength(1)
-  })
+  test.each(NEVER_BEGUN)(
+    'the next channel is tried after a stream that broke before its first event: %s',
+    async (model, behaviour) => {
+      fixture.upstream.script(model, behaviour)
+      fixture.upstream.script('spare', { kind: 'stream', events: 2 })
+      const answer = await fixture.chat('ann', askStream(model))
+      expect(answer.status).toBe(200)
+      expect(answer.text).toContain('data: [DONE]')
+      expect(answer.text).not.toContain('error')
+      expect(fixture.upstream.received(model)).toHaveLength(1)
+      expect(fixture.upstream.received('spare')).toHaveLength(1)
+    },
+  )
 
   test.each([
     ['ends before its first event', []],
     ['brings an error and nothing else', [`data: ${errorBody('canary')}\n\n`]],
-  ])('after a stream that %s', async (_, frames) => {
+  ])('the next channel is tried after a stream that %s', async (_, frames) => {
     fixture.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream', events: 2 })
     const answer = await fixture.chat('ann', askStream('r503'))
@@ -124,7 +127,7 @@ describe('before the first byte, the next channel is tried', () => {
     ['and an error', [comments, error]],
     ['with line ends of another kind, and an error', [': hm\r\n\r\nretry: 10\r\n\r\n', error]],
     ['and breaks', [comments]],
-  ])('after a stream that brings comments %s', async (_, frames) => {
+  ])('the next channel is tried after a stream with comments %s', async (_, frames) => {
     fixture.upstream.script('r503', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream', events: 2 })
     const answer = await fixture.chat('ann', askStream('r503'))
@@ -133,7 +136,7 @@ describe('before the first byte, the next channel is tried', () => {
     expect(answer.text).not.toMatch(/canary|OPENROUTER|: hm/)
   })
 
-  test('the time to the first byte is that of the delivered answer, not of failures', async () => {
+  test('the time to the first byte is that of the delivered response, without the failed ones', async () => {
     const { promise: after, resolve: answerNow } = Promise.withResolvers<void>()
     const frames = [`data: ${errorBody('no')}\n\n`]
     fixture.upstream.script('r503', { kind: 'stream', frames, ending: 'no done' })
@@ -149,7 +152,7 @@ describe('before the first byte, the next channel is tried', () => {
     expect(row?.first_byte_ms).toBeGreaterThanOrEqual(Math.floor(waitedMs))
   })
 
-  test('with the same bytes', async () => {
+  test('the next channel gets the same bytes', async () => {
     fixture.upstream.script('r500', status(500))
     fixture.upstream.script('spare', { kind: 'whole' })
     const body = '{ "messages":[{"role":"user","content":"hi"}],"model":"r500", "seed": 9007199254740993 }'
@@ -157,7 +160,7 @@ describe('before the first byte, the next channel is tried', () => {
     expect(fixture.upstream.only('spare').text).toBe(body)
   })
 
-  test('as often as options.retries says, and not more', async () => {
+  test('the next channel is tried as often as options.retries allows, and not more often', async () => {
     for (const lane of ['many', 'many-4', 'many-3', 'many-2', 'spare'])
       fixture.upstream.script(lane, status(503))
     const answer = await fixture.chat('ann', ask('many'))
@@ -170,7 +173,7 @@ describe('before the first byte, the next channel is tried', () => {
 })
 
 describe('no other channel is tried', () => {
-  test.each(FINAL)('after %i, which is the client’s fault', async (code) => {
+  test.each(FINAL)('no other channel is tried after %i, which is the client’s fault', async (code) => {
     fixture.upstream.script(`f${code}`, status(code))
     fixture.upstream.script('spare', { kind: 'whole' })
     const answer = await fixture.chat('ann', ask(`f${code}`))
@@ -179,7 +182,7 @@ describe('no other channel is tried', () => {
     expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
-  test('once more comments came than are held back for the first event', async () => {
+  test('no other channel is tried after more comments than are held back for the first event', async () => {
     const frames = [`: ${'x'.repeat(5000)}\n\n`, `data: ${errorBody('canary')}\n\n`]
     fixture.upstream.script('begun', { kind: 'stream', frames, paceMs: 50, ending: 'no done' })
     fixture.upstream.script('spare', { kind: 'stream' })
@@ -188,7 +191,7 @@ describe('no other channel is tried', () => {
     expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
-  test('once content has been sent', async () => {
+  test('no other channel is tried after content was sent', async () => {
     fixture.upstream.script('begun', {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('begun')],
@@ -202,7 +205,7 @@ describe('no other channel is tried', () => {
   })
 })
 
-test("the upstream's closing of a kept connection in the meantime is not an error", async () => {
+test('a kept connection that the upstream closed in the meantime is not an error', async () => {
   fixture.upstream.script('stale', { kind: 'drop', when: 'only if reused' })
   fixture.upstream.script('spare', { kind: 'whole' })
   for (let call = 0; call < 4; call++) expect((await fixture.chat('ann', ask('stale'))).status).toBe(200)

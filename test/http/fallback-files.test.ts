@@ -9,7 +9,10 @@ import { answered, ChargedCalls, events, json } from '../equipment/media-fixture
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out of order') }
-/** Unlike prices tell which model is charged: 20,000 units an image, 10 a character, 100 a second. */
+/**
+ * Each endpoint has its own price, which shows the charged model: 20,000 units an image, 10 a character, 100
+ * a second.
+ */
 const PRICES = { image: 0.04, characters: 20, second: 0.0002 }
 const DEAR = { image: 0.12, characters: 60, second: 0.0006 }
 
@@ -25,7 +28,7 @@ beforeAll(async () => {
       images: { price: PRICES, fallback: ['second'] },
       sounds: { price: PRICES, fallback: ['second'] },
       second: { price: DEAR },
-      // Their channels rest, but for the one with a limit.
+      // All its channels are in cooldown, except the one with a limit.
       resting: { price: PLAIN_PRICE, fallback: ['counted'] },
       counted: { price: PLAIN_PRICE, rate_limit: { requests: 1, window: '10m' } },
       ...priced(['other', 'only-resting', 'only-back']),
@@ -66,7 +69,7 @@ const postForm = (path: string, body: Buffer): (() => Promise<FullResponse>) => 
 }
 const IMAGE = json({ created: 1, data: [{ b64_json: 'aGVsbG8=' }] })
 
-describe('a call whose channels have all failed goes on with the next model, at its price:', () => {
+describe('fallbacks of calls with files', () => {
   test.each<[string, () => Promise<FullResponse>, Behaviour, number]>([
     ['an image', post('/v1/images/generations', { prompt: 'a red circle' }), IMAGE, 60_000],
     [
@@ -95,7 +98,7 @@ describe('a call whose channels have all failed goes on with the next model, at 
       11 * 30,
     ],
     [
-      // Above 1 MiB, it is read from its file a second time.
+      // A body above 1 MiB is read from its file a second time.
       'a recording',
       postForm('/v1/audio/transcriptions', formBytes(recordingParts('sounds', waveFile(40)))),
       json({ text: 'hello' }),
@@ -110,20 +113,23 @@ describe('a call whose channels have all failed goes on with the next model, at 
       events({ type: 'transcript.text.done', text: 'hello' }),
       2 * 300,
     ],
-  ])('%s', async (_, ask, behaviour, quota) => {
-    const { answer, row } = await calls.charged('second', behaviour, ask)
-    expect(answer.status, answer.text).toBe(200)
-    expect(answer.headers['x-gateway-model']).toBe('second')
-    expect(row).toMatchObject({ model: 'second', upstream_model: 'their-second', quota })
-    expect(row['requested_model']).toMatch(/^(?:images|sounds)$/)
-    const sent = fixture.upstream.only('second').body
-    const [first] = [...fixture.upstream.received('images'), ...fixture.upstream.received('sounds')]
-    const renamed = first?.body.toString('latin1').replace(/images|sounds/, 'their-second') ?? ''
-    expect(sent.equals(Buffer.from(renamed, 'latin1'))).toBe(true)
-  })
+  ])(
+    'a call whose channels have all failed falls back to the next model, at its price: %s',
+    async (_, ask, behaviour, quota) => {
+      const { answer, row } = await calls.charged('second', behaviour, ask)
+      expect(answer.status, answer.text).toBe(200)
+      expect(answer.headers['x-gateway-model']).toBe('second')
+      expect(row).toMatchObject({ model: 'second', upstream_model: 'their-second', quota })
+      expect(row['requested_model']).toMatch(/^(?:images|sounds)$/)
+      const sent = fixture.upstream.only('second').body
+      const [first] = [...fixture.upstream.received('images'), ...fixture.upstream.received('sounds')]
+      const renamed = first?.body.toString('latin1').replace(/images|sounds/, 'their-second') ?? ''
+      expect(sent.equals(Buffer.from(renamed, 'latin1'))).toBe(true)
+    },
+  )
 })
 
-test('a call counts once at the limit of a model that it goes on with, however often that is tried', async () => {
+test('a call counts once at the limit of its fallback model, however often that model is tried', async () => {
   const { upstream } = fixture
   for (const lane of ['resting', 'back']) {
     upstream.script(lane, FAILING)
@@ -132,7 +138,7 @@ test('a call counts once at the limit of a model that it goes on with, however o
   }
   upstream.script('limited', wholeMessage([{ text: 'hello' }]))
   upstream.script('back', { kind: 'whole', content: 'back again' })
-  // The call waits for its picture, while another takes the last request of the channel chosen for it.
+  // The call waits for its image while another call takes the last request of the chosen channel.
   const { promise: taken, resolve: take } = Promise.withResolvers<void>()
   upstream.script('picture', { ...answered('image/png', PNG), after: taken })
   const picture = { type: 'image_url', image_url: { url: `${upstream.baseUrl('picture')}/a.png` } }

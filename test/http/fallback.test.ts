@@ -9,7 +9,7 @@ import { storingUpstream } from '../equipment/stored-responses.ts'
 import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out of order') }
-/** One and four quota units a token; the dear one ten times as much. */
+/** One and four quota units a token; the expensive model costs ten times as much. */
 const PLAIN = { input: 2, output: 8 }
 const DEAR = { input: 20, output: 80 }
 const ADMIN = { id: ROOT.id, accessToken: ROOT.access_token }
@@ -69,7 +69,7 @@ beforeEach(() => {
 })
 
 describe('a call whose channels have all failed', () => {
-  test('goes on with the next model, converted for its channel, and is charged its price', async () => {
+  test('a call falls back to the next model, converted for its channel, and is charged the price of that model', async () => {
     fixture.upstream.script('first', FAILING)
     const answer = await fixture.chat('ann', ask('first', { max_tokens: 20 }))
     expect(answer.status, answer.text).toBe(200)
@@ -88,7 +88,7 @@ describe('a call whose channels have all failed', () => {
     })
   })
 
-  test('does so in a stream', async () => {
+  test('a streamed call falls back too', async () => {
     fixture.upstream.script('first', FAILING)
     fixture.upstream.script('second', streamedMessage([{ text: 'ab' }]))
     const answer = await fixture.chat('ann', askStream('first', { max_tokens: 20 }))
@@ -99,7 +99,7 @@ describe('a call whose channels have all failed', () => {
     expect(row).toMatchObject({ model: 'second', quota: 300, stream: 1 })
   })
 
-  test('tries the models in their order, until one answers', async () => {
+  test('a call tries its fallbacks in order until one answers', async () => {
     fixture.upstream.script('first', FAILING)
     fixture.upstream.script('second', FAILING)
     const answer = await fixture.chat('ann', ask('first'))
@@ -109,7 +109,7 @@ describe('a call whose channels have all failed', () => {
     expect(row).toMatchObject({ model: 'spare', quota: 10 + 5 * 4 })
   })
 
-  test('gets the last error where all models fail, and costs nothing', async () => {
+  test('a call whose fallbacks all fail gets the last error, and costs nothing', async () => {
     for (const lane of ['first', 'second', 'spare']) fixture.upstream.script(lane, FAILING)
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.status).toBe(503)
@@ -118,13 +118,13 @@ describe('a call whose channels have all failed', () => {
     expect(database.usage().find(({ id }) => id === answer.headers['x-request-id'])?.quota ?? 0).toBe(0)
   })
 
-  test('does not go on where the failure is the client’s own', async () => {
+  test('a call does not fall back after a failure that is the client’s own', async () => {
     fixture.upstream.script('first', { kind: 'status', status: 400, body: errorBody('not so') })
     expect((await fixture.chat('ann', ask('first'))).status).toBe(400)
     expect(fixture.upstream.received('second')).toHaveLength(0)
   })
 
-  test('goes on in messages, with the name in place of the one that the client wrote', async () => {
+  test('a messages call falls back, and its response has the model name that the client sent', async () => {
     fixture.upstream.script('first', FAILING)
     const body = '{"model":"first",  "max_tokens":20,"messages":[{"role":"user","content":"h\\u0069"}]}'
     const answer = await call(fixture.gateway.url, Buffer.from(body), { key: 'ann', path: '/v1/messages' })
@@ -137,7 +137,7 @@ describe('a call whose channels have all failed', () => {
     ['/v1/responses', { input: 'hi' }],
     ['/v1beta/models/first:generateContent', { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }],
     ['/v1/completions', { prompt: 'hi' }],
-  ])('goes on at %s', async (path, fields) => {
+  ])('a call falls back at %s', async (path, fields) => {
     fixture.upstream.script('first', FAILING)
     const body = path.includes(':') ? fields : { model: 'first', ...fields }
     const answer = await call(fixture.gateway.url, body, { key: 'ann', path })
@@ -146,7 +146,7 @@ describe('a call whose channels have all failed', () => {
     expect(answer.text).toContain('from the second')
   })
 
-  test('goes on with embeddings', async () => {
+  test('a call for embeddings falls back', async () => {
     fixture.upstream.script('texts', FAILING)
     const vectors =
       '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"usage":{"prompt_tokens":3,"total_tokens":3}}'
@@ -161,7 +161,7 @@ describe('a call whose channels have all failed', () => {
 })
 
 describe('a model with fallbacks', () => {
-  test('names itself in the header where it answers', async () => {
+  test('a model with fallbacks is named in the header where it answers itself', async () => {
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.headers['x-gateway-model']).toBe('first')
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({
@@ -171,7 +171,7 @@ describe('a model with fallbacks', () => {
     expect((await fixture.chat('ann', ask('spare'))).headers['x-gateway-model']).toBeUndefined()
   })
 
-  test('is answered by them, and listed, where it has no channel at all', async () => {
+  test('a model without a channel is answered by its fallbacks, and listed', async () => {
     const answer = await fixture.chat('ann', ask('gone'))
     expect(answer.status, answer.text).toBe(200)
     expect(answer.headers['x-gateway-model']).toBe('spare')
@@ -191,20 +191,20 @@ describe('a model with fallbacks', () => {
     expect(list.text).toContain('"gone"')
   })
 
-  test('needs the key’s permission for itself alone', async () => {
+  test('the key needs permission for the model only, not for its fallbacks', async () => {
     fixture.upstream.script('first', FAILING)
     expect((await fixture.chat('narrow', ask('first'))).headers['x-gateway-model']).toBe('second')
     expect((await fixture.chat('narrow', ask('second'))).status).toBe(403)
   })
 
-  test('goes on in the group that the key has for the vendor of the next one', async () => {
+  test('a fallback is called in the group that the key has for the vendor of that fallback', async () => {
     fixture.upstream.script('first', FAILING)
     const answer = await fixture.chat('routed', ask('first'))
     const row = database.usageOf(String(answer.headers['x-request-id']))
     expect(row).toMatchObject({ model: 'second', group_name: 'half', quota: 150 })
   })
 
-  test('is held at the price of the dearest', async () => {
+  test('a call with fallbacks is held at the price of the most expensive one', async () => {
     // 10 output tokens: 40 units of the model itself, and 400 of the second beside the prompt.
     const answer = await fixture.chat('small', ask('first', { max_tokens: 10 }))
     expect(answer.status).toBe(403)
@@ -212,12 +212,12 @@ describe('a model with fallbacks', () => {
     expect((await fixture.chat('small', ask('spare', { max_tokens: 10 }))).status).toBe(200)
   })
 
-  test('leaves out those that have no price', async () => {
+  test('fallbacks without a price are left out', async () => {
     fixture.upstream.script('first', FAILING)
     expect((await fixture.chat('ann', ask('unpriced'))).headers['x-gateway-model']).toBe('spare')
   })
 
-  test('counts at its own limit and at that of the model tried', async () => {
+  test('a call that falls back counts at the limit of its model and at that of its fallback', async () => {
     fixture.upstream.script('first', FAILING)
     const names: unknown[] = []
     for (let i = 0; i < 2; i++)
@@ -227,7 +227,7 @@ describe('a model with fallbacks', () => {
   })
 })
 
-test('a model whose channels all rest is passed over', async () => {
+test('a model whose channels are all in cooldown is passed over', async () => {
   fixture.upstream.script('resting', FAILING)
   for (let i = 0; i < 6; i++)
     expect((await fixture.chat('ann', ask('resting'))).headers['x-gateway-model']).toBe('spare')
@@ -235,7 +235,7 @@ test('a model whose channels all rest is passed over', async () => {
   expect(fixture.upstream.received('resting')).toHaveLength(5)
 })
 
-test('a call that continues a stored response stays with its model', async () => {
+test('a call that continues a stored response does not fall back', async () => {
   const storing = storingUpstream('storing')
   fixture.upstream.decide('storing', (request) => storing.decision(request))
   const post = (fields: object): Promise<FullResponse> =>

@@ -48,7 +48,7 @@ function sendBytes(body: Buffer, headers: Record<string, string> = {}): Promise<
   return call(fixture.gateway.url, body, { ...options, headers: { ...options.headers, ...headers } })
 }
 
-/** Files that a process has open in a folder, with their owner's permissions. */
+/** Open files of a process in a folder, with their permissions. */
 function openBodies(): { name: string; mode: number; links: number }[] {
   const { pid, dataDir } = fixture.gateway
   return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
@@ -63,7 +63,7 @@ function openBodies(): { name: string; mode: number; links: number }[] {
   })
 }
 
-test('bytes in front of the first boundary are skipped up to 8 KiB, and are a 400 beyond', async () => {
+test('bytes before the first boundary are skipped up to 8 KiB, and are a 400 beyond that', async () => {
   fixture.upstream.forget('m')
   const form = formBytes(recordingParts('m', waveFile(2)))
   const body = Buffer.concat([Buffer.from(`${'p'.repeat(8_192)}\r\n`), form])
@@ -75,8 +75,8 @@ test('bytes in front of the first boundary are skipped up to 8 KiB, and are a 40
   expect(refused.json().error).toMatchObject({ type: 'invalid_request_error' })
 })
 
-describe('a form is forwarded as it came', () => {
-  test('byte for byte where the model keeps its name', async () => {
+describe('forwarding of a form', () => {
+  test('a form is forwarded byte for byte where the model keeps its name', async () => {
     fixture.upstream.forget('m')
     const body = formBytes(recordingParts('m', waveFile(2), [{ name: 'x_unknown', content: 'é\r\n' }]))
     const answer = await sendBytes(body)
@@ -91,7 +91,7 @@ describe('a form is forwarded as it came', () => {
   })
 
   test.each([1, 40])(
-    'but for the model, before and after a recording of %i s, of any size',
+    'a form is forwarded with only its model changed, before and after a recording of %i s',
     async (seconds) => {
       for (const isFirst of [true, false]) {
         fixture.upstream.forget('renamed')
@@ -106,7 +106,7 @@ describe('a form is forwarded as it came', () => {
     },
   )
 
-  test('compressed, too: the decoded bytes go on', async () => {
+  test('the decoded bytes of a compressed form are forwarded', async () => {
     const { gzipSync } = await import('node:zlib')
     fixture.upstream.forget('m')
     const body = formBytes(recordingParts('m', waveFile(40)))
@@ -120,7 +120,7 @@ describe('a form is forwarded as it came', () => {
   })
 })
 
-test('a form above 1 MiB is in a file without a name, which is gone with its call; a smaller one in memory', async () => {
+test('a form above 1 MiB is in a file without a name, which is deleted with its call; a smaller one in memory', async () => {
   for (const [seconds, files] of [
     [1, 0],
     [40, 1],
@@ -158,7 +158,7 @@ test.each([1, 40])(
   },
 )
 
-describe('a form that cannot be read is a 400, and reaches no upstream:', () => {
+describe('forms that cannot be read', () => {
   const file: Part = { name: 'file', content: waveFile(1), filename: 'a.wav' }
   const model: Part = { name: 'model', content: 'm' }
   const refused: Record<string, { body: Buffer; type?: string; message: RegExp }> = {
@@ -198,22 +198,25 @@ describe('a form that cannot be read is a 400, and reaches no upstream:', () => 
       message: /more than 128 parts/,
     },
   }
-  test.each(Object.entries(refused))('%s', async (_what, { body, type, message }) => {
-    fixture.upstream.forget('m')
-    const answer = await sendBytes(body, type === undefined ? {} : { 'content-type': type })
-    expect(answer.json().error.message).toMatch(message)
-    expect(answer.status).toBe(400)
-    expect(answer.headers['x-should-retry']).toBe('false')
-    expect(fixture.upstream.received('m')).toHaveLength(0)
-  })
+  test.each(Object.entries(refused))(
+    'a form that cannot be read is a 400, and does not reach an upstream: %s',
+    async (_what, { body, type, message }) => {
+      fixture.upstream.forget('m')
+      const answer = await sendBytes(body, type === undefined ? {} : { 'content-type': type })
+      expect(answer.json().error.message).toMatch(message)
+      expect(answer.status).toBe(400)
+      expect(answer.headers['x-should-retry']).toBe('false')
+      expect(fixture.upstream.received('m')).toHaveLength(0)
+    },
+  )
 
-  test('JSON in its place is a 415', async () => {
+  test('JSON in place of a form is a 415', async () => {
     const answer = await call(fixture.gateway.url, { model: 'm' }, { path: PATH, key: 'ann' })
     expect(answer.status).toBe(415)
   })
 })
 
-test('a form that ends before its length reaches no upstream, and leaves no file, hold or charge', async () => {
+test('a form that ends before its length does not reach an upstream, and leaves no file, hold or charge', async () => {
   fixture.upstream.forget('m')
   const { gateway } = fixture
   const database = databaseOf(gateway.dataDir)
@@ -237,7 +240,7 @@ test('a form that ends before its length reaches no upstream, and leaves no file
   expect([database.usage().length, database.openHolds()]).toEqual([before, []])
 })
 
-test('a part of 26 MB goes on, as the provider has its own limit; a body above the limit is a 413', async () => {
+test('a part of 26 MB is forwarded, as the provider has its own limit; a body above the maximum is a 413', async () => {
   const refusal = { error: { message: 'Maximum content size limit exceeded', type: 'server_error' } }
   fixture.upstream.script('m', { kind: 'status', status: 413, body: JSON.stringify(refusal) })
   const large = await send(recordingParts('m', waveFile(812)))
@@ -249,7 +252,7 @@ test('a part of 26 MB goes on, as the provider has its own limit; a body above t
   fixture.upstream.script('m', TRANSCRIPT)
 })
 
-test('an upstream may answer before it has read the form: its answer is passed on', async () => {
+test('the response of an upstream that has not read the whole form is passed on', async () => {
   const early = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => {
@@ -269,7 +272,7 @@ test('an upstream may answer before it has read the form: its answer is passed o
   }
 })
 
-test('a killed gateway leaves no form behind, and its next start charges the call once', async () => {
+test('a killed gateway leaves no form behind, and charges the call once when it starts again', async () => {
   const { gateway } = fixture
   fixture.upstream.script('m', { ...TRANSCRIPT, after: new Promise<void>(() => {}) })
   const body = formBytes(recordingParts('m', waveFile(40)))

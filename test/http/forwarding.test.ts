@@ -36,7 +36,7 @@ async function forwarded(lane: string, body: string | Buffer): Promise<string> {
   return fixture.upstream.only(lane).text
 }
 
-describe('where nothing must change, the upstream gets the original bytes', () => {
+describe('bytes of a request', () => {
   const user = '"messages":[{"role":"user","content":"hi"}]'
   test.each([
     ['odd white space', `  {\t"model" :\n"bytes" ,\r\n ${user}   }  \n`],
@@ -54,9 +54,11 @@ describe('where nothing must change, the upstream gets the original bytes', () =
       `{"model":"bytes",${user},"__proto__":{"stream":true},"constructor":1}`,
     ],
     ['a gated name below the top', `{"model":"bytes",${user},"metadata":{"service_tier":"x","store":"y"}}`],
-  ])('%s', async (_, body) => expect(await forwarded('bytes', body)).toBe(body))
+  ])('the upstream gets the original bytes where nothing must change: %s', async (_, body) =>
+    expect(await forwarded('bytes', body)).toBe(body),
+  )
 
-  test('the content-length is set and correct', async () => {
+  test('the content-length of an unchanged request is set and correct', async () => {
     await forwarded('bytes', `{"model":"bytes",${user},"x":"é😀"}`)
     const { headers, body } = fixture.upstream.only('bytes')
     expect(Number(headers['content-length'])).toBe(body.length)
@@ -69,16 +71,16 @@ describe('a gated field', () => {
   const without = (model: string): string =>
     `{"model":"${model}","messages":[{"role":"user", "content":"hi"}],"seed":9007199254740993,"zeta" : 1.50}`
 
-  test('is removed, and no other byte changes', async () => {
+  test('a gated field is removed, and no other byte changes', async () => {
     expect(await forwarded('gated', body('gated'))).toBe(without('gated'))
   })
   test.each(['service_tier', 'safety_identifier', 'inference_geo', 'speed'])(
-    '%s is removed alone',
+    'the gated field %s is the only one removed',
     async (field) => {
       expect(await forwarded('gated', body('gated', `"${field}":"x"`))).toBe(without('gated'))
     },
   )
-  test('is removed as the first, the last and the only extra key, and if its name is escaped', async () => {
+  test('a gated field is removed as the first, the last and the only extra key, and if its name is escaped', async () => {
     const rest = '"model":"gated","messages":[{"role":"user","content":"hi"}]'
     for (const text of [
       `{"speed":"x",${rest}}`,
@@ -88,10 +90,10 @@ describe('a gated field', () => {
     ])
       expect(JSON.parse(await forwarded('gated', text))).toEqual(JSON.parse(`{${rest}}`))
   })
-  test('is kept where the channel allows it', async () => {
+  test('a gated field is kept where the channel allows it', async () => {
     expect(await forwarded('open', body('open'))).toBe(body('open'))
   })
-  test('is kept in pass-through mode', async () => {
+  test('a gated field is kept in pass-through mode', async () => {
     expect(await forwarded('through', body('through'))).toBe(body('through'))
   })
   test('include_obfuscation is removed from stream_options', async () => {
@@ -105,23 +107,26 @@ describe('a gated field', () => {
   })
 })
 
-describe('store', () => {
+describe('the field store', () => {
   const stored = (model: string): string =>
     `{"model":"${model}","store":true,"messages":[{"role":"user","content":"hi"}]}`
-  test('is forwarded by default', async () => {
+  test('store is forwarded by default', async () => {
     expect(await forwarded('bytes', stored('bytes'))).toBe(stored('bytes'))
   })
-  test.each(['nostore', 'nostorethrough'])('never reaches a channel that disables it (%s)', async (model) => {
-    expect(JSON.parse(await forwarded(model, stored(model))).store).not.toBe(true)
-  })
+  test.each(['nostore', 'nostorethrough'])(
+    'store never reaches a channel that disables it (%s)',
+    async (model) => {
+      expect(JSON.parse(await forwarded(model, stored(model))).store).not.toBe(true)
+    },
+  )
 })
 
-test('a mapped model changes its value alone', async () => {
+test('only the value of a mapped model changes', async () => {
   const body = '{ "seed":9007199254740993 , "model" : "asked","messages":[{"role":"user","content":"asked"}]}'
   expect(await forwarded('mapped', body)).toBe(body.replace('"model" : "asked"', '"model" : "given"'))
 })
 
-test('the response comes back byte for byte', async () => {
+test('the response reaches the client byte for byte', async () => {
   const text = completionText('näïve 😀 \u2028', usageText(7, 3), 'a-dated-alias')
   fixture.upstream.script('bytes', { kind: 'whole', body: text })
   const answer = await fixture.chat('ann', ask('bytes'))
@@ -129,7 +134,7 @@ test('the response comes back byte for byte', async () => {
   expect(Number(answer.headers['content-length'] ?? answer.bytes.length)).toBe(Buffer.byteLength(text))
 })
 
-describe('a content type', () => {
+describe('content types', () => {
   test.each([
     ['application/json; charset=utf-8', 'application/json; charset=utf-8'],
     ['application/vnd.acme+json', 'application/vnd.acme+json'],
@@ -138,7 +143,7 @@ describe('a content type', () => {
     ['json', 'application/json'],
     ['<b>json</b>', 'application/json'],
     ['', 'application/json'],
-  ])('of the upstream’s, %j, is %j for the client', async (given, told) => {
+  ])('the upstream’s content type %j is %j for the client', async (given, told) => {
     fixture.upstream.script('bytes', { kind: 'whole', headers: { 'content-type': given } })
     expect((await fixture.chat('ann', ask('bytes'))).headers['content-type']).toBe(told)
   })
@@ -147,7 +152,7 @@ describe('a content type', () => {
     ['text/event-stream; charset=utf-8', 'text/event-stream; charset=utf-8'],
     ['text/event-stream; charset', 'text/event-stream'],
     ['text/event-stream, text/html', 'text/event-stream'],
-  ])('of a stream of the upstream’s, %j, is %j for the client', async (given, told) => {
+  ])('the content type %j of an upstream’s stream is %j for the client', async (given, told) => {
     fixture.upstream.script('bytes', { kind: 'stream', headers: { 'content-type': given } })
     expect((await fixture.chat('ann', askStream('bytes'))).headers['content-type']).toBe(told)
   })

@@ -32,13 +32,13 @@ const ANSWERS = {
 const spent = (): number => databaseOf(fixture.gateway.dataDir).user('ann').used_quota
 const hi = { role: 'user', parts: [{ text: 'hi' }] }
 
-/** The answer to a request, the upstream of which answers well. */
+/** The response to a request whose upstream answers normally. */
 function post(model: Model, body: string | object, method = 'generateContent'): Promise<FullResponse> {
   fixture.upstream.script(model, ANSWERS[model])
   return fixture.chat('ann', body, { path: `/v1beta/models/${model}:${method}` })
 }
 
-/** Asserts a 400 that says this, before the upstream is asked, for nothing. */
+/** Asserts a 400 with this message, without a charge and without an upstream request. */
 async function refused(model: Model, body: string | object, message: string): Promise<void> {
   const before = spent()
   const answer = await post(model, body)
@@ -57,8 +57,8 @@ async function answered(model: Model, body: string | object): Promise<string> {
   return fixture.upstream.only(model).text
 }
 
-describe('a 400 before anything is charged', () => {
-  test.each(ALL)('is the answer to contents that are none, of %s', async (model) => {
+describe('invalid Gemini requests', () => {
+  test.each(ALL)('invalid contents are a 400 before anything is charged, of %s', async (model) => {
     await refused(model, {}, "'contents' is required")
     await refused(model, { contents: [] }, "Invalid 'contents': expected at least one content")
     await refused(model, { contents: ['hi'] }, "Invalid 'contents[0]': expected an object")
@@ -67,20 +67,23 @@ describe('a 400 before anything is charged', () => {
     await refused(model, '{"contents":', 'JSON')
   })
 
-  test.each(ALL)('is the answer to limits that are none, of %s', async (model) => {
+  test.each(ALL)('invalid limits are a 400 before anything is charged, of %s', async (model) => {
     const asked = (generationConfig: object): object => ({ contents: [hi], generationConfig })
     await refused(model, asked({ maxOutputTokens: 0 }), "Invalid 'generationConfig.maxOutputTokens'")
     await refused(model, asked({ maxOutputTokens: '9' }), "Invalid 'generationConfig.maxOutputTokens'")
     await refused(model, asked({ candidateCount: 99 }), "Invalid 'generationConfig.candidateCount'")
   })
 
-  test.each(CONVERTED)('is the answer to a budget beside a level, of %s', async (model) => {
-    const thinkingConfig = { thinkingBudget: 9, thinkingLevel: 'LOW' }
-    await refused(model, { contents: [hi], generationConfig: { thinkingConfig } }, 'thinkingLevel')
-  })
+  test.each(CONVERTED)(
+    'a thinking budget beside a thinking level is a 400 before anything is charged, of %s',
+    async (model) => {
+      const thinkingConfig = { thinkingBudget: 9, thinkingLevel: 'LOW' }
+      await refused(model, { contents: [hi], generationConfig: { thinkingConfig } }, 'thinkingLevel')
+    },
+  )
 
   test.each(CONVERTED)(
-    'is the answer to a response of a function that is no object, of %s',
+    'a function response that is not an object is a 400 before anything is charged, of %s',
     async (model) => {
       const call = { role: 'model', parts: [{ functionCall: { name: 'f', args: {} } }] }
       for (const response of ['done', ['done'], 7]) {
@@ -90,13 +93,13 @@ describe('a 400 before anything is charged', () => {
     },
   )
 
-  test.each(CONVERTED)('is the answer to base64 that is none, of %s', async (model) => {
+  test.each(CONVERTED)('invalid base64 is a 400 before anything is charged, of %s', async (model) => {
     const inlineData = { mimeType: 'image/png', data: 'not base64 at all!' }
     await refused(model, { contents: [{ parts: [{ inlineData }] }] }, 'inlineData.data')
   })
 })
 
-describe('what its own provider is to judge', () => {
+describe('fields that the provider itself judges', () => {
   test.each([
     [
       'a budget beside a level',
@@ -111,22 +114,22 @@ describe('what its own provider is to judge', () => {
       { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '!' } }] }] },
     ],
     ['a signature of another provider', { contents: [{ parts: [{ text: 'x', thoughtSignature: '!' }] }] }],
-  ])('is passed on as it came: %s', async (_, fields) => {
+  ])('a field that the provider itself judges is passed on unchanged: %s', async (_, fields) => {
     const body = JSON.stringify({ contents: [hi], ...fields })
     expect(await answered('gemini', body)).toBe(body)
   })
 })
 
 describe('requests that other gateways break on', () => {
-  test.each(ALL)('may have no role, of %s', async (model) => {
+  test.each(ALL)('a content without a role is accepted, of %s', async (model) => {
     expect(await answered(model, { contents: [{ parts: [{ text: 'hello' }] }] })).toContain('hello')
   })
 
-  test.each(ALL)('may be one content that is no array, of %s', async (model) => {
+  test.each(ALL)('contents that are one content instead of an array are accepted, of %s', async (model) => {
     expect(await answered(model, { contents: { parts: { text: 'hello' } } })).toContain('hello')
   })
 
-  test.each(ALL)('may have a signature of 200 KB, of %s', async (model) => {
+  test.each(ALL)('a signature of 200 KB is accepted, of %s', async (model) => {
     const thoughtSignature = Buffer.alloc(150_000, 'x').toString('base64')
     const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature }]
     const result = { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'x' } } }] }
@@ -134,7 +137,7 @@ describe('requests that other gateways break on', () => {
     if (model === 'gemini') expect(sent).toContain(thoughtSignature)
   })
 
-  test('may have a signature of another provider, which is not sent there as one', async () => {
+  test("a signature of another provider is accepted, and not sent to the upstream as Google's", async () => {
     const parts = [{ text: 'thought', thought: true, thoughtSignature: 'Zm9yZWlnbg==' }, { text: 'said' }]
     const sent = await answered('messages', { contents: [hi, { role: 'model', parts }, hi] })
     expect(JSON.parse(sent)).toMatchObject({ model: 'messages' })
@@ -142,13 +145,13 @@ describe('requests that other gateways break on', () => {
   })
 })
 
-describe('answers that other gateways break on', () => {
+describe('responses that other gateways break on', () => {
   const stream = (method = 'streamGenerateContent?alt=sse'): Promise<FullResponse> =>
     fixture.chat('ann', { contents: [hi] }, { path: `/v1beta/models/gemini:${method}` })
   const chat = (): Promise<FullResponse> =>
     fixture.chat('ann', { model: 'gemini', stream: true, messages: [{ role: 'user', content: 'hi' }] })
 
-  test('may be of single bytes, that cut characters', async () => {
+  test('a response that arrives in single bytes, which cut characters, is passed on intact', async () => {
     const frames = geminiFrames({ text: '日本語 🎉 é' })
     fixture.upstream.script('gemini', { kind: 'stream', frames, drip: true, ending: 'no done' })
     expect((await stream()).text).toBe(frames.join(''))
@@ -159,7 +162,7 @@ describe('answers that other gateways break on', () => {
     }
   })
 
-  test('may have a line of 30 MB', async () => {
+  test('a response line of 30 MB is passed on', async () => {
     const data = 'A'.repeat(30_000_000)
     const picture = `data: {"candidates":[{"content":{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"${data}"}}]},"index":0}]}\r\n\r\n`
     const frames = [picture, ...geminiFrames({ text: 'That is it.' })]

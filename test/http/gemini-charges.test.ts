@@ -5,9 +5,9 @@ import { databaseOf } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { geminiFrames, geminiUsage, streamedGemini, wholeGemini } from '../equipment/gemini-behaviour.ts'
 
-/** Quota units for each token: 1 of input, 4 of output, a quarter of what a cache gave; a search is 1,000. */
+/** Quota units a token: 1 for input, 4 for output, a quarter for cached input; a search is 1,000. */
 const price = { input: 2, output: 8, cache_read: 0.5, web_search: 0.002 }
-/** The same with 3 units for each token of audio that goes in, and 60 for each of an image that comes out. */
+/** The same, with 3 units a token of input audio, and 60 a token of an output image. */
 const mediaPrice = { ...price, audio_input: 6, image_output: 120 }
 
 let fixture: Fixture
@@ -63,16 +63,16 @@ const ALL_KINDS = geminiUsage(100, 10, {
 })
 const CHARGE = 80 + 40 / 4 + 17 * 4
 
-describe('the charge', () => {
+describe('the charge of a Gemini call', () => {
   test.each(EVERY)(
-    'is of prompt and results of tools as input, of answer and thoughts as output, for %s',
+    'a Gemini call is charged for prompt and tool results as input, for answer and thoughts as output, for %s',
     async (client) => {
       fixture.upstream.script('plain', wholeGemini({ text: 'said', usage: ALL_KINDS }))
       expect(charged(await post(client))).toBe(CHARGE)
     },
   )
 
-  test.each(EVERY)('of a stream is that of its last report, for %s', async (client) => {
+  test.each(EVERY)('a Gemini stream is charged by its last usage report, for %s', async (client) => {
     const early = geminiFrames({
       text: 'Hello there.',
       usage: '{"promptTokenCount":90,"totalTokenCount":90}',
@@ -86,7 +86,7 @@ describe('the charge', () => {
     expect(charged(await streamed(client))).toBe(CHARGE)
   })
 
-  test('of a stream is that of a report behind the finish reason', async () => {
+  test('a Gemini stream is charged by a usage report after the finish reason', async () => {
     const usage = `data: {"usageMetadata":${ALL_KINDS}}\r\n\r\n`
     const frames = [...geminiFrames({ text: 'Hello there.', usage: geminiUsage(100, 1) }), usage]
     fixture.upstream.script('plain', { kind: 'stream', frames, ending: 'no done' })
@@ -95,7 +95,7 @@ describe('the charge', () => {
     expect(answer.text).toBe(frames.join(''))
   })
 
-  test('of a stream is durable before its finish reason is told', async () => {
+  test('the charge of a Gemini stream is durable before its finish reason is sent', async () => {
     const frames = geminiFrames({ text: 'Hello there.' })
     const { promise: closing, resolve: close } = Promise.withResolvers<undefined>()
     fixture.upstream.script('plain', {
@@ -111,12 +111,12 @@ describe('the charge', () => {
     expect((await live.end()).text).toBe(frames.join(''))
   })
 
-  test('of an answer without usage is counted', async () => {
+  test('a Gemini response without usage is charged by a count', async () => {
     fixture.upstream.script('plain', wholeGemini({ text: 'said', usage: 'null' }))
     expect(charged(await post('gemini'))).toBeGreaterThan(0)
   })
 
-  test('of a refused prompt is its input', async () => {
+  test('a Gemini prompt that the provider blocks is charged as input', async () => {
     const body = JSON.stringify({
       promptFeedback: { blockReason: 'SAFETY' },
       usageMetadata: { promptTokenCount: 12, totalTokenCount: 12 },
@@ -129,14 +129,14 @@ describe('the charge', () => {
     expect((await post('chat')).json().choices).toMatchObject([{ finish_reason: 'content_filter' }])
   })
 
-  test('is of searches, too', async () => {
+  test('searches of a Gemini call are charged', async () => {
     const answer = JSON.parse(String(wholeGemini({ text: 'said' }).body))
     answer.candidates[0].groundingMetadata = { webSearchQueries: ['one', 'two'] }
     fixture.upstream.script('plain', { kind: 'whole', body: JSON.stringify(answer) })
     expect(charged(await post('gemini', { tools: [{ googleSearch: {} }] }))).toBe(10 + 5 * 4 + 2_000)
   })
 
-  test('of audio and images is at prices of their own, and so is their hold', async () => {
+  test('audio and images of a Gemini call are charged and held at their own prices', async () => {
     const usage = geminiUsage(100, 50, {
       promptTokensDetails: [
         { modality: 'TEXT', tokenCount: 40 },
@@ -160,15 +160,15 @@ describe('the charge', () => {
     ['chat', 'tiny', { messages: [{ role: 'user', content: [SOUND] }], max_tokens: 9 }],
     ['responses', 'tiny', { input: [{ role: 'user', content: [SOUND] }], max_output_tokens: 9 }],
     ['messages', 'small', { messages: [{ role: 'user', content: [PICTURE] }], max_tokens: 9 }],
-  ] as const)("of %s's media is held at their own prices, too", async (client, key, asked) => {
+  ] as const)('media of %s are held at their own prices', async (client, key, asked) => {
     fixture.upstream.script('plain', wholeGemini({ text: 'seen', usage: geminiUsage(10, 5) }))
     expect((await post(client, { ...asked, model: 'media' }, key)).status).toBe(403)
     expect(fixture.upstream.received('plain')).toHaveLength(0)
-    // The same, at the price of text.
+    // The same request, at the price of text.
     expect((await post(client, asked, key)).status).toBe(200)
   })
 
-  test('of counting is nothing, and leaves no entry', async () => {
+  test('counting tokens costs nothing, and leaves no usage row', async () => {
     fixture.upstream.script('plain', { kind: 'whole', body: '{"totalTokens":7}' })
     const path = '/v1beta/models/plain:countTokens'
     const { headers, status } = await fixture.chat('ann', { contents }, { path })
@@ -178,8 +178,8 @@ describe('the charge', () => {
   })
 })
 
-describe('the hold', () => {
-  test('is of the maximum, of which thoughts are a part, for each answer that is asked for', async () => {
+describe('the hold of a Gemini call', () => {
+  test('the hold covers the maximum output, thoughts included, for each requested candidate', async () => {
     fixture.upstream.script('plain', wholeGemini({ text: 'said' }))
     const asked = (maxOutputTokens: number, candidateCount = 1) =>
       post('gemini', { generationConfig: { maxOutputTokens, candidateCount } }, 'poor')
@@ -192,7 +192,7 @@ describe('the hold', () => {
     expect((await asked(4_000)).status).toBe(403)
   })
 
-  test('that is used up ends a stream with an error of the client’s protocol', async () => {
+  test('a stream whose hold is used up ends with an error of the client’s protocol', async () => {
     const words = Array.from({ length: 400 }, () => 'word '.repeat(40)).join('')
     fixture.upstream.script('plain', streamedGemini({ text: words, usage: 'null' }))
     const { text } = await fixture.chat(

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** A client of the version `v1` that it asks by itself, or of another. */
+/** A client of the API version that it uses by default, or of another version. */
 const clientOf = (apiKey: string, apiVersion?: string): GoogleGenAI =>
   new GoogleGenAI({
     apiKey,
@@ -44,7 +44,7 @@ const tools = [{ functionDeclarations: [weather] }]
 const thinkingConfig = { includeThoughts: true, thinkingBudget: 2048 }
 
 describe.each(MODELS)('the official Google client, with %s', (model) => {
-  test('gets thoughts and an answer, and tokens that add up', async () => {
+  test('the Google client gets thoughts and an answer, with usage that adds up', async () => {
     const {
       text,
       candidates,
@@ -61,7 +61,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(used?.totalTokenCount).toBe(promptTokenCount + candidatesTokenCount + thoughtsTokenCount)
   })
 
-  test('streams in pieces', async () => {
+  test('the Google client streams in pieces', async () => {
     const chunks: string[] = []
     let reason: unknown
     for await (const chunk of await client.models.generateContentStream({ model, contents: LIGHTHOUSES })) {
@@ -75,7 +75,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
   })
 
   test.each(['whole', 'streamed'] as const)(
-    'has its function called, and continues with its own contents and the result, %s',
+    'the Google client has its function called, and continues with its own contents and the result, %s',
     async (how) => {
       const asked: Content = { role: 'user', parts: [{ text: QUESTION }] }
       const ask = async (contents: Content[]): Promise<Content> => {
@@ -102,7 +102,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     },
   )
 
-  test('may bring calls that another provider made, whose results are read', async () => {
+  test('the Google client may send calls that another provider made, whose results are read', async () => {
     const functionCall = { name: 'get_weather', args: { city: 'Lisbon' } }
     const functionResponse = { name: 'get_weather', response: { output: '{"temperature":19}' } }
     const contents = [
@@ -114,7 +114,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(text).toContain('temperature is 19')
   })
 
-  test('runs a function by itself until there is an answer', async () => {
+  test('the Google client runs a function by itself until there is an answer', async () => {
     const given: unknown[] = []
     const callable = {
       tool: () => Promise.resolve(tools[0] as (typeof tools)[number]),
@@ -140,7 +140,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(text).toContain('temperature is 19')
   })
 
-  test('gets an answer that follows a schema of either kind', async () => {
+  test('the Google client gets an answer that follows a schema of either kind', async () => {
     const responseSchema = {
       type: Type.OBJECT,
       properties: { sides: { type: Type.INTEGER }, note: { type: Type.STRING, nullable: true } },
@@ -157,7 +157,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     }
   })
 
-  test('chats, whole and streamed, and keeps what was said', async () => {
+  test('the Google client chats, whole and streamed, with its history', async () => {
     const chat = client.chats.create({ model, config: { systemInstruction: 'Be brief.' } })
     expect((await chat.sendMessage({ message: LIGHTHOUSES })).text).toContain('lighthouses')
     let text = ''
@@ -169,7 +169,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(history.every(({ parts = [] }) => parts.length > 0)).toBe(true)
   })
 
-  test('is made to call by the mode', async () => {
+  test('the Google client forces a function call by the mode', async () => {
     const { functionCalls } = await client.models.generateContent({
       model,
       contents: LIGHTHOUSES,
@@ -178,12 +178,12 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(functionCalls?.[0]?.name).toBe('get_weather')
   })
 
-  test('counts tokens', async () => {
+  test('the Google client counts tokens', async () => {
     const { totalTokens } = await client.models.countTokens({ model, contents: LIGHTHOUSES })
     expect(totalTokens).toBeGreaterThan(2)
   })
 
-  test('gets an answer that its maximum cuts as such', async () => {
+  test('the Google client gets an answer that its maximum cuts off as such', async () => {
     const { candidates } = await client.models.generateContent({
       model,
       contents: LIGHTHOUSES,
@@ -192,7 +192,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     expect(candidates?.[0]?.finishReason).toBe('MAX_TOKENS')
   })
 
-  test('finds it among the models', async () => {
+  test('the Google client finds the model in the list', async () => {
     const names: unknown[] = []
     const beta = clientOf('sk-ann', 'v1beta')
     for await (const { name } of await beta.models.list()) names.push(name)
@@ -203,7 +203,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
     })
   })
 
-  test('gets errors as such, whole and streamed', async () => {
+  test('the Google client gets errors, whole and streamed', async () => {
     const stranger = clientOf('sk-nobody')
     const request = { model, contents: 'hi' }
     await expect(stranger.models.generateContent(request)).rejects.toMatchObject({ status: 401 })
@@ -215,7 +215,7 @@ describe.each(MODELS)('the official Google client, with %s', (model) => {
   })
 })
 
-test('the official Google client embeds texts, of which equal ones have equal vectors', async () => {
+test('the Google client embeds texts, and equal texts have equal vectors', async () => {
   const contents = ['a lighthouse', 'a lighthouse', 'rain in Lisbon']
   const { embeddings = [] } = await client.models.embedContent({ model: 'demo-embed', contents })
   const [first, second, third] = embeddings.map(({ values = [] }) => values)
@@ -238,7 +238,7 @@ describe.each(MODELS)('the Google model of the AI SDK, with %s', (model) => {
     }),
   }
 
-  test('generates text, with thoughts and usage', async () => {
+  test('the AI SDK generates text from a Google model, with thoughts and usage', async () => {
     const { text, reasoningText, finishReason, usage } = await generateText({
       ...asked(),
       prompt: LIGHTHOUSES,
@@ -249,16 +249,19 @@ describe.each(MODELS)('the Google model of the AI SDK, with %s', (model) => {
     expect(usage.totalTokens).toBe((usage.inputTokens ?? 0) + (usage.outputTokens ?? 0))
   })
 
-  test.each(['whole', 'streamed'] as const)('calls a tool and answers from its result, %s', async (how) => {
-    const request = { ...asked(), prompt: QUESTION, tools: sdkTools, stopWhen: isStepCount(3) }
-    const result = how === 'whole' ? await generateText(request) : streamText(request)
-    const steps = await result.steps
-    expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
-    expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'get_weather', input: { city: 'Lisbon' } }])
-    expect(await result.text).toContain('rain in Lisbon')
-  })
+  test.each(['whole', 'streamed'] as const)(
+    'the AI SDK calls a tool of a Google model, and answers from its result, %s',
+    async (how) => {
+      const request = { ...asked(), prompt: QUESTION, tools: sdkTools, stopWhen: isStepCount(3) }
+      const result = how === 'whole' ? await generateText(request) : streamText(request)
+      const steps = await result.steps
+      expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
+      expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'get_weather', input: { city: 'Lisbon' } }])
+      expect(await result.text).toContain('rain in Lisbon')
+    },
+  )
 
-  test('makes an object that follows a schema', async () => {
+  test('the AI SDK makes an object that follows a schema with a Google model', async () => {
     const { output } = await generateText({
       ...asked(),
       prompt: CUBE,
@@ -267,7 +270,7 @@ describe.each(MODELS)('the Google model of the AI SDK, with %s', (model) => {
     expect(output).toEqual({ sides: 6 })
   })
 
-  test('streams text in pieces', async () => {
+  test('the AI SDK streams text from a Google model in pieces', async () => {
     const pieces: string[] = []
     for await (const piece of streamText({ ...asked(), prompt: LIGHTHOUSES }).textStream) pieces.push(piece)
     expect(pieces.length).toBeGreaterThan(3)

@@ -42,7 +42,7 @@ const tools = [{ functionDeclarations: [{ name: 'look', parameters: { type: 'OBJ
 const ask = (model: string, method: string, fields: object = {}): Promise<FullResponse> =>
   fixture.chat('ann', { contents, tools, ...fields }, { path: `/v1beta/models/${model}:${method}` })
 
-/** Parts and finish reasons that an answer's chunks have together. */
+/** All parts and finish reasons in the chunks of a response. */
 function toldBy(chunks: readonly { candidates: readonly Candidate[] }[]): object {
   const candidates = chunks.flatMap((chunk) => chunk.candidates)
   const parts = candidates.flatMap(({ content }) => content.parts)
@@ -66,7 +66,7 @@ const EXPECTED = {
 }
 
 describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
-  test('gets an answer, whole', async () => {
+  test('a Gemini client gets a converted whole response', async () => {
     fixture.upstream.script(model, WHOLE[model])
     const { status, text } = await ask(model, 'generateContent')
     expect(status, text).toBe(200)
@@ -74,7 +74,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(JSON.parse(fixture.upstream.only(model).text)).toMatchObject({ model })
   })
 
-  test('gets a stream of events', async () => {
+  test('a Gemini client gets a converted stream of events', async () => {
     fixture.upstream.script(model, STREAMED[model])
     const { text, headers } = await ask(model, 'streamGenerateContent?alt=sse')
     expect(headers['content-type']).toBe('text/event-stream')
@@ -83,14 +83,14 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(JSON.parse(fixture.upstream.only(model).text)).toMatchObject({ model, stream: true })
   })
 
-  test('gets the chunks of a stream as one array', async () => {
+  test('a Gemini client gets the chunks of a converted stream as one array', async () => {
     fixture.upstream.script(model, STREAMED[model])
     const { text, headers } = await ask(model, 'streamGenerateContent')
     expect(headers['content-type']).toBe('application/json')
     expect(toldBy(JSON.parse(text))).toEqual(EXPECTED)
   })
 
-  test('gets an error in mid-stream in the words of its protocol, also in an array', async () => {
+  test('a Gemini client gets an error in mid-stream in its own protocol, also in an array', async () => {
     const { frames = [] } = STREAMED[model]
     const cut = { kind: 'stream', frames: frames.slice(0, 5), ending: 'no done' } as const
     fixture.upstream.script(model, cut)
@@ -103,7 +103,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(array.at(-1)).toMatchObject({ error: { code: 500 } })
   })
 
-  test('is refused in the envelope of Google', async () => {
+  test("a Gemini client is refused in Google's error envelope", async () => {
     fixture.upstream.script(model, {
       kind: 'status',
       status: 429,
@@ -118,7 +118,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     })
   })
 
-  test('is told what was left out', async () => {
+  test('a Gemini client is informed which fields were left out', async () => {
     fixture.upstream.script(model, WHOLE[model])
     const { headers } = await ask(model, 'generateContent', {
       safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
@@ -126,7 +126,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
     expect(headers['x-gateway-dropped']).toContain('safetySettings')
   })
 
-  test('has its tokens counted by the gateway', async () => {
+  test('the gateway counts the tokens of a Gemini client on a channel of another protocol', async () => {
     const { status, text } = await ask(model, 'countTokens')
     expect(status, text).toBe(200)
     expect(JSON.parse(text)).toMatchObject({ totalTokens: expect.any(Number) })
@@ -134,7 +134,7 @@ describe.each(OTHERS)('a client of Gemini on a channel of %s', (model) => {
 })
 
 describe('a conversation that moves to a channel of Gemini', () => {
-  test('leaves behind what another provider signed, and has the stand-in of Google in its place', async () => {
+  test("another provider's signatures are removed, and Google's placeholder replaces them", async () => {
     const thought = { thinking: 'I had better look.', signature: 'c2lnbmVk' }
     fixture.upstream.script('messages', wholeMessage([thought, { text: said.text }, ...said.calls]))
     const { text } = await ask('messages', 'generateContent', {
@@ -170,18 +170,21 @@ describe('a client of another protocol on a channel of Gemini', () => {
   }
   const content = { text: 'Hello there.', calls: [{ name: 'look', args: '{"at": 9007199254740993}' }] }
 
-  test.each(OTHERS)('gets an answer: %s', async (client) => {
-    fixture.upstream.script('gemini', wholeGemini(content))
-    const { path, body } = REQUESTS[client]
-    const { status, text } = await fixture.chat('ann', { model: 'gemini', ...body }, { path })
-    expect(status, text).toBe(200)
-    expect(text).toContain('Hello there.')
-    expect(text).toContain('9007199254740993')
-    expect(text).toMatch(/tool_calls|tool_use|function_call/)
-    expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:generateContent')
-  })
+  test.each(OTHERS)(
+    'a client of another protocol gets a response of a Gemini channel: %s',
+    async (client) => {
+      fixture.upstream.script('gemini', wholeGemini(content))
+      const { path, body } = REQUESTS[client]
+      const { status, text } = await fixture.chat('ann', { model: 'gemini', ...body }, { path })
+      expect(status, text).toBe(200)
+      expect(text).toContain('Hello there.')
+      expect(text).toContain('9007199254740993')
+      expect(text).toMatch(/tool_calls|tool_use|function_call/)
+      expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:generateContent')
+    },
+  )
 
-  test.each(OTHERS)('gets a stream: %s', async (client) => {
+  test.each(OTHERS)('a client of another protocol gets a stream of a Gemini channel: %s', async (client) => {
     fixture.upstream.script('gemini', streamedGemini(content))
     const { path, body } = REQUESTS[client]
     const { text } = await fixture.chat('ann', { model: 'gemini', stream: true, ...body }, { path })
@@ -190,7 +193,7 @@ describe('a client of another protocol on a channel of Gemini', () => {
     expect(fixture.upstream.only('gemini').path).toBe('/v1/models/gemini:streamGenerateContent?alt=sse')
   })
 
-  test('of messages finds its answer in the last block, though Gemini signs behind it', async () => {
+  test('a messages client finds the answer in the last block, although Gemini signs after it', async () => {
     const { path, body } = REQUESTS.messages
     const ask = (stream: boolean) => fixture.chat('ann', { model: 'gemini', stream, ...body }, { path })
     const signed = '{"text":"","thoughtSignature":"c2lnbmVk"}'
@@ -205,7 +208,7 @@ describe('a client of another protocol on a channel of Gemini', () => {
     expect(text.match(/content_block_start"/g)).toHaveLength(1)
   })
 
-  test('that drops signatures gets Google’s stand-in sent, where the model requires one', async () => {
+  test('where a client drops signatures and the model requires one, the gateway sends Google’s placeholder', async () => {
     fixture.upstream.script('gemini', wholeGemini())
     const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }
     await fixture.chat('ann', {

@@ -52,7 +52,7 @@ interface Batch {
   readonly requests: readonly { readonly content: { readonly parts: readonly { readonly text: string }[] } }[]
 }
 
-/** Answers each text, a number, with a vector that begins with it. */
+/** Answers each text, which is a number, with a vector that begins with this number. */
 const byText =
   (usage?: object) =>
   ({ text }: Received): Behaviour => {
@@ -61,7 +61,7 @@ const byText =
     return json({ embeddings, usageMetadata: usage })
   }
 
-/** The row of a call. */
+/** The usage row of a call. */
 function rowOf(answer: FullResponse): UsageRow {
   const row = database.usageOf(String(answer.headers['x-request-id']))
   if (!row) throw new Error(`no usage row for ${answer.status} ${answer.text.slice(0, 300)}`)
@@ -70,8 +70,8 @@ function rowOf(answer: FullResponse): UsageRow {
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index))
 
-describe('a request for embeddings on a channel of Gemini', () => {
-  test('is a batch of texts, and gets a list of vectors', async () => {
+describe('embeddings on a channel of Gemini', () => {
+  test('embeddings on a Gemini channel are a batch of texts, and get a list of vectors', async () => {
     fixture.upstream.decide('gemini', byText({ promptTokenCount: 7 }))
     const answer = await embed({ input: ['1', '2'], dimensions: 2, task_type: 'CLUSTERING', user: 'x' })
     expect(answer.json()).toEqual({
@@ -94,7 +94,7 @@ describe('a request for embeddings on a channel of Gemini', () => {
     expect(rowOf(answer)).toMatchObject({ kind: 'embeddings', quota: 7, reason: 'complete' })
   })
 
-  test('of more than 100 texts is several batches, in order, charged together', async () => {
+  test('more than 100 texts are sent to Gemini in several batches, in order, and charged together', async () => {
     fixture.upstream.decide('gemini', byText({ promptTokenCount: 7 }))
     const answer = await embed({ input: numbers(230) })
     const { data, usage } = JSON.parse(answer.text) as { data: { embedding: number[] }[]; usage: object }
@@ -111,19 +111,22 @@ describe('a request for embeddings on a channel of Gemini', () => {
     ['fails', BAD_UPSTREAM],
     ['has too few vectors', json({ embeddings: [{ values: [1] }] })],
     ['has no vectors', json({ hello: 1 })],
-  ])('goes to the next channel as a whole where a later batch %s', async (_, failure) => {
-    const answering = byText({ promptTokenCount: 7 })
-    fixture.upstream.decide('first', (received) =>
-      received.text.includes('"150"') ? failure : answering(received),
-    )
-    fixture.upstream.decide('second', answering)
-    const answer = await embed({ model: 'pair', input: numbers(151) })
-    expect(answer.status).toBe(200)
-    expect(fixture.upstream.received('second')).toHaveLength(2)
-    expect(rowOf(answer)).toMatchObject({ quota: 14 })
-  })
+  ])(
+    'embeddings on a Gemini channel go to the next channel as a whole where a later batch %s',
+    async (_, failure) => {
+      const answering = byText({ promptTokenCount: 7 })
+      fixture.upstream.decide('first', (received) =>
+        received.text.includes('"150"') ? failure : answering(received),
+      )
+      fixture.upstream.decide('second', answering)
+      const answer = await embed({ model: 'pair', input: numbers(151) })
+      expect(answer.status).toBe(200)
+      expect(fixture.upstream.received('second')).toHaveLength(2)
+      expect(rowOf(answer)).toMatchObject({ quota: 14 })
+    },
+  )
 
-  test('is counted where no usage is told', async () => {
+  test('embeddings on a Gemini channel are counted where no usage is reported', async () => {
     fixture.upstream.decide('gemini', byText())
     const answer = await embed({ input: ['1', '2', '3'] })
     const row = rowOf(answer)
@@ -136,7 +139,7 @@ describe('a request for embeddings on a channel of Gemini', () => {
     ['token ids', [1, 2]],
     ['lists of token ids', [[1], [2]]],
     ['images', [{ image: 'data:' }]],
-  ])('of %s is refused before a quota is held: a key that cannot pay is told so too', async (_, input) => {
+  ])('embeddings of %s are refused before a hold, also for a key that cannot pay', async (_, input) => {
     fixture.upstream.decide('gemini', byText())
     expect((await embed({ input: 'two words' }, 'poor')).status).toBe(403)
     const answer = await embed({ input }, 'poor')
@@ -146,7 +149,7 @@ describe('a request for embeddings on a channel of Gemini', () => {
     expect(fixture.upstream.received('gemini')).toEqual([])
   })
 
-  test('of token ids is served by the channel that takes them, whatever stands before it', async () => {
+  test('embeddings of token ids are served by the channel that supports them, whatever its position', async () => {
     const vectors = { object: 'list', data: [{ index: 0, embedding: [1] }], usage: { total_tokens: 2 } }
     fixture.upstream.script('either', json(vectors))
     const answer = await embed({ model: 'both', input: [1, 2] })
@@ -155,7 +158,7 @@ describe('a request for embeddings on a channel of Gemini', () => {
     expect(rowOf(answer)).toMatchObject({ channel: 'either', quota: 2 })
   })
 
-  test('is made by the official client of OpenAI, which reads base64', async () => {
+  test('the official OpenAI client, which reads base64, gets embeddings from a Gemini channel', async () => {
     fixture.upstream.decide('gemini', byText())
     const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     const { data } = await client.embeddings.create({ model: EMBEDDING, input: ['4'] })
@@ -163,7 +166,7 @@ describe('a request for embeddings on a channel of Gemini', () => {
   })
 })
 
-describe('a client of Gemini that embeds', () => {
+describe('embeddings of a Gemini client', () => {
   test.each([
     ['embedContent', '{"content": {"parts":[{"text":"1"}]},"x":1.0}', '{ "embedding":{"values":[1e0]} }'],
     [
@@ -171,18 +174,21 @@ describe('a client of Gemini that embeds', () => {
       '{"requests":[ {"content":{"parts":[{"text":"1"}]}}],"x":1.0}',
       '{ "embeddings":[{"values":[1e0]}] }',
     ],
-  ])('has its bytes passed on, there and back: %s', async (name, body, response) => {
-    fixture.upstream.script('gemini', { kind: 'whole', body: response })
-    const answer = await method(EMBEDDING, name, body)
-    expect(answer.text).toBe(response)
-    expect(fixture.upstream.only('gemini')).toMatchObject({
-      path: `/v1/models/${EMBEDDING}:${name}`,
-      text: body,
-    })
-    expect(rowOf(answer)).toMatchObject({ kind: 'embeddings', reason: 'estimated' })
-  })
+  ])(
+    'embeddings of a Gemini client pass byte for byte, in both directions: %s',
+    async (name, body, response) => {
+      fixture.upstream.script('gemini', { kind: 'whole', body: response })
+      const answer = await method(EMBEDDING, name, body)
+      expect(answer.text).toBe(response)
+      expect(fixture.upstream.only('gemini')).toMatchObject({
+        path: `/v1/models/${EMBEDDING}:${name}`,
+        text: body,
+      })
+      expect(rowOf(answer)).toMatchObject({ kind: 'embeddings', reason: 'estimated' })
+    },
+  )
 
-  test('is charged what the upstream tells, and has the mapped name in each request', async () => {
+  test("embeddings of a Gemini client are charged by the upstream's usage, with the mapped name in each request", async () => {
     fixture.upstream.script(
       'gemini',
       json({ embeddings: [{ values: [1] }], usageMetadata: { promptTokenCount: 8 } }),
@@ -194,7 +200,7 @@ describe('a client of Gemini that embeds', () => {
     expect(rowOf(answer)).toMatchObject({ quota: 8, reason: 'complete' })
   })
 
-  test('is served by a channel of chat, whatever the order and form of the vectors', async () => {
+  test('embeddings of a Gemini client are served by a channel of chat, whatever the order and form of the vectors', async () => {
     const base64 = Buffer.from(new Float32Array([0.25]).buffer).toString('base64')
     const data = [
       { object: 'embedding', index: 1, embedding: [0.5] },
@@ -244,35 +250,41 @@ describe('a client of Gemini that embeds', () => {
       },
       'requests[1].outputDimensionality',
     ],
-  ])('is told in the words of Google what is wrong: %s %s %j', async (model, name, body, field) => {
-    const answer = await method(model, name, body)
-    expect(answer.status).toBe(400)
-    expect(answer.json().error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' })
-    expect(answer.json().error.message).toContain(`'${field}'`)
-  })
+  ])(
+    "a wrong embeddings request of a Gemini client gets Google's error: %s %s %j",
+    async (model, name, body, field) => {
+      const answer = await method(model, name, body)
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' })
+      expect(answer.json().error.message).toContain(`'${field}'`)
+    },
+  )
 
-  test.each([EMBEDDING, 'chat'])('may be the official one, or the AI SDK: %s', async (model) => {
-    fixture.upstream.decide('gemini', byText())
-    const data = [{ embedding: [1, 0.5] }, { embedding: [2, 0.5] }]
-    fixture.upstream.decide('chat', () => json({ data }))
-    const google = new GoogleGenAI({ apiKey: 'sk-ann', httpOptions: { baseUrl: fixture.gateway.url } })
-    const { embeddings } = await google.models.embedContent({ model, contents: ['1', '2'] })
-    expect(embeddings?.map(({ values }) => values)).toEqual([
-      [1, 0.5],
-      [2, 0.5],
-    ])
-    const provider = createGoogleGenerativeAI({
-      apiKey: 'sk-ann',
-      baseURL: `${fixture.gateway.url}/v1beta`,
-    })
-    const embedded = await embedMany({ model: provider.embedding(model), values: ['1', '2'] })
-    expect(embedded.embeddings).toEqual([
-      [1, 0.5],
-      [2, 0.5],
-    ])
-  })
+  test.each([EMBEDDING, 'chat'])(
+    'the official Google client and the AI SDK get embeddings: %s',
+    async (model) => {
+      fixture.upstream.decide('gemini', byText())
+      const data = [{ embedding: [1, 0.5] }, { embedding: [2, 0.5] }]
+      fixture.upstream.decide('chat', () => json({ data }))
+      const google = new GoogleGenAI({ apiKey: 'sk-ann', httpOptions: { baseUrl: fixture.gateway.url } })
+      const { embeddings } = await google.models.embedContent({ model, contents: ['1', '2'] })
+      expect(embeddings?.map(({ values }) => values)).toEqual([
+        [1, 0.5],
+        [2, 0.5],
+      ])
+      const provider = createGoogleGenerativeAI({
+        apiKey: 'sk-ann',
+        baseURL: `${fixture.gateway.url}/v1beta`,
+      })
+      const embedded = await embedMany({ model: provider.embedding(model), values: ['1', '2'] })
+      expect(embedded.embeddings).toEqual([
+        [1, 0.5],
+        [2, 0.5],
+      ])
+    },
+  )
 
-  test('finds the endpoint in the list of models', async () => {
+  test('a Gemini client finds the embeddings endpoint in the list of models', async () => {
     const { text } = await call(fixture.gateway.url, undefined, {
       key: 'ann',
       path: '/v1/models',

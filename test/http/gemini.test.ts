@@ -33,7 +33,7 @@ const at = (method: string, model = 'small', version = 'v1beta'): string =>
 const generate = at('generateContent')
 const stream = at('streamGenerateContent')
 
-describe('an answer of a channel of the same protocol', () => {
+describe('a response of a channel of the same protocol', () => {
   test.each([
     ['v1beta', 'small', ':'],
     ['v1', 'small', ':'],
@@ -42,7 +42,7 @@ describe('an answer of a channel of the same protocol', () => {
     ['v1beta', 'small', '%3A'],
     ['v1', 'small', '%3a'],
   ])(
-    'has the very bytes of the upstream, as the request had those of the client: %s %s %s',
+    'request and response of a Gemini client on a Gemini channel pass byte for byte: %s %s %s',
     async (version, model, colon) => {
       fixture.upstream.script('small', wholeGemini())
       const answer = await post(`/${version}/models/${model}${colon}generateContent`)
@@ -57,7 +57,7 @@ describe('an answer of a channel of the same protocol', () => {
     },
   )
 
-  test('is streamed as the upstream does, line ends included', async () => {
+  test('a native Gemini stream is passed on as the upstream sends it, line ends included', async () => {
     fixture.upstream.script('small', streamedGemini())
     const answer = await post(`${stream}?alt=sse`)
     expect(answer.headers['content-type']).toBe('text/event-stream')
@@ -65,7 +65,7 @@ describe('an answer of a channel of the same protocol', () => {
     expect(fixture.upstream.only('small').path).toBe('/v1/models/small:streamGenerateContent?alt=sse')
   })
 
-  test('is one array of the same chunks without alt=sse', async () => {
+  test('a native Gemini stream is one array of the same chunks without alt=sse', async () => {
     fixture.upstream.script('small', streamedGemini())
     const answer = await post(stream)
     expect(answer.headers['content-type']).toBe('application/json')
@@ -74,13 +74,13 @@ describe('an answer of a channel of the same protocol', () => {
     expect(fixture.upstream.only('small').path).toContain('?alt=sse')
   })
 
-  test('comes from the model that the channel means, at a path of its own', async () => {
+  test("a native Gemini call uses the channel's name of the model, in its upstream path", async () => {
     fixture.upstream.script('mapped', wholeGemini())
     expect((await post(at('generateContent', 'mapped'))).status).toBe(200)
     expect(fixture.upstream.only('mapped').path).toBe('/v1/tunedModels/mine:generateContent')
   })
 
-  test('has no tier in its request unless the channel allows it', async () => {
+  test('a native Gemini request has no service tier unless the channel allows it', async () => {
     const body = { contents: [{ parts: [{ text: 'Hi' }] }], serviceTier: 'flex' }
     for (const name of ['small', 'allowing']) fixture.upstream.script(name, wholeGemini())
     await post(generate, body)
@@ -90,14 +90,14 @@ describe('an answer of a channel of the same protocol', () => {
   })
 })
 
-describe('the key', () => {
+describe('the key of a Gemini client', () => {
   const places: [string, string, CallOptions][] = [
     ['x-goog-api-key', generate, { headers: KEY }],
     ['Authorization', generate, { headers: { authorization: 'Bearer sk-ann' } }],
     ['the query', `${generate}?key=sk-ann`, { headers: {} }],
     ['the query, twice', `${generate}?key=sk-ann&key=sk-other-secret-key`, { headers: {} }],
   ]
-  test.each(places)('is taken from %s', async (_, path, options) => {
+  test.each(places)('the key of a Gemini client is taken from %s', async (_, path, options) => {
     fixture.upstream.script('small', wholeGemini())
     const answer = await post(path, ASK, options)
     expect(answer.status, answer.text).toBe(200)
@@ -106,7 +106,7 @@ describe('the key', () => {
     expect(JSON.stringify(headers)).not.toContain('sk-ann')
   })
 
-  test('in the query is in no log and in no error', async () => {
+  test('a key in the query does not appear in logs or errors', async () => {
     fixture.upstream.script('small', { kind: 'status', status: 500, body: '{}' })
     const paths = [
       `${generate}?key=sk-queried-1`,
@@ -124,7 +124,7 @@ describe('the key', () => {
   test.each([
     ['is missing', {}],
     ['is unknown', { 'x-goog-api-key': 'sk-nobody' }],
-  ])('that %s is an UNAUTHENTICATED error in the envelope of Google', async (_, headers) => {
+  ])("a Gemini key that %s is an UNAUTHENTICATED error in Google's envelope", async (_, headers) => {
     const answer = await post(generate, ASK, { headers })
     expect(answer.status).toBe(401)
     expect(JSON.parse(answer.text)).toMatchObject({
@@ -144,7 +144,7 @@ describe('the key', () => {
   })
 })
 
-describe('an error', () => {
+describe('errors for a Gemini client', () => {
   test.each([
     ['of an unknown method', at('doSomething'), 404, 'NOT_FOUND', 'not_found'],
     ['of an unknown method in small letters', at('predict'), 404, 'NOT_FOUND', 'not_found'],
@@ -152,7 +152,7 @@ describe('an error', () => {
     ['of what the gateway does not keep', '/v1beta/cachedContents', 404, 'NOT_FOUND', 'not_found'],
     ['of an unknown model', at('generateContent', 'unknown'), 503, 'UNAVAILABLE', 'model_not_found'],
     ['of a model without UTF-8', at('generateContent', '%ff'), 400, 'INVALID_ARGUMENT', 'invalid_request'],
-  ])('%s is in the envelope of Google', async (_, path, status, name, reason) => {
+  ])("an error %s is in Google's envelope", async (_, path, status, name, reason) => {
     const answer = await post(path)
     expect(answer.status, answer.text).toBe(status)
     expect(JSON.parse(answer.text)).toMatchObject({
@@ -160,18 +160,18 @@ describe('an error', () => {
     })
   })
 
-  test('of a method that is a GET is one of the method', async () => {
+  test('a GET of a method that needs POST is a 405', async () => {
     expect((await post(generate, null, { method: 'GET' })).status).toBe(405)
   })
 
-  test('stands in an array where the stream would be one', async () => {
+  test('an error is in an array where the stream would be an array', async () => {
     const answer = await post(stream, {})
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.text)).toMatchObject([{ error: { code: 400, status: 'INVALID_ARGUMENT' } }])
     expect(JSON.parse((await post(`${stream}?alt=sse`, {})).text)).toMatchObject({ error: { code: 400 } })
   })
 
-  test('of the upstream is passed on with its details, without what is secret', async () => {
+  test('an error of a Gemini upstream is passed on with its details, without secrets', async () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [] }]
     const body = googleError(400, 'INVALID_ARGUMENT', 'bad upstream-key-of-small', details)
     fixture.upstream.script('small', { kind: 'status', status: 400, body })
@@ -182,7 +182,7 @@ describe('an error', () => {
     expect((await post(stream)).text).toContain('[redacted]')
   })
 
-  test('of the limit tells when to come back, in a header and as the upstream did', async () => {
+  test('a rate limit error states when to retry, in a header and as the upstream did', async () => {
     const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '33.5s' }
     const body = googleError(429, 'RESOURCE_EXHAUSTED', 'slow down', [retry])
     fixture.upstream.script('small', { kind: 'status', status: 429, body })
@@ -194,7 +194,7 @@ describe('an error', () => {
     expect(chat.headers['retry-after']).toBe('34')
   })
 
-  test('of a key that Google does not know is not the client’s, and another key is asked', async () => {
+  test('a key that Google rejects is not the client’s, and another key of the channel is tried', async () => {
     const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }
     const body = googleError(400, 'INVALID_ARGUMENT', 'API key not valid.', [info])
     fixture.upstream.decide('spare', ({ headers }) =>
@@ -206,7 +206,7 @@ describe('an error', () => {
     expect(fixture.upstream.received('spare')).toHaveLength(3)
   })
 
-  test('in mid-stream has a code of HTTP and is the last event, or the last element', async () => {
+  test('an error in mid-stream has an HTTP code and is the last event, or the last element', async () => {
     const [first = ''] = geminiFrames({ text: 'Hello there.' })
     const error = googleError(503, 'UNAVAILABLE', 'overloaded')
     const broken = { kind: 'stream', frames: [first, `data: ${error}\r\n\r\n`], ending: 'no done' } as const
@@ -218,7 +218,7 @@ describe('an error', () => {
     ])
   })
 
-  test('of a stream without a finish reason is told: such a stream was cut', async () => {
+  test('a Gemini stream without a finish reason is reported as cut off', async () => {
     const [first = ''] = geminiFrames({ text: 'Hello there.' })
     fixture.upstream.script('small', { kind: 'stream', frames: [first], ending: 'no done' })
     const { text } = await post(`${stream}?alt=sse`)
@@ -226,7 +226,7 @@ describe('an error', () => {
     expect(JSON.parse(text.slice(first.length + 6))).toMatchObject({ error: { code: 500 } })
   })
 
-  test('of another protocol takes the envelope of the client', async () => {
+  test('an error of a Gemini upstream is converted to the envelope of a client of another protocol', async () => {
     fixture.upstream.script('small', { kind: 'status', status: 400, body: errorBody('no such thing') })
     expect(JSON.parse((await post(generate)).text)).toMatchObject({
       error: { code: 400, message: 'no such thing', status: 'INVALID_ARGUMENT' },
@@ -234,10 +234,10 @@ describe('an error', () => {
   })
 })
 
-describe('tokens are counted', () => {
+describe('token counts for a Gemini client', () => {
   const whole = `{"generateContentRequest":{"model":"models/mapped",${ASK.slice(1)}}`
 
-  test('by the upstream, which gets the bytes of the client', async () => {
+  test('tokens are counted by a Gemini upstream, which gets the bytes of the client', async () => {
     const body = '{"totalTokens": 7,"promptTokensDetails":[]}'
     fixture.upstream.script('small', { kind: 'whole', body })
     const answer = await post(at('countTokens'))
@@ -248,7 +248,7 @@ describe('tokens are counted', () => {
     expect(fixture.upstream.only('mapped').text).toBe(whole.replace('models/mapped', 'tunedModels/mine'))
   })
 
-  test('by the gateway where the upstream has no such method', async () => {
+  test('tokens are counted by the gateway where the upstream cannot count', async () => {
     fixture.upstream.script('small', { kind: 'status', status: 404, body: '{}' })
     const { status, text } = await post(at('countTokens'))
     expect({ status, body: JSON.parse(text) }).toMatchObject({
@@ -258,7 +258,7 @@ describe('tokens are counted', () => {
   })
 })
 
-describe('models are listed', () => {
+describe('the list of models for a Gemini client', () => {
   const get = async (path: string): Promise<{ status: number; body: unknown }> => {
     const { status, text } = await post(path, null, { method: 'GET' })
     return { status, body: JSON.parse(text) }
@@ -269,23 +269,26 @@ describe('models are listed', () => {
     supportedGenerationMethods: ['generateContent', 'countTokens'],
   }
 
-  test('with the methods that they serve', async () => {
+  test('models are listed with the methods that they support', async () => {
     const { body } = await get('/v1beta/models')
     expect(body).toMatchObject({ models: expect.arrayContaining([entry]) })
   })
 
-  test.each(['small', 'models/small', 'models%2Fsmall'])('one by one: %s', async (name) => {
-    expect(await get(`/v1beta/models/${name}`)).toEqual({ status: 200, body: entry })
-  })
+  test.each(['small', 'models/small', 'models%2Fsmall'])(
+    'models can be requested one by one: %s',
+    async (name) => {
+      expect(await get(`/v1beta/models/${name}`)).toEqual({ status: 200, body: entry })
+    },
+  )
 
-  test('not where there is none', async () => {
+  test('a model that does not exist is not found', async () => {
     expect(await get('/v1beta/models/nothing')).toMatchObject({
       status: 404,
       body: { error: { code: 404, status: 'NOT_FOUND', details: [{ reason: 'model_not_found' }] } },
     })
   })
 
-  test('with their endpoints', async () => {
+  test('models are listed with their endpoints', async () => {
     const { text } = await post('/v1/models', null, {
       method: 'GET',
       headers: { authorization: 'Bearer sk-ann' },

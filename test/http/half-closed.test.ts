@@ -32,15 +32,15 @@ test('a half-closed call is answered where the upstream answers at once', async 
   await expect.poll(() => responseTo(CHAT, ask('m'))).toMatch(/^HTTP\/1\.1 200 [^]*at once/)
 })
 
-test('responses without an upstream are sent, refusals and log-ins alike', async () => {
+test('responses without an upstream are sent to half-closed clients, refusals and log-ins alike', async () => {
   expect(await responseTo(CHAT, ask('m'), 'nobody')).toMatch(/^HTTP\/1\.1 401 /)
   expect(await responseTo('/v1/messages/count_tokens', {})).toMatch(/^HTTP\/1\.1 4\d\d /)
-  // Checking a password takes longer than the wait for an upstream, on a busy machine.
+  // On a busy machine, checking a password takes longer than the wait for an upstream.
   const login = await responseTo('/api/user/login', { username: 'ann', password: 'no password of hers' })
   expect(login).toMatch(/^HTTP\/1\.1 (?:401|200) /)
 })
 
-test('where the upstream does not answer, the client counts as gone, and the upstream is aborted', async () => {
+test('a half-closed client counts as gone where the upstream does not answer, and the upstream request is aborted', async () => {
   fixture.upstream.script('m', { kind: 'silence' })
   expect(await responseTo(CHAT, ask('m'))).toBe('')
   for (const request of fixture.upstream.received('m')) {

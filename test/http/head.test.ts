@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** GET requests that change or spend something. */
+/** GET requests with an effect: they change or spend something. */
 const WITH_EFFECT = [
   '/api/user/token',
   '/api/user/logout',
@@ -33,7 +33,7 @@ const WITH_EFFECT = [
 const GETS = [
   ...new Set(ROUTES.filter((route) => route.method === 'GET' && !isEndless(route)).map(({ path }) => path)),
 ]
-/** Headers that differ for each request. */
+/** Headers that differ between two requests. */
 const OWN = new Set(['date', 'x-request-id'])
 
 interface Head {
@@ -41,7 +41,7 @@ interface Head {
   readonly headers: ReadonlyMap<string, string>
 }
 
-/** The head of a response, and whether the bytes after it are already the response to the next request. */
+/** The head of a response, and whether the bytes after it already belong to the next response. */
 async function asked(method: string, route: string, shown: string): Promise<Head & { hasBody: boolean }> {
   const path = route.replaceAll(/:\w+\*?/g, '1')
   const request = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${shown}\r\n`
@@ -61,9 +61,9 @@ async function asked(method: string, route: string, shown: string): Promise<Head
 const ROOTS = `authorization: ${ROOT.access_token}\r\ngateway-user: 1\r\n`
 const ANNS = 'authorization: Bearer sk-ann\r\n'
 
-describe('HEAD is answered as GET is, without a body:', () => {
+describe('HEAD requests', () => {
   const paths = GETS.filter((path) => !WITH_EFFECT.includes(path))
-  test.each(paths)('%s', async (path) => {
+  test.each(paths)('HEAD is answered as GET is, without a body: %s', async (path) => {
     for (const shown of ['', ROOTS, ANNS]) {
       const get = await asked('GET', path, shown)
       const head = await asked('HEAD', path, shown)
@@ -79,21 +79,21 @@ describe('HEAD is answered as GET is, without a body:', () => {
     }
   })
 
-  test('a list of models tells its length', async () => {
+  test('HEAD of the list of models states its length', async () => {
     const { status, headers } = await asked('HEAD', '/v1/models', ANNS)
     expect(status).toBe(200)
     expect(Number(headers.get('content-length'))).toBeGreaterThan(50)
   })
 })
 
-test.each(WITH_EFFECT)('HEAD is safe, and therefore not served at %s', async (path) => {
+test.each(WITH_EFFECT)('HEAD must have no effect, and is therefore not served at %s', async (path) => {
   const { status, headers, hasBody } = await asked('HEAD', path, ROOTS)
   expect([status, hasBody]).toEqual([405, false])
   expect(headers.get('allow')).not.toContain('HEAD')
   expect(headers.get('allow')).toContain('GET')
 })
 
-test('HEAD is not served where there is no GET', async () => {
+test('HEAD is not served where GET is not served', async () => {
   const { status, headers } = await asked('HEAD', '/v1/chat/completions', ANNS)
   expect([status, headers.get('allow')]).toEqual([405, 'POST'])
 })

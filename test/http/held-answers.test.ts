@@ -20,7 +20,7 @@ beforeAll(async () => {
   files = createServer(({ url }, reply) => {
     reply.writeHead(200, { 'content-type': 'image/png' })
     if (url !== '/slow') return void reply.end(Buffer.alloc(17 * MIB))
-    // Ends when the gateway has given one of them up.
+    // Ends all responses when the gateway has abandoned one of them.
     unfinished.add(reply.on('close', endAll))
     reply.write(Buffer.alloc(17 * MIB))
   })
@@ -41,7 +41,7 @@ afterAll(async () => {
   files?.close()
 })
 
-test('an answer of more than 64 MiB that is no stream is an error that costs nothing', async () => {
+test('a response of more than 64 MiB that is not a stream is an error that costs nothing', async () => {
   const body = completionText('x'.repeat(65 * MIB), usageText(10, 5))
   fixture.upstream.script('m', { kind: 'whole', body })
   const answer = await fixture.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })
@@ -54,7 +54,7 @@ test('an answer of more than 64 MiB that is no stream is an error that costs not
   await expect.poll(charges, { timeout: 10_000 }).toEqual([0])
 })
 
-test('files that one call has fetched are 32 MiB together', async () => {
+test('the files fetched for one call may have 32 MiB together', async () => {
   const { port } = files.address() as AddressInfo
   const picture = (name: string): object => ({
     type: 'image_url',
@@ -74,7 +74,7 @@ test('files that are fetched take their memory from the share of their user', as
     const content = [{ type: 'image_url', image_url: { url: `http://127.0.0.1:${port}/${name}` } }]
     return { model: 'messages', messages: [{ role: 'user', content }] }
   }
-  // With base64 and the request, each takes 45 of 168 MiB until its call ends.
+  // With its base64 form and the request, each takes 45 of 168 MiB until its call ends.
   const answers = await Promise.all(Array.from({ length: 8 }, () => fixture.chat('ann', naming('slow'))))
   const statuses = Map.groupBy(answers, ({ status }) => status)
   expect(new Set(statuses.keys())).toEqual(new Set([200, 503]))

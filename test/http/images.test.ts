@@ -6,7 +6,7 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { formBytes, formCall } from '../equipment/form.ts'
 import { answered, ChargedCalls, events, json } from '../equipment/media-fixture.ts'
 
-/** Units of a token: 2 of text and 3 of an image in, 1 of text and 4 of an image out. */
+/** Quota units of a token: 2 of text and 3 of an image in, 1 of text and 4 of an image out. */
 const TOKENS = { input: 4, image_input: 6, output: 2, image_output: 8 }
 /** 20,000 units an image; 40,000 in high quality, 60,000 where it is wide. */
 const PER_IMAGE = { image: { default: 0.04, '1024x1024/high': 0.08, '1536x1024': 0.12 } }
@@ -59,8 +59,8 @@ const USAGE = {
   total_tokens: 322,
 }
 
-describe('images are charged', () => {
-  test('by the tokens that are reported, by modality', async () => {
+describe('the charge of images', () => {
+  test('images are charged by the reported tokens, by modality', async () => {
     const body = { created: 1, data: images(1), size: '1024x1024', usage: USAGE }
     const { row, answer } = await calls.charged('tokens', json(body), generate('tokens'))
     expect(row).toMatchObject({
@@ -72,31 +72,31 @@ describe('images are charged', () => {
     expect(answer.text).toBe(JSON.stringify(body))
   })
 
-  test('output without details is of images', async () => {
+  test('output tokens without details are charged as image tokens', async () => {
     const { output_tokens_details: _, ...usage } = USAGE
     const { row } = await calls.charged('tokens', json({ data: images(1), usage }), generate('tokens'))
     expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
   })
 
-  test('a text within the output costs what text costs', async () => {
+  test('text tokens within the output are charged at the price of text', async () => {
     const usage = { ...USAGE, output_tokens_details: { image_tokens: 200, text_tokens: 72 } }
     const { row } = await calls.charged('tokens', json({ data: images(1), usage }), generate('tokens'))
     expect(row.quota).toBe(10 * 2 + 40 * 3 + 200 * 4 + 72)
   })
 
-  test('by the number that came, where no usage is reported, and not by the number asked for', async () => {
+  test('images are charged by the number in the response, where no usage is reported, not by the requested number', async () => {
     const { row } = await calls.charged('image', json({ data: images(2) }), generate('image', { n: 3 }))
     expect(row).toMatchObject({ quota: 40_000, images: 2, reason: 'complete' })
   })
 
-  test('by the size and quality of the response, else of the request', async () => {
+  test('images are charged by the size and quality in the response, else in the request', async () => {
     const stated = json({ data: images(1), size: '1536x1024', quality: 'low' })
     expect((await calls.charged('image', stated, generate('image'))).row.quota).toBe(60_000)
     const asked = generate('image', { size: '1024x1024', quality: 'high' })
     expect((await calls.charged('image', json({ data: images(1) }), asked)).row.quota).toBe(40_000)
   })
 
-  test('URLs count as images', async () => {
+  test('URLs in a response are charged as images', async () => {
     const body = json({ data: [{ url: 'https://images.example/1.png', revised_prompt: '"b64_json":"x"' }] })
     expect((await calls.charged('image', body, generate('image'))).row).toMatchObject({
       quota: 20_000,
@@ -104,25 +104,25 @@ describe('images are charged', () => {
     })
   })
 
-  test('by tokens before images, where both have a price', async () => {
+  test('images are charged by tokens where both tokens and images have a price', async () => {
     const body = json({ data: images(1), usage: USAGE })
     expect((await calls.charged('both', body, generate('both'))).row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
     expect((await calls.charged('both', json({ data: images(1) }), generate('both'))).row.quota).toBe(20_000)
   })
 
-  test('by estimated tokens, where nothing is reported and images have no price', async () => {
+  test('images are charged by estimated tokens where nothing is reported and images have no price', async () => {
     const { row } = await calls.charged('tokens', json({ data: images(1) }), generate('tokens'))
     expect(row).toMatchObject({ reason: 'estimated', images: 1 })
     expect(row.quota).toBeGreaterThan(20_000)
   })
 
-  test('edits, sent as a form, in the same way', async () => {
+  test('image edits, sent as a form, are charged in the same way', async () => {
     const { row } = await calls.charged('tokens', json({ data: images(1), usage: USAGE }), edit('tokens'))
     expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
     expect(fixture.upstream.only('tokens').path).toBe('/v1/images/edits')
   })
 
-  test('variations, sent as a form, in the same way', async () => {
+  test('image variations, sent as a form, are charged in the same way', async () => {
     const body = formBytes([
       { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
       { name: 'n', content: '2' },
@@ -135,7 +135,7 @@ describe('images are charged', () => {
     expect(fixture.upstream.only('image').body.equals(body)).toBe(true)
   })
 
-  test('a large response by the usage at its end', async () => {
+  test('a large image response is charged by the usage at its end', async () => {
     const large = { data: [{ b64_json: 'QUJD'.repeat(1_000_000) }], usage: USAGE }
     const { row, answer } = await calls.charged('tokens', json(large), generate('tokens'))
     expect(row.quota).toBe(10 * 2 + 40 * 3 + 272 * 4)
@@ -148,7 +148,7 @@ describe('a stream of images', () => {
   const completed = { type: 'image_generation.completed', b64_json: 'aGVsbG8='.repeat(50_000), usage: USAGE }
   const stream = generate('tokens', { stream: true, partial_images: 1 })
 
-  test('goes through as it comes, and is charged by its last event', async () => {
+  test('a stream of images passes unchanged, and is charged by its last event', async () => {
     const { row, answer } = await calls.charged('tokens', events(partial, completed), stream)
     expect(row).toMatchObject({ quota: 10 * 2 + 40 * 3 + 272 * 4, stream: 1, images: 1, reason: 'complete' })
     const frames = [partial, completed].map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`)
@@ -156,7 +156,7 @@ describe('a stream of images', () => {
     expect(answer.headers['content-type']).toBe('text/event-stream')
   })
 
-  test('that breaks off ends with an error, and is charged for what came', async () => {
+  test('a stream of images that breaks off ends with an error, and is charged for what arrived', async () => {
     const frames = [`data: ${JSON.stringify(partial)}\n\n`]
     const cut = { kind: 'stream', frames, ending: 'reset', usage: null } as const
     const { row, answer } = await calls.charged('tokens', cut, stream)
@@ -165,7 +165,7 @@ describe('a stream of images', () => {
     expect(row.quota).toBeGreaterThan(0)
   })
 
-  test('that begins with an error goes to the next channel', async () => {
+  test('a stream of images that begins with an error goes to the next channel', async () => {
     const error = { type: 'error', error: { message: 'no', type: 'server_error', code: 'server_error' } }
     fixture.upstream.script('spare', events(completed))
     const { answer } = await calls.charged('pair', events(error), generate('pair', { stream: true }))
@@ -173,7 +173,7 @@ describe('a stream of images', () => {
   })
 })
 
-describe('a response that is no image', () => {
+describe('a response without an image', () => {
   const rubbish = {
     'a page': answered('text/html', '<html>busy</html>'),
     'JSON without images': json({ created: 1, data: [] }),
@@ -183,20 +183,20 @@ describe('a response that is no image', () => {
     'a completion': { kind: 'whole', content: 'hello' } as const,
   }
   for (const [what, behaviour] of Object.entries(rubbish)) {
-    test(`${what}: the next channel is asked`, async () => {
+    test(`the next channel is tried after a response without an image: ${what}`, async () => {
       fixture.upstream.script('spare', json({ data: images(1) }))
       const { answer, row } = await calls.charged('pair', behaviour, generate('pair'))
       expect(answer.text).toBe(JSON.stringify({ data: images(1) }))
       expect(row.quota).toBe(20_000)
     })
-    test(`${what}: costs nothing where there is no other`, async () => {
+    test(`a response without an image costs nothing where there is no other channel: ${what}`, async () => {
       const answer = await calls.uncharged('image', behaviour, generate('image'))
       expect(answer.status).toBe(500)
     })
   }
 })
 
-test('a response that breaks off is broken off for the client, and charged for the images that began', async () => {
+test('an image response that breaks off also breaks off for the client, and the images that began are charged', async () => {
   const large = Array.from({ length: 3 }, () => ({ b64_json: 'QUJD'.repeat(50_000) }))
   const whole = JSON.stringify({ data: large })
   const half = whole.slice(0, whole.indexOf('}') + 100_000)
@@ -211,7 +211,7 @@ test('a response that breaks off is broken off for the client, and charged for t
   expect(await calls.untilSettled()).toMatchObject({ reason: 'cut', quota: 40_000 })
 })
 
-test('a client that leaves is charged for the prompt, or for what came', async () => {
+test('a client that leaves is charged for the prompt, or for the images that arrived', async () => {
   const never = new Promise<void>(() => {})
   fixture.upstream.script('tokens', { ...json({}), after: never })
   const leaving = new AbortController()
@@ -229,7 +229,7 @@ test('a client that leaves is charged for the prompt, or for what came', async (
   expect(await calls.rowOf(leave)).toMatchObject({ reason: 'client_gone', input_tokens: 3, quota: 6 })
 })
 
-test('an upstream’s refusal is passed on', async () => {
+test("an upstream's refusal of an image is passed on", async () => {
   const error = {
     message: 'size: 3x3 is no size',
     type: 'image_generation_user_error',
@@ -244,7 +244,7 @@ test('an upstream’s refusal is passed on', async () => {
   ])
 })
 
-test('a key must be able to pay for every image at the dearest price', async () => {
+test('a call is refused where the key cannot pay for every image at the highest price', async () => {
   fixture.upstream.script('image', json({ data: images(1) }))
   expect((await generate('image', { n: 1 }, 'poor')()).status).toBe(403)
   expect((await generate('image', { n: 1, size: '1024x1024' })()).status).toBe(200)
@@ -256,7 +256,7 @@ test.each([
   [{ stream: 'maybe' }, /Invalid 'stream'/],
   [{ prompt: 7 }, /Invalid 'prompt'/],
   [{ model: '' }, /'model'/],
-])('%j is a 400', async (fields, message) => {
+])('an image request with %j is a 400', async (fields, message) => {
   const answer = await generate('image', fields)()
   expect([answer.status, answer.json().error.type]).toEqual([400, 'invalid_request_error'])
   expect(answer.json().error.message).toMatch(message)

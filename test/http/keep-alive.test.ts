@@ -8,7 +8,7 @@ import { geminiFrames } from '../equipment/gemini-behaviour.ts'
 import { patchedProgram } from '../equipment/patched-copy.ts'
 import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
 
-/** A gateway that holds a stream for silent after a second already. */
+/** A gateway that regards a stream as silent after one second already. */
 const copy = await patchedProgram([
   { file: 'src/relay/streamed-response.ts', text: 'MAX_SILENCE_MS = 15_000', by: 'MAX_SILENCE_MS = 500' },
 ])
@@ -35,11 +35,11 @@ afterAll(async () => {
 interface Silent {
   readonly before: readonly string[]
   readonly after: readonly string[]
-  /** Text that the client must get in between. */
+  /** The text that the client must receive in between. */
   readonly until: string
 }
 
-/** The stream for a client of responses, from an upstream that is silent until the client got a text. */
+/** The stream for a responses client, from an upstream that is silent until the client received a text. */
 async function told(model: string, { before, after, until }: Silent): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const rest = { after: promise, frames: after }
@@ -62,7 +62,7 @@ test('a converted stream repeats response.in_progress, numbered like every event
   expect(text).toContain(inProgress(5))
 })
 
-test('a converted stream begins when the upstream sends comments alone', async () => {
+test('a converted stream begins even if the upstream sends only comments', async () => {
   const text = await told('chat', {
     before: [': keep-alive\n\n'],
     after: [roleFrame(), contentFrame('Hi'), finishFrame()],
@@ -72,7 +72,7 @@ test('a converted stream begins when the upstream sends comments alone', async (
   expect(text.split('event: response.created')).toHaveLength(2)
 })
 
-test("a native stream repeats it with the last number: the upstream's events stay as they came", async () => {
+test("a native stream repeats response.in_progress with the last number: the upstream's events stay unchanged", async () => {
   const all = frames({ text: 'Hello there.' })
   const text = await told('responses', {
     before: [...all.slice(0, 5), ': comment\n\n'],
@@ -89,7 +89,7 @@ test("a native stream repeats it with the last number: the upstream's events sta
   expect(own.join('')).toBe(all.join(''))
 })
 
-test('a messages client gets a ping', async () => {
+test('a messages client gets a ping during silence', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const rest = { after: promise, frames: [finishFrame()] }
   fixture.upstream.script('chat', { kind: 'stream', frames: [roleFrame(), contentFrame('Hi')], rest })
@@ -100,7 +100,7 @@ test('a messages client gets a ping', async () => {
   expect((await live.end()).text).toContain('event: message_stop')
 })
 
-/** Streams to a Gemini client, from an upstream that is silent until the client got a comment. */
+/** Streams to a Gemini client, from an upstream that is silent until the client received a comment. */
 const GEMINI = [
   ['gemini', geminiFrames({ text: 'Hello there.' })],
   ['chat', [roleFrame(), contentFrame('Hel'), contentFrame('lo there.'), finishFrame()]],
@@ -108,7 +108,7 @@ const GEMINI = [
 const COMMENT = ': keep-alive\r\n\r\n'
 
 test.each(GEMINI)(
-  'a Gemini client gets a comment between the events, from a channel of %s',
+  'a Gemini client gets a comment between the events during silence, from a channel of %s',
   async (model, all) => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const rest = { after: promise, frames: all.slice(2) }
@@ -144,7 +144,7 @@ test.each(GEMINI)("Google's client skips the comments, from a channel of %s", as
   expect([text, reason]).toEqual(['Hello there.', 'STOP'])
 })
 
-/** The real fetch; calls back once a text is in the bytes that its caller reads. */
+/** The real fetch, which reports when a text is in the bytes that its caller reads. */
 function watching(text: string, seen: () => void): typeof fetch {
   return async (...args) => {
     const response = await fetch(...args)

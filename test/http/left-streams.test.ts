@@ -11,14 +11,14 @@ import { messageFrames } from '../equipment/messages-behaviour.ts'
 import { picture } from '../equipment/picture.ts'
 import { frames as responseFrames } from '../equipment/responses-behaviour.ts'
 
-/** Two thousand tokens in any tokenizer, and twelve thousand characters. */
+/** 2,000 tokens in any tokenizer, and 12,000 characters. */
 const WORDS = 'apple '.repeat(2_000)
 const IN_BASE64 = Buffer.from(WORDS).toString('base64')
 const SCHEMA = { type: 'object', properties: { city: { type: 'string', description: WORDS } } }
 
 const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 
-/** The same for tokens; 1,000 units for a second, 20,000 for a picture of one size, 50,000 for others. */
+/** The same for tokens; 1,000 units for a second, 20,000 for an image of one size, 50,000 for others. */
 const MEDIA_PRICE = { ...PLAIN_PRICE, second: 0.002, image: { '1024x1024': 0.04, default: 0.1 } }
 
 type Dialect = 'chat' | 'messages' | 'responses' | 'gemini'
@@ -44,7 +44,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Frames that each upstream sends before it says no more: a few words, and never a count. */
+/** Frames that each upstream sends before it is silent: a few words, and no usage. */
 const BEGINNINGS: Readonly<Record<Dialect, readonly string[]>> = {
   chat: [roleFrame(), contentFrame('Once upon')],
   messages: messageFrames([{ text: 'Once upon' }], { counts: { input_tokens: 0, output_tokens: 0 } }).slice(
@@ -71,7 +71,7 @@ const REQUESTS: Readonly<Record<Dialect, (fields: object) => { path: string; bod
   }),
 }
 
-/** The row of a call whose client left in the middle of its stream. */
+/** The usage row of a call whose client left in the middle of its stream. */
 async function leftRow(
   client: Dialect,
   fields: object,
@@ -88,7 +88,7 @@ async function leftRow(
   })
   await live.until('upon')
   const id = String(live.headers['x-request-id'])
-  // Shortly after a request, the end of sending does not mean yet that its client has left.
+  // Directly after a request, a client that closes its sending side may still be reading.
   await sleep(CERTAINLY_GONE_MS)
   live.abort()
   await vi.waitFor(() => expect(database.usageOf(id)?.reason).toBe('client_gone'), 20_000)
@@ -104,7 +104,7 @@ const call = (fields: object) => ({
   tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}', ...fields } }],
 })
 
-describe('a stream that its client left is charged the whole prompt, wherever it is', () => {
+describe('the prompt of a stream that its client left', () => {
   test.concurrent.each<[string, Dialect, object]>([
     ['chat: a system message', 'chat', said({ role: 'system', content: WORDS })],
     ['chat: the result of a tool', 'chat', said({ role: 'tool', tool_call_id: 'c', content: WORDS })],
@@ -279,14 +279,17 @@ describe('a stream that its client left is charged the whole prompt, wherever it
     ],
     ['gemini: the schema of the answer', 'gemini', { generationConfig: { responseSchema: SCHEMA } }],
     ['gemini: an unknown member', 'gemini', { x_context: [WORDS] }],
-  ])('%s', async (_, dialect, fields) => {
-    const { input_tokens, output_tokens, quota } = await leftRow(dialect, fields)
-    expect(input_tokens).toBeGreaterThanOrEqual(2_000)
-    // A picture beside it counts as in a hold.
-    expect(input_tokens).toBeLessThan(13_500)
-    expect(output_tokens).toBeGreaterThan(0)
-    expect(quota).toBe(input_tokens + 4 * output_tokens)
-  })
+  ])(
+    'a stream that its client left is charged for the whole prompt, wherever the prompt is: %s',
+    async (_, dialect, fields) => {
+      const { input_tokens, output_tokens, quota } = await leftRow(dialect, fields)
+      expect(input_tokens).toBeGreaterThanOrEqual(2_000)
+      // The image beside it counts as in a hold.
+      expect(input_tokens).toBeLessThan(13_500)
+      expect(output_tokens).toBeGreaterThan(0)
+      expect(quota).toBe(input_tokens + 4 * output_tokens)
+    },
+  )
 
   test.each<[Dialect, Dialect, object]>([
     [
@@ -301,13 +304,16 @@ describe('a stream that its client left is charged the whole prompt, wherever it
     ['messages', 'gemini', { tools: [{ name: 'f', input_schema: SCHEMA }] }],
     ['gemini', 'responses', parts({ inlineData: { mimeType: 'text/plain', data: IN_BASE64 } })],
     ['responses', 'chat', { instructions: WORDS }],
-  ])('of a request that is converted, as it was sent: %s to %s', async (client, model, fields) => {
-    const { input_tokens } = await leftRow(client, fields, model)
-    expect(input_tokens).toBeGreaterThanOrEqual(2_000)
-    expect(input_tokens).toBeLessThan(2_600)
-  })
+  ])(
+    'a stream that its client left is charged for a converted request as the client sent it: %s to %s',
+    async (client, model, fields) => {
+      const { input_tokens } = await leftRow(client, fields, model)
+      expect(input_tokens).toBeGreaterThanOrEqual(2_000)
+      expect(input_tokens).toBeLessThan(2_600)
+    },
+  )
 
-  test('but for sampling parameters, ids and metadata', async () => {
+  test('a stream that its client left is not charged for sampling parameters, ids and metadata', async () => {
     const long = WORDS.slice(0, 500)
     const listed = { user: long, metadata: { a: long }, stop: [long], prompt_cache_key: long }
     const { input_tokens } = await leftRow('chat', {
@@ -317,7 +323,7 @@ describe('a stream that its client left is charged the whole prompt, wherever it
     expect(input_tokens).toBeLessThan(30)
   })
 
-  test('behind 256,000 spaces, and before them', async () => {
+  test('a stream that its client left is charged for a text after and before 256,000 spaces', async () => {
     const spaces = ' '.repeat(256_000)
     const long = 'apple '.repeat(100_000)
     for (const content of [spaces + long, long + spaces]) {
@@ -341,8 +347,8 @@ const drawn = (width: number, height: number): string =>
 const inline = (mimeType: string, data: string): object => ({ inlineData: { mimeType, data } })
 const PCM = 'audio/L16;codec=pcm;rate=24000'
 
-describe('a stream that its client left is charged what had arrived and is no text', () => {
-  /** Output tokens beside those of the two words. */
+describe('the output other than text of a stream that its client left', () => {
+  /** Output tokens besides those of the two words. */
   const arrived = async (
     ...given: Parameters<typeof leftRow>
   ): Promise<UsageRow & { readonly beside: number }> => {
@@ -383,13 +389,16 @@ describe('a stream that its client left is charged what had arrived and is no te
       [geminiFrame(inline('image/png', picture(1_024, 1_024)))],
       1_290,
     ],
-  ])('as tokens where it has no price: %s', async (_, client, upstream, more, tokens) => {
-    const { beside, input_tokens, output_tokens, quota } = await arrived(client, {}, upstream, { more })
-    expect(beside).toBe(tokens)
-    expect(quota).toBe(input_tokens + 4 * output_tokens)
-  })
+  ])(
+    'media that arrived before the client left are charged as tokens where they have no price: %s',
+    async (_, client, upstream, more, tokens) => {
+      const { beside, input_tokens, output_tokens, quota } = await arrived(client, {}, upstream, { more })
+      expect(beside).toBe(tokens)
+      expect(quota).toBe(input_tokens + 4 * output_tokens)
+    },
+  )
 
-  test('by its price, seconds begun and pictures by their size', async () => {
+  test('media that arrived before the client left are charged by their price: started seconds, images by size', async () => {
     const more = [spoken(2), spoken(1), drawn(1_024, 1_024), drawn(512, 512)]
     const { beside, input_tokens, output_tokens, quota } = await arrived('chat', {}, 'chat', {
       more,
@@ -399,7 +408,7 @@ describe('a stream that its client left is charged what had arrived and is no te
     expect(quota).toBe(input_tokens + 4 * output_tokens + 3 * 1_000 + 20_000 + 50_000)
   })
 
-  test('with lines of its cost that add up to the charge', async () => {
+  test('the cost lines of a stream that its client left add up to the charge', async () => {
     const more = [spoken(3), drawn(1_024, 1_024), drawn(512, 512), drawn(1_024, 1_024)]
     const { id, quota, input_tokens } = await arrived('chat', {}, 'chat', { more, model: 'chat-media' })
     const { data } = await manage<{
@@ -452,7 +461,10 @@ describe('a stream that its client left is charged what had arrived and is no te
       'chat',
       [chatFrame({ reasoning_details: [{ type: 'reasoning.encrypted', data: HIDDEN }] })],
     ],
-  ])('hidden thoughts: %s', async (_, client, upstream, more) => {
-    expect((await arrived(client, {}, upstream, { more })).beside).toBe(300)
-  })
+  ])(
+    'hidden thoughts of a stream that its client left are charged: %s',
+    async (_, client, upstream, more) => {
+      expect((await arrived(client, {}, upstream, { more })).beside).toBe(300)
+    },
+  )
 })

@@ -15,7 +15,7 @@ afterAll(() => demo?.close())
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47])
 const TEXT = 'Small steps win.'
-/** Tokens of the demo: 2.5 units of text, 20 of an image. */
+/** The demo's quota units of a token: 2.5 for text, 20 for an image. */
 const low = {
   model: 'demo-image',
   prompt: 'a lighthouse at noon',
@@ -25,7 +25,7 @@ const low = {
 const lastQuota = (): number | undefined => databaseOf(demo.gateway.dataDir).usage().at(-1)?.quota
 
 describe('the official OpenAI client', () => {
-  test('gets images, and pays for their tokens', async () => {
+  test('the OpenAI client gets images, and pays for their tokens', async () => {
     const { data, usage } = await client.images.generate({ ...low, n: 2 })
     expect(data).toHaveLength(2)
     for (const { b64_json: image = '' } of data ?? [])
@@ -34,7 +34,7 @@ describe('the official OpenAI client', () => {
     expect(lastQuota()).toBe(Math.round(5 * 2.5 + 544 * 20))
   })
 
-  test('gets a stream of images, with partial ones', async () => {
+  test('the OpenAI client gets a stream of images, with partial ones', async () => {
     const stream = await client.images.generate({ ...low, stream: true, partial_images: 2 })
     const types: string[] = []
     for await (const event of stream) types.push(event.type)
@@ -46,7 +46,7 @@ describe('the official OpenAI client', () => {
     expect(lastQuota()).toBe(Math.round(5 * 2.5 + (272 + 200) * 20))
   })
 
-  test('sends images to be edited', async () => {
+  test('the OpenAI client sends images to be edited', async () => {
     const image = await toFile(PNG, 'a.png', { type: 'image/png' })
     const { data } = await client.images.edit({ ...low, image: [image, image], mask: image })
     expect(data).toHaveLength(1)
@@ -56,7 +56,7 @@ describe('the official OpenAI client', () => {
     expect(types).toEqual(['image_edit.completed'])
   })
 
-  test('gets speech, whole and as events, and pays for its characters', async () => {
+  test('the OpenAI client gets speech, whole and as events, and pays for its characters', async () => {
     const speech = await client.audio.speech.create({ model: 'demo-speech', voice: 'alloy', input: TEXT })
     const sound = Buffer.from(await speech.arrayBuffer())
     expect(sound.toString('latin1', 0, 4)).toBe('RIFF')
@@ -72,7 +72,7 @@ describe('the official OpenAI client', () => {
   })
 
   test.each(['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const)(
-    'gets a transcript of that speech as %s, and pays for its seconds',
+    'the OpenAI client gets a transcript of that speech as %s, and pays for its seconds',
     async (format) => {
       const speech = await client.audio.speech.create({ model: 'demo-speech', voice: 'alloy', input: TEXT })
       const file = await toFile(Buffer.from(await speech.arrayBuffer()), 'speech.wav')
@@ -82,14 +82,14 @@ describe('the official OpenAI client', () => {
         response_format: format,
       })
       expect(JSON.stringify(transcript)).toContain(TEXT)
-      // 16 characters are 1.07 seconds, of 50 units each.
+      // 16 characters are 1.07 seconds, at 50 units each.
       expect(lastQuota()).toBe(100)
       const translation = await client.audio.translations.create({ model: 'demo-transcribe', file })
       expect(translation.text).toBe(TEXT)
     },
   )
 
-  test('gets a transcript as events', async () => {
+  test('the OpenAI client gets a transcript as events', async () => {
     const speech = await client.audio.speech.create({ model: 'demo-speech', voice: 'alloy', input: TEXT })
     const file = await toFile(Buffer.from(await speech.arrayBuffer()), 'speech.wav')
     const stream = await client.audio.transcriptions.create({ model: 'demo-transcribe', file, stream: true })
@@ -99,12 +99,12 @@ describe('the official OpenAI client', () => {
     expect(lastQuota()).toBe(100)
   })
 
-  test('is told that a model has no such endpoint', async () => {
+  test('the OpenAI client is informed that a model has no such endpoint', async () => {
     const asked = client.images.generate({ model: 'demo-claude', prompt: 'x' })
     await expect(asked).rejects.toMatchObject({ status: 400, code: 'unsupported_endpoint' })
   })
 
-  test('is told of a file that is too large by the provider', async () => {
+  test("the OpenAI client gets the provider's error for a file that is too large", async () => {
     const file = await toFile(Buffer.alloc(26 * 1024 * 1024), 'large.wav')
     const asked = client.audio.transcriptions.create({ model: 'demo-transcribe', file })
     await expect(asked).rejects.toMatchObject({ status: 413 })
@@ -115,7 +115,7 @@ describe('the AI SDK', () => {
   const provider = (): ReturnType<typeof createOpenAI> =>
     createOpenAI({ apiKey: 'sk-ann', baseURL: `${demo.gateway.url}/v1` })
 
-  test('gets images', async () => {
+  test('the AI SDK gets images', async () => {
     const { images } = await generateImage({
       model: provider().image('demo-image'),
       prompt: 'a lighthouse',
@@ -128,7 +128,7 @@ describe('the AI SDK', () => {
     ])
   })
 
-  test('gets speech, and its transcript', async () => {
+  test('the AI SDK gets speech, and its transcript', async () => {
     const { audio } = await generateSpeech({
       model: provider().speech('demo-speech'),
       text: TEXT,

@@ -8,7 +8,7 @@ import { formBytes, formCall } from '../equipment/form.ts'
 import { readAsGo, type Struct } from '../equipment/go-json.ts'
 import { lawRuns } from '../tier.ts'
 
-/** Requests that are whole: each of their objects is a level with names that are known. */
+/** Complete requests: each object in them is a level with known names. */
 const REQUESTS: Readonly<Record<string, object>> = {
   '/v1/chat/completions': {
     model: 'chat',
@@ -245,7 +245,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Object in a request, by the keys and indexes that lead there. */
+/** An object in a request, by the keys and indexes that lead to it. */
 type Path = readonly (string | number)[]
 
 /** A known name at one level of a request. */
@@ -255,7 +255,7 @@ interface Place {
   readonly name: string
 }
 
-/** Values that are the client's, with whatever names. */
+/** Members whose values belong to the client, with arbitrary names. */
 const LEFT_ALONE = new Set(['metadata', 'input_schema', 'args', 'response', 'max_price', 'googleSearch'])
 
 function levelsOf(value: unknown, path: Path = []): Path[] {
@@ -283,7 +283,7 @@ const PLACES: readonly Place[] = Object.entries(REQUESTS).flatMap(([endpoint, re
   ),
 )
 
-/** The request with one more member at a level; `name` is its JSON text. */
+/** The request with one additional member at a level; `name` is its JSON text. */
 function withMember({ endpoint, level }: Place, name: string, value: unknown, isFirst: boolean): string {
   const request = structuredClone(REQUESTS[endpoint]) as object
   const holder = at(request, level)
@@ -300,7 +300,7 @@ afterAll(() => agent.destroy())
 const post = (path: string, body: string): Promise<FullResponse> =>
   call(fixture.gateway.url, body, { path, key: 'ann', headers: { 'x-goog-api-key': 'sk-ann' }, agent })
 
-/** Another spelling of a name, which simple case folding takes for the same. */
+/** Another spelling of a name, which simple case folding makes equal to it. */
 const misspelled = (name: string): fc.Arbitrary<string> =>
   fc
     .tuple(...Array.from(name, (letter) => fc.constantFrom(...spellings(letter))))
@@ -334,7 +334,7 @@ function received(): number {
   return [...LANES, 'dear'].reduce((sum, lane) => sum + fixture.upstream.received(lane).length, 0)
 }
 
-/** Refused in the dialect's envelope before anything was sent upstream. */
+/** Asserts a refusal in the dialect's envelope, before anything was sent upstream. */
 function expectRefused(place: Place, answer: FullResponse, ...parts: readonly string[]): void {
   const { endpoint } = place
   expect(answer.status, `${JSON.stringify(place)} ${answer.text}`).toBe(400)
@@ -348,12 +348,12 @@ function expectRefused(place: Place, answer: FullResponse, ...parts: readonly st
   expect(received()).toBe(0)
 }
 
-test.each(Object.keys(REQUESTS))('the whole request is no mistake at %s', async (endpoint) => {
+test.each(Object.keys(REQUESTS))('the complete request is accepted at %s', async (endpoint) => {
   const answer = await post(endpoint, JSON.stringify(REQUESTS[endpoint]))
   expect(answer.text).not.toMatch(/Invalid (?:name|JSON)/)
 })
 
-test('a name that differs from a known one in case alone is a 400 with both spellings, at every level', async () => {
+test('a name that differs from a known one only in case is a 400 with both spellings, at every level', async () => {
   forget()
   for (const place of PLACES) {
     const [other] = fc.sample(misspelled(place.name), { numRuns: 1, seed: PLACES.indexOf(place) }) as [string]
@@ -362,7 +362,7 @@ test('a name that differs from a known one in case alone is a 400 with both spel
   }
 })
 
-test('spellings by the long s, the Kelvin sign and escapes are found wherever they are', async () => {
+test('spellings with the long s, the Kelvin sign and escapes are found at any position', async () => {
   forget()
   const names = fc.constantFrom(...PLACES).chain((place) =>
     misspelled(place.name).chain((other) =>
@@ -413,7 +413,7 @@ test.each([
   )
 })
 
-describe('metadata, schemas, arguments and results are left alone', () => {
+describe('objects with arbitrary names', () => {
   const odd = '{"Model":"a","model":"b","model":"c","Type":1,"type":2,"Max_Tokens":3}'
   const messages = '"messages":[{"role":"user","content":"hi"}]'
   test.each([
@@ -448,14 +448,14 @@ describe('metadata, schemas, arguments and results are left alone', () => {
       '/v1beta/models/gemini:generateContent',
       `{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":${odd}},"thoughtSignature":"AA=="}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":${odd}}}]}],"labels":${odd},"generationConfig":{"responseSchema":${odd}}}`,
     ],
-  ])('%s', async (lane, path, body) => {
+  ])('metadata, schemas, arguments and results may have arbitrary names: %s', async (lane, path, body) => {
     fixture.upstream.script(lane, { kind: 'status', status: 418 })
     await post(path, body)
     expect(fixture.upstream.received(lane).at(0)?.text).toBe(body)
   })
 })
 
-test('the field of a form is refused in another spelling', async () => {
+test("another spelling of a form field's name is refused", async () => {
   forget()
   const bytes = formBytes([
     { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
@@ -508,7 +508,7 @@ describe('an upstream that reads JSON as Go does', () => {
       fc.tuple(fc.oneof(fc.constant(name), misspelled(name)), fc.constantFrom(...values[name])),
     )
 
-  test('takes what the gateway decided on, or nothing', async () => {
+  test('an upstream that ignores case reads what the gateway checked, or gets no request', async () => {
     let accepted = 0
     await fc.assert(
       fc.asyncProperty(fc.array(member, { maxLength: 4 }), async (more) => {

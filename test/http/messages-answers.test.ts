@@ -44,8 +44,8 @@ function expectId({ headers }: FullResponse): string {
   return String(headers['request-id'])
 }
 
-describe('the header request-id, beside x-request-id, is on', () => {
-  test('whole answers, native and converted', async () => {
+describe('the header request-id', () => {
+  test('whole responses have the header request-id beside x-request-id, native and converted', async () => {
     fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     const native = await say()
     expect(native.status).toBe(200)
@@ -55,13 +55,13 @@ describe('the header request-id, beside x-request-id, is on', () => {
     expect(converted.status).toBe(200)
     expectId(converted)
   })
-  test('streams', async () => {
+  test('streams have the header request-id', async () => {
     fixture.upstream.script('claude', streamedMessage(ANSWER_TEXT))
     const answer = await say({ stream: true })
     expect(answer.text).toContain('event: message_stop')
     expectId(answer)
   })
-  test('token counts, from upstream and local', async () => {
+  test('token counts have the header request-id, from upstream and local', async () => {
     fixture.upstream.script('claude', { kind: 'whole', body: '{"input_tokens":3}' })
     const path = '/v1/messages/count_tokens'
     const asked = await say({ max_tokens: undefined }, { path })
@@ -72,13 +72,13 @@ describe('the header request-id, beside x-request-id, is on', () => {
     expectId(counted)
   })
   test.each(['/v1/models', '/v1/models/claude', '/v1/models/no-such-model'])(
-    '%s in the messages shape',
+    '%s in the messages format have the header request-id',
     async (path) => {
       const headers = { 'anthropic-version': '2023-06-01' }
       expectId(await call(fixture.gateway.url, undefined, { method: 'GET', path, key: 'ann', headers }))
     },
   )
-  test('not on responses of other paths', async () => {
+  test('responses of other paths have no header request-id', async () => {
     fixture.upstream.script('gpt', wholeChat({ text: 'Hello.' }))
     const chat = await fixture.chat('ann', { model: 'gpt', messages: USER })
     expect(chat.status).toBe(200)
@@ -88,7 +88,7 @@ describe('the header request-id, beside x-request-id, is on', () => {
   })
 })
 
-describe("an error of the gateway's own has the outer type and the request's id:", () => {
+describe('an error of the gateway itself', () => {
   const large = { messages: [{ role: 'user', content: 'x'.repeat(5000) }] }
   test.each<[string, number, () => Promise<FullResponse>, string?]>([
     ['a field that is wrong', 400, () => say({ temperature: 'hot' })],
@@ -107,22 +107,25 @@ describe("an error of the gateway's own has the outer type and the request's id:
     ['a body over the limit', 413, () => say(large), 'read_request_body_failed'],
     ['a body that is no JSON', 415, () => say({}, { headers: { 'content-type': 'text/plain' } })],
     ['a model that nobody serves', 503, () => say({ model: 'unheard-of' }), 'model_not_found'],
-  ])('%s', async (_, status, asking, code) => {
-    const answer = await asking()
-    const id = expectId(answer)
-    expect(answer.status, answer.text).toBe(status)
-    expect(answer.json()).toEqual({
-      type: 'error',
-      error: {
-        type: 'gateway_error',
-        message: expect.stringMatching(new RegExp(`.\\(request id: ${id}\\)$`)),
-        ...(code !== undefined && { code }),
-      },
-      request_id: id,
-    })
-  })
+  ])(
+    "an error of the gateway has the outer type and the request's id: %s",
+    async (_, status, asking, code) => {
+      const answer = await asking()
+      const id = expectId(answer)
+      expect(answer.status, answer.text).toBe(status)
+      expect(answer.json()).toEqual({
+        type: 'error',
+        error: {
+          type: 'gateway_error',
+          message: expect.stringMatching(new RegExp(`.\\(request id: ${id}\\)$`)),
+          ...(code !== undefined && { code }),
+        },
+        request_id: id,
+      })
+    },
+  )
 
-  test('too many requests', async () => {
+  test("the error of a rate limit has the outer type and the request's id", async () => {
     fixture.upstream.script('claude', wholeMessage(ANSWER_TEXT))
     expect((await say({ model: 'rare' })).status).toBe(200)
     const answer = await say({ model: 'rare' })
@@ -131,7 +134,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
     expect(answer.json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' }, request_id: id })
   })
 
-  test('an unreadable request', async () => {
+  test("the error of an unreadable request has the outer type and the request's id", async () => {
     const head = 'POST /v1/messages HTTP/1.1\r\nhost: a\r\nauthorization: Bearer sk-ann\r\n'
     const text = await rawConnection(
       fixture.gateway.port,
@@ -147,7 +150,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
     })
   })
 
-  test("an upstream's own envelope is unchanged, with our header", async () => {
+  test("an upstream's own error envelope is unchanged, with the gateway's header", async () => {
     const body = messagesErrorText('overloaded_error', 'busy')
     fixture.upstream.script('claude', { kind: 'status', status: 529, body })
     const answer = await say()
@@ -158,7 +161,7 @@ describe("an error of the gateway's own has the outer type and the request's id:
 })
 
 test.each(['apiKey', 'authToken'] as const)(
-  'the official Anthropic client knows the id of a failed request, and of one that succeeds, by its %s',
+  'the official Anthropic client knows the id of a failed request, and of a successful one, by its %s',
   async (credential) => {
     const client = new Anthropic({ [credential]: 'sk-ann', baseURL: fixture.gateway.url, maxRetries: 0 })
     const create = (model: string) => client.messages.create({ model, max_tokens: 5, messages: USER })

@@ -44,7 +44,7 @@ async function figures(): Promise<string[]> {
 const chat = (model: string): Promise<FullResponse> => fixture.chat('ann', ask(model))
 
 describe('a channel that answers 404 for a model', () => {
-  test('is skipped for this model while another one serves it, and not for other models', async () => {
+  test('a channel without the model is skipped for this model while another channel serves it, but not for other models', async () => {
     fixture.upstream.script('first', notFound('retired'))
     fixture.upstream.script('spare', { kind: 'whole' })
     for (let i = 0; i < 4; i++) expect((await chat('gone')).status).toBe(200)
@@ -55,7 +55,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(count('first')).toBe(1)
   })
 
-  test('is called all the same where it is the only one, and its response is the client’s', async () => {
+  test('the only channel is called even if it lacks the model, and the client gets its response', async () => {
     fixture.upstream.script('first', notFound('retired'))
     for (let i = 0; i < 2; i++) {
       const answer = await chat('only')
@@ -73,7 +73,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(await figures()).not.toContain('sluice_missing_models{channel="first",model="only"} 1')
   })
 
-  test('decides together with others where every channel answered so: the last 404 is returned', async () => {
+  test('the last 404 is returned where every channel lacks the model', async () => {
     fixture.upstream.script('first', notFound('not here'))
     fixture.upstream.script('spare', notFound('nor here'))
     for (let i = 0; i < 2; i++) {
@@ -84,7 +84,7 @@ describe('a channel that answers 404 for a model', () => {
     expect([count('first'), count('spare')]).toEqual([2, 2])
   })
 
-  test('does not hide the failure of another one, which may have the model', async () => {
+  test('a 404 of one channel does not hide the failure of another one, which may have the model', async () => {
     fixture.upstream.script('first', { kind: 'status', status: 503, body: errorBody('maintenance') })
     fixture.upstream.script('spare', notFound('not here'))
     const answer = await chat('mixed')
@@ -92,7 +92,7 @@ describe('a channel that answers 404 for a model', () => {
     expect(answer.json().error.message).toBe('maintenance')
   })
 
-  test('is restored as soon as it answered for the model', async () => {
+  test('a channel is used again as soon as it answered for the model', async () => {
     fixture.upstream.script('first', notFound('not here'))
     fixture.upstream.script('spare', notFound('not yet'))
     expect((await chat('back')).status).toBe(404)
@@ -104,7 +104,7 @@ describe('a channel that answers 404 for a model', () => {
     expect([count('first'), count('spare')]).toEqual([0, 1])
   })
 
-  test('is not unhealthy: however many models it lacks, its circuit stays closed', async () => {
+  test('a channel is not unhealthy, however many models it lacks: its circuit stays closed', async () => {
     fixture.upstream.script('first', notFound('retired'))
     fixture.upstream.script('spare', { kind: 'whole' })
     for (const model of RETIRED) expect((await chat(model)).status).toBe(200)
@@ -114,7 +114,7 @@ describe('a channel that answers 404 for a model', () => {
   })
 })
 
-test('a 404 for counting tokens says nothing about the model: tokens are counted locally, and calls go on as before', async () => {
+test('a 404 for counting tokens does not mark the model as missing: tokens are counted locally, and calls continue', async () => {
   const body = { model: 'claude', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
   const post = (path: string): Promise<FullResponse> => fixture.chat('ann', body, { path })
   fixture.upstream.script('claude-5', {

@@ -14,7 +14,7 @@ afterAll(() => gateway?.discard())
 const at = (path: string, method = 'POST'): Promise<FullResponse> =>
   call(gateway.url, undefined, { method, path, key: 'ann' })
 
-describe('a mistyped path is a 404 that suggests the right one:', () => {
+describe('a mistyped path', () => {
   test.each([
     ['/chat/completions', '/v1/chat/completions'],
     ['/v1/chat/completion', '/v1/chat/completions'],
@@ -26,12 +26,12 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
     ['/v1/image/generations', '/v1/images/generations'],
     ['/v1/audio/transcription', '/v1/audio/transcriptions'],
     ['/v1/v1/messages?beta=true', '/v1/messages'],
-  ])('%s, %s', async (path, meant) => {
+  ])('a mistyped path is a 404 that suggests the right one: %s, %s', async (path, meant) => {
     const answer = await at(path)
     expect(answer.status).toBe(404)
     expect(answer.json().error.message).toContain(`did you mean ${meant}?`)
   })
-  test('in the envelope of the intended path', async () => {
+  test('a mistyped path is a 404 in the envelope of the intended path', async () => {
     expect((await at('/v1/v1/messages')).json()).toMatchObject({
       type: 'error',
       error: { type: 'gateway_error' },
@@ -54,7 +54,7 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
     '/v1/fine_tuning/jobs',
     '/v1/realtime/sessions',
     '/v1/audio/voices',
-  ])('%s resembles no path', async (path) => {
+  ])('a path that resembles no known path is a 404 without a suggestion: %s', async (path) => {
     const answer = await at(path)
     expect(answer.status).toBe(404)
     expect(answer.text).not.toContain('did you mean')
@@ -62,20 +62,20 @@ describe('a mistyped path is a 404 that suggests the right one:', () => {
   })
 })
 
-describe('the requested path is echoed', () => {
+describe('the echo of the requested path', () => {
   test.each(["/<script>alert('x')</script>", '/"}{"', '/a&b;c', '/\u0001'.replace('\u0001', '%01')])(
-    'without markup: %s',
+    'the requested path is echoed without markup: %s',
     async (path) => {
       const { status, text } = await at(path)
       expect(status).toBe(404)
       expect(text).not.toMatch(/<|'|&|\\"/)
     },
   )
-  test('in no more than 200 characters', async () => {
+  test('the requested path is echoed in at most 200 characters', async () => {
     expect((await at(`/${'x/'.repeat(5000)}`)).text.length).toBeLessThan(500)
   })
   test.each([`/sk-${LIVE}/v1/messages`, `/v1/messages/${LIVE}`, `/v1/chat/completions/sk-${LIVE}-3`])(
-    'without the key in it: %s',
+    'the requested path is echoed without a key in it: %s',
     async (path) => {
       for (const method of ['POST', 'GET']) {
         const { status, text } = await at(path, method)

@@ -32,7 +32,7 @@ describe('the official OpenAI client', () => {
   const client = (path = '/v1', apiKey = 'sk-ann'): OpenAI =>
     new OpenAI({ apiKey, baseURL: `${gateway.url}${path}`, maxRetries: 0 })
 
-  test.each(['/v1', '/v1beta/openai'])('lists models at %s', async (path) => {
+  test.each(['/v1', '/v1beta/openai'])('the OpenAI client lists models at %s', async (path) => {
     const models = await all(client(path).models.list())
     expect(models.map(({ id }) => id)).toEqual(NAMES)
     expect(models[1]).toEqual({
@@ -44,10 +44,10 @@ describe('the official OpenAI client', () => {
       endpoints: ['chat', 'messages', 'responses', 'gemini', 'completions'],
     })
   })
-  test.each(NAMES)('retrieves %s', async (name) => {
+  test.each(NAMES)('the OpenAI client retrieves %s', async (name) => {
     expect(await client().models.retrieve(name)).toMatchObject({ id: name, object: 'model' })
   })
-  test('maps the errors', async () => {
+  test('the OpenAI client maps the errors of the model paths', async () => {
     const error = await client()
       .models.retrieve('no/such')
       .catch((thrown: unknown) => thrown)
@@ -65,18 +65,18 @@ describe('the official Anthropic client', () => {
   const client = (apiKey = 'sk-ann'): Anthropic =>
     new Anthropic({ apiKey, baseURL: gateway.url, maxRetries: 0 })
 
-  test('lists models, all on the first page', async () => {
+  test('the Anthropic client lists models, all on the first page', async () => {
     const page = await client().models.list({ limit: 1 })
     expect(page).toMatchObject({ has_more: false, first_id: NAMES[0], last_id: NAMES[2] })
     expect((await all(client().models.list({ limit: 1 }))).map(({ id }) => id)).toEqual(NAMES)
   })
-  test('lists them with a bearer token, too, as its siblings in Python and Java do', async () => {
+  test('the Anthropic client lists models with a bearer token, too, as it does in Python and Java', async () => {
     const bearer = new Anthropic({ authToken: 'sk-ann', baseURL: gateway.url, maxRetries: 0 })
     const page = await bearer.models.list()
     expect(page).toMatchObject({ has_more: false, first_id: NAMES[0], last_id: NAMES[2] })
     expect(page.data[1]).toMatchObject({ type: 'model', display_name: 'talker' })
   })
-  test.each(NAMES)('retrieves %s', async (name) => {
+  test.each(NAMES)('the Anthropic client retrieves %s', async (name) => {
     expect(await client().models.retrieve(name)).toEqual({
       id: name,
       type: 'model',
@@ -91,7 +91,7 @@ describe('the official Anthropic client', () => {
       retires_at: null,
     })
   })
-  test('maps the errors', async () => {
+  test('the Anthropic client maps the errors of the model paths', async () => {
     await expect(client().models.retrieve('no/such')).rejects.toBeInstanceOf(Anthropic.NotFoundError)
     await expect(client('sk-nobody').models.list()).rejects.toBeInstanceOf(Anthropic.AuthenticationError)
   })
@@ -104,7 +104,7 @@ describe('the official Google client', () => {
       httpOptions: { baseUrl: gateway.url, apiVersion },
     })
 
-  test('lists models at /v1beta', async () => {
+  test('the Google client lists models at /v1beta', async () => {
     const models = await all(await client('v1beta').models.list({ config: { pageSize: 1 } }))
     expect(
       models.map(({ name, displayName, supportedActions }) => ({ name, displayName, supportedActions })),
@@ -116,13 +116,13 @@ describe('the official Google client', () => {
       })),
     )
   })
-  test('gets one at /v1, where that path exists', async () => {
+  test('the Google client gets a model at /v1, where that path exists', async () => {
     expect(await client('v1').models.get({ model: 'talker' })).toMatchObject({ name: 'models/talker' })
     expect(await client('v1').models.get({ model: 'models/org/part:free' })).toMatchObject({
       displayName: 'org/part:free',
     })
   })
-  test('maps the errors', async () => {
+  test('the Google client maps the errors of the model paths', async () => {
     const error = await client('v1beta', 'sk-nobody')
       .models.list()
       .catch((thrown: unknown) => thrown)

@@ -27,13 +27,16 @@ const NAMES = [
   'x'.repeat(10_000),
 ]
 
-test.each(NAMES)('the model name %j is unknown, its echo short, and no upstream is called', async (name) => {
-  fixture.upstream.script('m', { kind: 'whole' })
-  const answer = await fixture.chat('ann', ask(name))
-  expect(answer.status, answer.text.slice(0, 300)).toBeOneOf([400, 503])
-  const { error } = answer.json()
-  expect(error.code).toBeOneOf(['model_not_found', 'model_price_error', 'invalid_request'])
-  expect(error.message.length).toBeLessThan(600)
-  expect(answer.headers).not.toHaveProperty('x-evil')
-  expect(fixture.upstream.received('m')).toHaveLength(0)
-})
+test.each(NAMES)(
+  'the model name %j is unknown, its echo is short, and no upstream is called',
+  async (name) => {
+    fixture.upstream.script('m', { kind: 'whole' })
+    const answer = await fixture.chat('ann', ask(name))
+    expect(answer.status, answer.text.slice(0, 300)).toBeOneOf([400, 503])
+    const { error } = answer.json()
+    expect(error.code).toBeOneOf(['model_not_found', 'model_price_error', 'invalid_request'])
+    expect(error.message.length).toBeLessThan(600)
+    expect(answer.headers).not.toHaveProperty('x-evil')
+    expect(fixture.upstream.received('m')).toHaveLength(0)
+  },
+)

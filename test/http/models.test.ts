@@ -64,7 +64,7 @@ let gateway: RunningGateway
 beforeAll(async () => {
   gateway = await startGateway({ config: CONFIGURATION })
   await gateway.stop()
-  // Groups that were open when the token was written may be closed later.
+  // A token's group may be closed after the token was created.
   const database = databaseOf(gateway.dataDir)
   database.write("update tokens set group_name = 'vip' where name = 'token-closed'")
   database.write(`update tokens set vendor_routes = '{"acme":"vip"}' where name = 'token-closedroute'`)
@@ -119,38 +119,38 @@ const ALTERNATE = (id: string) => ({
   supportedGenerationMethods: ['generateContent', 'countTokens'],
 })
 
-describe('which models are listed:', () => {
-  test('those that channels serve to the group, that have a price, by their names in order', async () => {
+describe('the listed models', () => {
+  test('the models are listed that channels serve to the group and that have a price, sorted by name', async () => {
     expect(await ids('ann')).toEqual(ALL)
   })
-  test('those of the token’s own group', async () => {
+  test('the models of the token’s own group are listed', async () => {
     expect(await ids('open')).toEqual(['talker', 'writer'])
     expect(await ids('empty')).toEqual([])
   })
-  test('those of the user’s group, where the token names none', async () => {
+  test('the models of the user’s group are listed where the token names no group', async () => {
     expect(await ids('vic')).toEqual(['vip-only'])
   })
-  test('only those of the token’s model_limits, where it has them', async () => {
-    // The suffix needs no entry of its own.
+  test('only the token’s model_limits are listed, where it has them', async () => {
+    // A thinking suffix needs no entry itself.
     expect(await ids('limits')).toEqual(['both', 'declared', 'declared-thinking', 'writer'])
     expect(await ids('nolimits')).toEqual([])
   })
-  test('those of the groups that vendor_routes name for a vendor', async () => {
+  test('the models of the groups that vendor_routes name for a vendor are listed', async () => {
     expect(await ids('routed')).toEqual(ALL)
     const { data } = await body('/v1/models', bearer('routed'))
     const types = (id: string) => data.find((model) => model.id === id)?.supported_endpoint_types
     // In `open` another channel serves the model than in `default`.
     expect(types('writer')).toEqual(['compat'])
   })
-  test('none of a vendor whose group is closed to the user', async () => {
+  test('models of a vendor whose group is closed to the user are not listed', async () => {
     expect(await ids('closedroute')).toEqual(['nobodys', 'writer'])
   })
-  test("none at all, and a 403, where all of the key's groups are closed to the user", async () => {
+  test('the list is a 403 where all groups of the key are closed to the user', async () => {
     const answer = await get('/v1/models', bearer('closed'))
     expect(answer.status).toBe(403)
     expect(answer.json().error).toMatchObject({ type: 'permission_error', code: 'group_not_allowed' })
   })
-  test('those without a price too, where unpriced models are free', async () => {
+  test('models without a price are listed where unpriced models are free', async () => {
     await gateway.apply({ ...CONFIGURATION, options: { unpriced_models: 'free' } })
     try {
       const answer = await call(gateway.url, undefined, { method: 'GET', path: '/v1/models', key: 'ann' })
@@ -164,13 +164,13 @@ describe('which models are listed:', () => {
 })
 
 describe('GET /v1/models', () => {
-  test('has an empty catalogue beside the list for clients that state their version, as Codex does', async () => {
+  test('the list has an empty catalogue for clients that state their version, as Codex does', async () => {
     const list = await body('/v1/models', bearer('ann'))
     expect(await body('/v1/models?client_version=0.99.0', bearer('ann'))).toEqual({ ...list, models: [] })
     expect(list).not.toHaveProperty('models')
   })
 
-  test('has the chat shape for bearer tokens', async () => {
+  test('the list has the chat format for bearer tokens', async () => {
     expect(await body('/v1/models', bearer('ann'))).toEqual({
       success: true,
       object: 'list',
@@ -189,7 +189,7 @@ describe('GET /v1/models', () => {
   })
 
   test.each(['vendor-version', 'anthropic-version'])(
-    'has the messages shape where x-api-key and %s come together',
+    'the list has the messages format where x-api-key and %s are sent together',
     async (version) => {
       expect(await body('/v1/models', { 'x-api-key': 'sk-open', [version]: '2023-06-01' })).toEqual({
         data: [MESSAGES('talker'), MESSAGES('writer')],
@@ -200,7 +200,7 @@ describe('GET /v1/models', () => {
     },
   )
 
-  test('has the messages shape for bearer tokens too, with anthropic-version', async () => {
+  test('the list has the messages format for bearer tokens with anthropic-version', async () => {
     const headers = { ...bearer('open'), 'anthropic-version': '2023-06-01' }
     expect(await body('/v1/models', headers)).toMatchObject({
       data: [MESSAGES('talker'), MESSAGES('writer')],
@@ -212,7 +212,7 @@ describe('GET /v1/models', () => {
     expect(refused.json()).toMatchObject({ type: 'error', error: { type: 'gateway_error' } })
   })
 
-  test('has no first and last id in that shape where it is empty', async () => {
+  test('an empty list in the messages format has no first and last id', async () => {
     expect(await body('/v1/models', native('empty'))).toEqual({
       data: [],
       first_id: null,
@@ -227,18 +227,18 @@ describe('GET /v1/models', () => {
     ['an empty x-api-key', { ...bearer('ann'), 'x-api-key': '', 'vendor-version': '2023-06-01' }],
     ['an empty version', { 'x-api-key': 'sk-ann', 'vendor-version': '' }],
     ['an empty anthropic-version', { ...bearer('ann'), 'anthropic-version': '' }],
-  ])('has the chat shape for %s', async (_, headers) => {
+  ])('the list has the chat format for %s', async (_, headers) => {
     expect(await body('/v1/models', headers)).toMatchObject({ success: true, object: 'list' })
   })
 
-  test('lists everything whatever page is requested', async () => {
+  test('the list has all models whatever page is requested', async () => {
     for (const headers of [bearer('ann'), native('ann')]) {
       const answer = await body('/v1/models?limit=1&after_id=talker&before_id=both', headers)
       expect(answer.data).toHaveLength(ALL.length)
     }
   })
 
-  test('prefers x-api-key to a bearer token', async () => {
+  test('x-api-key is preferred to a bearer token', async () => {
     const both = { ...bearer('ann'), 'x-api-key': 'sk-open' }
     expect((await body('/v1/models', both)).data).toHaveLength(2)
     expect((await get('/v1/models', { ...bearer('ann'), 'x-api-key': 'sk-nobody' })).status).toBe(401)
@@ -247,7 +247,7 @@ describe('GET /v1/models', () => {
   test.each([
     ['x-alt-api-key', '/v1/models', { 'x-alt-api-key': 'sk-ann' }],
     ['key in the query', '/v1/models?key=sk-ann', {}],
-  ])('is a 401 with %s alone', async (_, path, headers) => {
+  ])('the list is a 401 with %s alone', async (_, path, headers) => {
     const answer = await get(path, headers)
     expect(answer.status).toBe(401)
     expect(answer.json().error.type).toBe('authentication_error')
@@ -255,21 +255,21 @@ describe('GET /v1/models', () => {
 })
 
 describe('GET /v1/models of a Google client', () => {
-  test('takes x-goog-api-key, and has the alternate shape', async () => {
+  test("x-goog-api-key is accepted, and selects Google's format", async () => {
     expect(await body('/v1/models', { 'x-goog-api-key': 'sk-open' })).toEqual({
       models: [ALTERNATE('talker'), ALTERNATE('writer')],
       nextPageToken: null,
     })
   })
 
-  test('x-api-key beside it is the key, and has its own shape', async () => {
+  test('x-api-key beside x-goog-api-key is the key, and selects its own format', async () => {
     const both = { 'x-goog-api-key': 'sk-nobody', 'x-api-key': 'sk-open' }
     expect((await body('/v1/models', both)).data).toHaveLength(2)
   })
 })
 
-describe('the paths with a fixed shape', () => {
-  test('a missing model of /v1beta is told in the envelope of its dialect', async () => {
+describe('the paths with a fixed format', () => {
+  test("a missing model of /v1beta is an error in Google's envelope", async () => {
     const answer = await get('/v1beta/models/nothing', { 'x-goog-api-key': 'sk-open' })
     expect(answer.status).toBe(404)
     expect(JSON.parse(answer.text).error).toMatchObject({ code: 404, status: 'NOT_FOUND' })
@@ -283,26 +283,29 @@ describe('the paths with a fixed shape', () => {
     ['a version beside it', '', { ...bearer('open'), 'vendor-version': '2023-06-01', 'x-api-key': 'sk-x' }],
   ]
 
-  test.each(WAYS)('/v1beta/models has the alternate shape, by %s', async (_, query, headers) => {
+  test.each(WAYS)("/v1beta/models has Google's format, with %s", async (_, query, headers) => {
     expect(await body(`/v1beta/models${query}`, headers)).toEqual({
       models: [ALTERNATE('talker'), ALTERNATE('writer')],
       nextPageToken: null,
     })
   })
-  test.each(WAYS)('/v1beta/openai/models has the chat shape, by %s', async (_, query, headers) => {
+  test.each(WAYS)('/v1beta/openai/models has the chat format, with %s', async (_, query, headers) => {
     expect(await body(`/v1beta/openai/models${query}`, headers)).toEqual({
       success: true,
       object: 'list',
       data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
     })
   })
-  test.each(['/v1beta/models', '/v1beta/openai/models'])('%s accepts no x-api-key', async (path) => {
-    expect((await get(path, native('ann'))).status).toBe(401)
-  })
+  test.each(['/v1beta/models', '/v1beta/openai/models'])(
+    'the paths with a fixed shape %s accepts no x-api-key',
+    async (path) => {
+      expect((await get(path, native('ann'))).status).toBe(401)
+    },
+  )
 })
 
 describe('GET /v1/models/{model_id}', () => {
-  test('is the one entry in the requested shape', async () => {
+  test('a model is the one entry of the list, in the requested format', async () => {
     const path = '/v1/models/writer'
     expect(await body(path, bearer('ann'))).toEqual(CHAT('writer', 'scribes', ['vendor']))
     expect(await body(path, { 'x-api-key': 'sk-ann' })).toEqual(CHAT('writer', 'scribes', ['vendor']))
@@ -313,17 +316,17 @@ describe('GET /v1/models/{model_id}', () => {
   })
 
   test.each(['org/part/slashed', 'org%2Fpart%2Fslashed', 'org%2fpart/slashed', '%6Frg/part/slashed'])(
-    'finds a name with slashes as %s',
+    'a name with slashes is found as %s',
     async (written) => {
       expect(await body(`/v1/models/${written}`, bearer('ann'))).toMatchObject({ id: 'org/part/slashed' })
     },
   )
-  test('decodes once', async () => {
+  test("a model's name is decoded once", async () => {
     expect(await body('/v1/models/a%20b%25c', bearer('ann'))).toMatchObject({ id: 'a b%c' })
     expect((await get('/v1/models/org%252Fpart%252Fslashed', bearer('ann'))).status).toBe(404)
   })
   test.each(['/v1%2Fmodels', '/v1/models%2Fwriter', '/v1%2Fmodels/writer', '/v1beta%2Fmodels'])(
-    'no other path is decoded: %s',
+    'other paths are not decoded: %s',
     async (path) => {
       const answer = await get(path, bearer('ann'))
       expect(answer.status).toBe(404)
@@ -345,7 +348,7 @@ describe('GET /v1/models/{model_id}', () => {
     ['has a zero', 'talker%00', 'ann'],
     ['breaks lines', 'a%0d%0ax-evil:%201', 'ann'],
     ['is long', 'x'.repeat(10_000), 'ann'],
-  ])('is a 404 for a name that %s', async (_, name, key) => {
+  ])('a model is a 404 for a name that %s', async (_, name, key) => {
     const answer = await get(`/v1/models/${name}`, bearer(key))
     expect(answer.status, answer.text).toBe(404)
     const { error } = answer.json()
@@ -355,7 +358,7 @@ describe('GET /v1/models/{model_id}', () => {
     expect(answer.headers).not.toHaveProperty('x-evil')
   })
 
-  test('is a 404 in the gateway envelope for clients of the messages shape', async () => {
+  test("a missing model is a 404 in the gateway's envelope for clients of the messages format", async () => {
     const answer = await get('/v1/models/no-such-model', native('ann'))
     expect(answer.status).toBe(404)
     expect(answer.json()).toEqual({
@@ -369,18 +372,21 @@ describe('GET /v1/models/{model_id}', () => {
     })
   })
 
-  test.each(['%', '%2', '%zz', 'a%ff', '%c3%28', 'x%E0%A4%A'])('is a 400 for the broken %s', async (name) => {
-    const answer = await get(`/v1/models/${name}`, bearer('ann'))
-    expect(answer.status).toBe(400)
-    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_request' })
-  })
+  test.each(['%', '%2', '%zz', 'a%ff', '%c3%28', 'x%E0%A4%A'])(
+    'the broken name %s is a 400',
+    async (name) => {
+      const answer = await get(`/v1/models/${name}`, bearer('ann'))
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_request' })
+    },
+  )
 
-  test('is not found without a name', async () => {
+  test('an empty name is not found', async () => {
     expect((await get('/v1/models/', bearer('ann'))).status).toBe(404)
   })
 })
 
-describe('refused clients', () => {
+describe('clients that may not list models', () => {
   const PATHS = ['/v1/models', '/v1/models/talker', '/v1beta/models', '/v1beta/openai/models']
   test.each([
     ['nobody', 401, 'invalid_api_key'],
@@ -389,7 +395,7 @@ describe('refused clients', () => {
     ['exhausted', 401, 'token_exhausted'],
     ['ofbanned', 403, 'user_disabled'],
     ['elsewhere', 403, 'ip_not_allowed'],
-  ])('the key %s', async (key, status, code) => {
+  ])('the list is refused for the key %s', async (key, status, code) => {
     for (const path of PATHS) {
       const answer = await get(path, bearer(key))
       expect(answer.status, path).toBe(status)
@@ -402,16 +408,16 @@ describe('refused clients', () => {
       expect(answer.json().error).toEqual({ type: 'gateway_error', message: expect.any(String) })
     }
   })
-  test('any client without a key', async () => {
+  test('the list is refused without a key', async () => {
     for (const path of PATHS) expect((await get(path)).status, path).toBe(401)
   })
 })
 
-describe('other methods', () => {
+describe('other methods of the model paths', () => {
   const ask = (method: string, path: string, headers: Headers = bearer('ann')): Promise<FullResponse> =>
     call(gateway.url, undefined, { method, path, headers })
 
-  test('DELETE of a model is not implemented, whether there is one or not', async () => {
+  test('DELETE of a model is not implemented, whether the model exists or not', async () => {
     for (const name of ['talker', 'no-such-model', 'org/part/slashed', 'org%2Fpart']) {
       const answer = await ask('DELETE', `/v1/models/${name}`)
       expect(answer.status).toBe(501)

@@ -6,11 +6,11 @@ import { databaseOf } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { frames, responsesUsage, streamedResponse, wholeResponse } from '../equipment/responses-behaviour.ts'
 
-/** Units of a token that is written to a cache for an hour, which a prompt may be. */
+/** Quota units of a prompt token that is written to a cache for an hour, the most expensive kind. */
 const DEAREST = 2
-/** Tokens of the context of a model that no price data tell. */
+/** Assumed context in tokens of a model without price data. */
 const ASSUMED = 200_000
-/** Bound of all that the tests append, and of the output. */
+/** An upper bound of what the tests append, and of the output. */
 const ROOM = 2_000
 
 let fixture: Fixture
@@ -38,7 +38,7 @@ const post = (fields: object, key = 'rich'): Promise<FullResponse> =>
 const call = (id: string) => ({ calls: [{ id, name: 'f', input: '{}' }] })
 const reference = (id: string): object => ({ type: 'item_reference', id: `fc_${id}` })
 
-/** Makes a response of one call by these tokens; returns its id. */
+/** Makes a response with one call that used these tokens, and returns its id. */
 async function made(id: string, input: number, output: number, fields: object = {}): Promise<string> {
   const content = { ...call(id), usage: responsesUsage(input, output) }
   const isStream = 'stream' in fields
@@ -48,7 +48,7 @@ async function made(id: string, input: number, output: number, fields: object = 
   return /resp_\w+/.exec(text)?.[0] ?? ''
 }
 
-/** Quota units that a call of a poor key would have needed. */
+/** Quota units that a call with an empty key would have needed. */
 async function neededFor(fields: object, key = 'cent'): Promise<number> {
   const { status, text } = await post({ max_output_tokens: 16, ...fields }, key)
   expect(status, text).toBe(403)
@@ -65,25 +65,25 @@ describe('an item of a response that went through this gateway', () => {
   test.each([
     ['whole', {}],
     ['streamed', { stream: true }],
-  ])('is held as the reported tokens of its response: %s', async (how, fields) => {
+  ])('an item is held as the reported tokens of its response: %s', async (how, fields) => {
     await made(how, 3_000, 1_000, fields)
     await expectBound(4_000, { input: [reference(how)] })
     await expectBound(4_000, { input: [{ id: `fc_${how}` }, { role: 'user', content: 'and' }] })
   })
 
-  test('counts once with others of the same response, and those of several add up', async () => {
+  test('several items of one response are held once, and items of several responses add up', async () => {
     await made('first', 3_000, 1_000)
     await made('second', 6_000, 500)
     await expectBound(4_000, { input: [reference('first'), reference('first')] })
     await expectBound(10_500, { input: [reference('first'), reference('second')] })
   })
 
-  test('counts once beside the response that is continued', async () => {
+  test('an item of the response that is continued is held once', async () => {
     const previous = await made('previous', 3_000, 1_000)
     await expectBound(4_000, { input: [reference('previous')], previous_response_id: previous })
   })
 
-  test('counts with all others as no more than a prompt can have', async () => {
+  test('items are held together as at most the maximum prompt', async () => {
     await made('large', 150_000, 10_000)
     await made('larger', 170_000, 10_000)
     await made('largest', 299_000, 1_000)
@@ -94,12 +94,12 @@ describe('an item of a response that went through this gateway', () => {
   test.each([
     ['beside one that is unknown', { input: [reference('known'), reference('unheard')] }, ASSUMED + 4_000],
     ['of another user', { input: [reference('known')] }, ASSUMED, 'bobs'],
-  ])('is held as unknown %s', async (_, fields, tokens, key?: string) => {
+  ])('an item is held as unknown %s', async (_, fields, tokens, key?: string) => {
     await made('known', 3_000, 1_000)
     await expectBound(tokens, fields, key)
   })
 
-  test('is held as unknown where its response was deleted', async () => {
+  test('an item is held as unknown where its response was deleted', async () => {
     const id = await made('deleted', 3_000, 1_000)
     fixture.upstream.script('m', { kind: 'whole', body: '{"id":"resp_upstream","deleted":true}' })
     const { status } = await fixture.chat('rich', '', { path: `/v1/responses/${id}`, method: 'DELETE' })
@@ -107,7 +107,7 @@ describe('an item of a response that went through this gateway', () => {
     await expectBound(ASSUMED, { input: [reference('deleted')] })
   })
 
-  test('goes to the channel that made it', async () => {
+  test('a call with an item goes to the channel that made the item', async () => {
     for (const lane of ['one', 'other'])
       fixture.upstream.script(lane, wholeResponse({ ...call(`of-${lane}`), usage: responsesUsage(9, 1) }))
     const before = new Set<string>()
@@ -123,17 +123,17 @@ describe('an item of a response that went through this gateway', () => {
   })
 })
 
-describe('a response is held as unknown when it is continued or has items that are named', () => {
+describe('a response of unknown size that is continued or has items that are named', () => {
   const continued = async (id: string, item: string): Promise<void> => {
     await expectBound(ASSUMED, { previous_response_id: id })
     await expectBound(ASSUMED, { input: [reference(item)] })
   }
-  test('where it reported no tokens', async () => {
+  test('a response that reported no tokens is held as unknown', async () => {
     fixture.upstream.script('m', wholeResponse({ ...call('silent'), usage: 'null' }))
     const id = JSON.parse((await post({})).text).id
     await continued(id, 'silent')
   })
-  test('where its client left before it reported any', async () => {
+  test('a response whose client left before the usage is held as unknown', async () => {
     const database = databaseOf(fixture.gateway.dataDir)
     const begun = frames({ text: 'Once upon', ...call('gone') }).slice(0, -1)
     fixture.upstream.script('m', { kind: 'stream', frames: begun, ending: 'stall' })
@@ -150,7 +150,7 @@ describe('a response is held as unknown when it is continued or has items that a
     await vi.waitFor(() => expect(database.usageOf(callId)?.reason).toBe('client_gone'), 20_000)
     await continued(id, 'gone')
   })
-  test('while it is made in the background, and after', async () => {
+  test('a background response is held as unknown while it is made, and after', async () => {
     const queued = '{"id":"resp_upstream","object":"response","status":"queued","output":[],"usage":null}'
     fixture.upstream.script('m', { kind: 'whole', body: queued })
     const { id } = JSON.parse((await post({ background: true })).text)
@@ -161,7 +161,7 @@ describe('a response is held as unknown when it is continued or has items that a
   })
 })
 
-describe('a stream that its client left is charged', () => {
+describe('the charge of a stream with named items that its client left', () => {
   const left = async (fields: object) => {
     const database = databaseOf(fixture.gateway.dataDir)
     const begun = frames({ text: 'Once upon' }).slice(0, 6)
@@ -179,7 +179,7 @@ describe('a stream that its client left is charged', () => {
     ['the context of its model for a conversation of which nothing is known', ASSUMED, { conversation: 'c' }],
     ['the same for an item of which nothing is known', ASSUMED, { input: [reference('unheard')] }],
     ['the reported tokens of the response of an item', 4_000, { input: [reference('charged')] }],
-  ])('%s', async (_, tokens, fields) => {
+  ])('a stream with named items that its client left is charged: %s', async (_, tokens, fields) => {
     await made('charged', 3_000, 1_000)
     const row = await left(fields)
     expect(row?.input_tokens).toBeGreaterThanOrEqual(tokens)

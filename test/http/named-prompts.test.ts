@@ -4,9 +4,9 @@ import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configurat
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 
-/** Units of a token that is written to a cache for an hour, which a prompt may be. */
+/** Quota units of a prompt token that is written to a cache for an hour, the most expensive kind. */
 const DEAREST = 2
-/** Tokens of the context of `m`, which no price data tells, and of a model of which it does. */
+/** The context in tokens of `m`, which has no price data, and of a model that has. */
 const ASSUMED = 200_000
 const KNOWN = { name: 'gpt-5', context: 400_000 }
 
@@ -37,7 +37,7 @@ const says = (content: unknown) => ({ messages: [{ role: 'user', content }] })
 const post = (path: string, fields: object, key = 'cent'): Promise<FullResponse> =>
   fixture.chat(key, { model: 'm', ...fields }, { path })
 
-/** Quota units that a call would have needed, as its refusal states them. */
+/** The quota units that a call would have needed, as its refusal states them. */
 async function neededFor(path: string, fields: object): Promise<number> {
   const { status, text } = await post(path, fields)
   expect(status, text).toBe(403)
@@ -67,17 +67,20 @@ const NAMED: readonly [string, keyof typeof PATHS, object][] = [
   ],
 ]
 
-describe('a prompt that is only named is held as large as the context of its model', () => {
-  test.each(NAMED)('%s', async (_, dialect, fields) => {
-    const needed = await neededFor(PATHS[dialect], fields)
-    expect(needed).toBeGreaterThanOrEqual(DEAREST * ASSUMED)
-    expect(needed).toBeLessThan(DEAREST * (ASSUMED + 30_000))
-  })
-  test('as the price data tells it', async () => {
+describe('a prompt that the request only names', () => {
+  test.each(NAMED)(
+    "a prompt that the request only names is held as large as the model's context: %s",
+    async (_, dialect, fields) => {
+      const needed = await neededFor(PATHS[dialect], fields)
+      expect(needed).toBeGreaterThanOrEqual(DEAREST * ASSUMED)
+      expect(needed).toBeLessThan(DEAREST * (ASSUMED + 30_000))
+    },
+  )
+  test('the context of a model is taken from the price data', async () => {
     const fields = { model: KNOWN.name, input: 'hi', conversation: 'conv_1' }
     expect(await neededFor(PATHS.responses, fields)).toBeGreaterThanOrEqual(DEAREST * KNOWN.context)
   })
-  test('so that no number of calls at once is admitted that could overdraw', async () => {
+  test('calls that name a prompt cannot overdraw a balance, however many are sent at once', async () => {
     fixture.upstream.forget('m')
     const calls = Array.from({ length: 60 }, () =>
       post(PATHS.responses, { input: 'hi', max_output_tokens: 16, conversation: 'conv_1' }),
@@ -85,7 +88,7 @@ describe('a prompt that is only named is held as large as the context of its mod
     expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([403]))
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('and other prompts are not', async () => {
+  test('other prompts are held by their size', async () => {
     fixture.upstream.script('m', wholeResponse({}))
     const fields = { input: [{ role: 'user', content: 'hi' }], max_output_tokens: 16 }
     expect((await post(PATHS.responses, fields)).status).toBe(200)

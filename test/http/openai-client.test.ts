@@ -33,7 +33,7 @@ const clientWith = (apiKey: string): OpenAI =>
 const messages = [{ role: 'user' as const, content: 'hi' }]
 
 describe('the official OpenAI client', () => {
-  test('gets a whole answer', async () => {
+  test('the OpenAI client gets a whole response', async () => {
     fixture.upstream.script('m', { kind: 'whole', content: 'Hello there.', usage: usageText(10, 5) })
     const { data, request_id: id } = await client.chat.completions
       .create({ model: 'm', messages })
@@ -43,7 +43,7 @@ describe('the official OpenAI client', () => {
     expect(id).toBeTypeOf('string')
   })
 
-  test.each([true, false])('gets a stream (include_usage: %j)', async (include) => {
+  test.each([true, false])('the OpenAI client gets a stream (include_usage: %j)', async (include) => {
     fixture.upstream.script('m', { kind: 'stream', events: 3, usage: usageText(10, 3) })
     const stream = await client.chat.completions.create({
       model: 'm',
@@ -61,7 +61,7 @@ describe('the official OpenAI client', () => {
     expect(usage ?? null).toEqual(include ? JSON.parse(usageText(10, 3)) : null)
   })
 
-  test('gets tool calls, whole and streamed', async () => {
+  test('the OpenAI client gets tool calls, whole and streamed', async () => {
     const call = {
       id: 'call_1',
       type: 'function',
@@ -111,7 +111,7 @@ describe('the official OpenAI client', () => {
     expect(final.choices[0]?.message.tool_calls?.[0]).toMatchObject({ id: call.id, function: call.function })
   })
 
-  test('sends an image as a data URL, which arrives untouched', async () => {
+  test('the OpenAI client sends an image as a data URL, which arrives unchanged', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const url = `data:image/png;base64,${Buffer.alloc(100_000, 7).toString('base64')}`
     const content = [
@@ -122,7 +122,7 @@ describe('the official OpenAI client', () => {
     expect(JSON.parse(fixture.upstream.only('m').text).messages[0].content).toEqual(content)
   })
 
-  test('hangs up, and the upstream is aborted', async () => {
+  test('the OpenAI client hangs up, and the upstream request is aborted', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 10 })
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true })
     let seen = 0
@@ -139,16 +139,16 @@ describe('the official OpenAI client', () => {
   })
 })
 
-describe('its error classes fit:', () => {
+describe('error classes of the OpenAI client', () => {
   const create = (by: OpenAI = client, fields: object = {}) =>
     by.chat.completions.create({ model: 'm', messages, ...fields })
-  test('AuthenticationError', async () => {
+  test('the OpenAI client throws AuthenticationError', async () => {
     await expect(create(clientWith('sk-nobody'))).rejects.toBeInstanceOf(AuthenticationError)
   })
-  test('PermissionDeniedError', async () => {
+  test('the OpenAI client throws PermissionDeniedError', async () => {
     await expect(create(clientWith('sk-limited'))).rejects.toBeInstanceOf(PermissionDeniedError)
   })
-  test('BadRequestError, with its code and the id of the request', async () => {
+  test('the OpenAI client throws BadRequestError, with its code and the id of the request', async () => {
     const error = await create(client, { n: 0 }).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(BadRequestError)
     expect(error).toMatchObject({
@@ -157,7 +157,7 @@ describe('its error classes fit:', () => {
       requestID: expect.any(String),
     })
   })
-  test('RateLimitError, of the upstream', async () => {
+  test('the OpenAI client throws RateLimitError of the upstream', async () => {
     fixture.upstream.script('m', {
       kind: 'status',
       status: 429,
@@ -166,7 +166,7 @@ describe('its error classes fit:', () => {
     await expect(create()).rejects.toThrow(/slow down/)
     await expect(create()).rejects.toBeInstanceOf(RateLimitError)
   })
-  test('InternalServerError', async () => {
+  test('the OpenAI client throws InternalServerError', async () => {
     fixture.upstream.script('m', { kind: 'drop' })
     await expect(create()).rejects.toBeInstanceOf(InternalServerError)
     await expect(create(client, { model: 'no-such-model' })).rejects.toMatchObject({
@@ -174,7 +174,7 @@ describe('its error classes fit:', () => {
       code: 'model_not_found',
     })
   })
-  test('an error in the middle of a stream is thrown', async () => {
+  test('the OpenAI client throws an error that arrives in the middle of a stream', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 2, ending: 'reset' })
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true })
     let text = ''

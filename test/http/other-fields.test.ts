@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Values as JSON, of every kind and beyond every documented range. */
+/** JSON values of every kind, also beyond every documented range. */
 const ODD = [
   '-7',
   '1.50',
@@ -44,7 +44,7 @@ const ODD = [
   '{"a":{"b":[1]}}',
 ]
 
-/** Fields that the gateway neither routes nor holds nor charges by, and the path that `ODD` stands at. */
+/** Fields that do not affect routing, holds and charges; they are tested with the values in `ODD`. */
 const RESPONSES = [
   'instructions',
   'stream_options',
@@ -138,23 +138,26 @@ function post(model: Model, { path, body }: Request): Promise<FullResponse> {
   return fixture.chat('ann', body, { path })
 }
 
-describe.each(['responses', 'gemini'] as const)(
-  'a field of %s that is the provider’s to check',
-  (dialect) => {
-    test.each(REQUESTS[dialect])('%s reaches it byte for byte, whatever its value', async (_, requestOf) => {
+describe.each(['responses', 'gemini'] as const)('a field of %s that the provider checks', (dialect) => {
+  test.each(REQUESTS[dialect])(
+    'the field %s reaches its provider byte for byte, whatever its value',
+    async (_, requestOf) => {
       for (const value of ODD) {
         const request = requestOf(dialect, value)
         const answer = await post(dialect, request)
         expect(answer.status, `${value}: ${answer.text}`).toBe(200)
         expect(fixture.upstream.only(dialect).text).toBe(request.body)
       }
-    })
+    },
+  )
 
-    test.each(REQUESTS[dialect])('%s is converted or refused for another provider', async (_, requestOf) => {
+  test.each(REQUESTS[dialect])(
+    'the field %s is converted or refused for another provider',
+    async (_, requestOf) => {
       for (const value of ODD) {
         const answer = await post('chat', requestOf('chat', value))
         expect([200, 400], `${value}: ${answer.text}`).toContain(answer.status)
       }
-    })
-  },
-)
+    },
+  )
+})

@@ -49,7 +49,7 @@ const ANSWERS: Readonly<Record<string, Behaviour>> = {
 
 type Sent = { readonly text: string; readonly path: string; readonly listed: unknown }
 
-/** Makes a call; what reached the upstream, and the header that lists what was left out. */
+/** Makes a call; returns what the upstream received, and the header that lists the fields left out. */
 async function sent(lane: string, path: string, body: string | Buffer, key = 'ann'): Promise<Sent> {
   fixture.upstream.script(lane, ANSWERS[lane] ?? { kind: 'whole' })
   const answer = await post(path, body, key)
@@ -75,20 +75,23 @@ const MEMBERS = [
   ['extra_body', '{"model":"dear"}'],
 ] as const
 
-describe('a member that may lead to another model or price', () => {
+describe('a member that may select another model or price', () => {
   test.each(
     PROTOCOLS.flatMap((protocol) => MEMBERS.map(([name, value]) => [name, protocol, value] as const)),
-  )('%s is removed on the way to %s', async (name, protocol, value) => {
-    const [path, rest] = REQUESTS[protocol]
-    const model = protocol === 'gemini' ? '' : `"model":"${protocol}",`
-    const { text } = await sent(protocol, path, `{${model}${rest},"${name}":${value},"x" : 1.0}`)
-    expect(text).toBe(`{${model}${rest},"x" : 1.0}`)
-  })
+  )(
+    'the member %s, which may select another model, is removed on the way to %s',
+    async (name, protocol, value) => {
+      const [path, rest] = REQUESTS[protocol]
+      const model = protocol === 'gemini' ? '' : `"model":"${protocol}",`
+      const { text } = await sent(protocol, path, `{${model}${rest},"${name}":${value},"x" : 1.0}`)
+      expect(text).toBe(`{${model}${rest},"x" : 1.0}`)
+    },
+  )
 
   const chat = (model: string, more: string): string => `{"model":"${model}",${REQUESTS.chat[1]},${more}}`
   const EVERY = MEMBERS.map(([name, value]) => `"${name}":${value}`).join(',')
 
-  test('is listed', async () => {
+  test('a removed member that may select another model is listed', async () => {
     const { text, listed } = await sent('chat', REQUESTS.chat[0], chat('chat', EVERY))
     expect(text).toBe(`{"model":"chat",${REQUESTS.chat[1]}}`)
     expect(listed).toBe(
@@ -96,7 +99,7 @@ describe('a member that may lead to another model or price', () => {
     )
   })
 
-  test('is listed where the request is converted', async () => {
+  test('a removed member that may select another model is listed in a converted request', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
     const answer = await post(REQUESTS.chat[0], chat('messages', EVERY))
     expect(answer.status, answer.text).toBe(200)
@@ -106,7 +109,7 @@ describe('a member that may lead to another model or price', () => {
   })
 
   test.each(['open', 'through'])(
-    'stays where the channel allows it, or filters nothing: %s',
+    'a member stays where the channel allows it, or where it filters nothing: %s',
     async (model) => {
       const { text, listed } = await sent(model, REQUESTS.chat[0], chat(model, EVERY))
       expect(text).toBe(chat(model, EVERY))
@@ -114,13 +117,13 @@ describe('a member that may lead to another model or price', () => {
     },
   )
 
-  test('stays where the operator has set it', async () => {
+  test('a member that the operator has set stays', async () => {
     const { text } = await sent('routed', REQUESTS.chat[0], chat('routed', '"provider":{"order":["dear"]}'))
     expect(JSON.parse(text).provider).toEqual({ order: ['acme'] })
   })
 
   test.each(['fallback_models', 'draft_model', 'fallbackModel', 'backup_MODEL\u017f'])(
-    'is one whose name ends in model or models: %s',
+    'a member whose name ends in model or models is removed: %s',
     async (name) => {
       const { text, listed } = await sent('chat', REQUESTS.chat[0], chat('chat', `"${name}":"dear"`))
       expect(text).toBe(`{"model":"chat",${REQUESTS.chat[1]}}`)
@@ -128,7 +131,7 @@ describe('a member that may lead to another model or price', () => {
     },
   )
 
-  test('is the model of a tool', async () => {
+  test('the model of a tool is removed', async () => {
     const tools = (model: string): string =>
       `"tools":[{"type":"image_generation"${model},"size":"s"},{"type":"function","name":"f","parameters":{"model":1}}]`
     const given = `{"model":"responses","input":"hi",${tools(',"model":"dear"')}}`
@@ -139,9 +142,9 @@ describe('a member that may lead to another model or price', () => {
 
   test.each([
     ['', ''],
-    // Its input goes out without the thoughts that another dialect signed.
+    // The input is sent without the thoughts that another dialect signed.
     ['{"type":"reasoning","id":"rs_00000000000000000000000000000000001","summary":[]},', ', input.reasoning'],
-  ])('is the model of a tool that an item adds: after %s', async (before, more) => {
+  ])('the model of a tool that an item adds is removed: after %s', async (before, more) => {
     const item = (model: string): string =>
       `{"type":"additional_tools","role":"developer","tools":[{"type":"image_generation"${model}}]}`
     const given = `{"model":"responses","input":[${before}${item(',"model":"dear"')}]}`
@@ -150,7 +153,7 @@ describe('a member that may lead to another model or price', () => {
     expect(String(listed).split(', ').toSorted()).toEqual(`tools.model${more}`.split(', ').toSorted())
   })
 
-  test('is the routing of a Gemini request, or a model beside the one in its path', async () => {
+  test('the routing of a Gemini request, and a model beside the one in its path, are removed', async () => {
     const [path, rest] = REQUESTS.gemini
     const config = '"routingConfig":{"manualMode":{"modelName":"dear"}},"model_selection_config":{}'
     const given = `{${rest},"model":"models/dear","generationConfig":{"topK":1.0,${config}}}`
@@ -167,12 +170,12 @@ describe('a member that may lead to another model or price', () => {
     ['/v1/completions', '"prompt":"hi"'],
     ['/v1/images/generations', '"prompt":"hi"'],
     ['/v1/audio/speech', '"input":"hi"'],
-  ])('is removed at %s', async (path, rest) => {
+  ])('a member that may select another model is removed at %s', async (path, rest) => {
     const { text } = await sent('chat', path, `{"model":"chat",${rest},${EVERY}}`)
     expect(text).toBe(`{"model":"chat",${rest}}`)
   })
 
-  test('is emptied in a form', async () => {
+  test('a member of a form that may select another model is emptied', async () => {
     const form = (models: string): Buffer =>
       formBytes([
         { name: 'image', content: Buffer.from('one'), filename: 'a.png', type: 'image/png' },
@@ -197,17 +200,17 @@ describe("OpenRouter's provider", () => {
   const [path, rest] = REQUESTS.chat
   const body = (provider: string): string => `{"model":"chat",${rest},"provider":${provider}}`
 
-  test('keeps the members that only restrict, and nothing is listed', async () => {
+  test("OpenRouter's provider keeps the members that only restrict, and these are not listed", async () => {
     const given = body(`{ ${KEPT} }`)
     expect(await sent('chat', path, given)).toMatchObject({ text: given, listed: undefined })
   })
-  test('loses all others, and is listed', async () => {
+  test("OpenRouter's provider loses all other members, and these are listed", async () => {
     const given = body(`{"order":["a"],${KEPT},"only":["b"],"sort":"price","allow_fallbacks":true}`)
     expect(await sent('chat', path, given)).toMatchObject({ text: body(`{${KEPT}}`), listed: 'provider' })
   })
 })
 
-describe('a suffix of routers at a model name', () => {
+describe('router suffixes of a model name', () => {
   test.each([
     ['chat', 'chat:online', ':online'],
     ['chat', 'chat:nitro', ':nitro'],
@@ -216,22 +219,28 @@ describe('a suffix of routers at a model name', () => {
     ['messages', 'messages:online', ':online'],
     ['responses', 'responses:online', ':online'],
     ['rerank', 'rerank:floor', ':floor'],
-  ] as const)('at %s: %s is served without it, and listed', async (protocol, model, listed) => {
-    const [path, rest] = REQUESTS[protocol]
-    const given = await sent(protocol, path, `{"model":"${model}",${rest}}`)
-    expect(given.text).toBe(`{"model":"${protocol}",${rest}}`)
-    expect(given.listed).toBe(listed)
-  })
+  ] as const)(
+    'a router suffix at %s: %s is called without it, and the suffix is listed',
+    async (protocol, model, listed) => {
+      const [path, rest] = REQUESTS[protocol]
+      const given = await sent(protocol, path, `{"model":"${model}",${rest}}`)
+      expect(given.text).toBe(`{"model":"${protocol}",${rest}}`)
+      expect(given.listed).toBe(listed)
+    },
+  )
 
-  test.each([':', '%3A'])('is taken from the path of a Gemini request: %s', async (colon) => {
-    const [, rest] = REQUESTS.gemini
-    const path = `/v1beta/models/gemini${colon}online:streamGenerateContent?alt=sse`
-    expect((await sent('gemini', path, `{${rest}}`)).path).toBe(
-      '/v1/models/gemini:streamGenerateContent?alt=sse',
-    )
-  })
+  test.each([':', '%3A'])(
+    'a router suffix is removed from the path of a Gemini request: %s',
+    async (colon) => {
+      const [, rest] = REQUESTS.gemini
+      const path = `/v1beta/models/gemini${colon}online:streamGenerateContent?alt=sse`
+      expect((await sent('gemini', path, `{${rest}}`)).path).toBe(
+        '/v1/models/gemini:streamGenerateContent?alt=sse',
+      )
+    },
+  )
 
-  test('is taken from the model of embeddings, pictures and forms', async () => {
+  test('a router suffix is removed from the model of embeddings, images and forms', async () => {
     for (const [path, rest] of [
       ['/v1/embeddings', '"input":"hi"'],
       ['/v1/images/generations', '"prompt":"hi"'],
@@ -241,7 +250,7 @@ describe('a suffix of routers at a model name', () => {
       )
   })
 
-  test('is listed where the request is converted', async () => {
+  test('a removed router suffix is listed in a converted request', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'hi' }]))
     const answer = await post(REQUESTS.chat[0], `{"model":"messages:online",${REQUESTS.chat[1]}}`)
     expect(answer.status, answer.text).toBe(200)
@@ -249,7 +258,7 @@ describe('a suffix of routers at a model name', () => {
     expect(answer.headers['x-gateway-dropped']).toBe(':online')
   })
 
-  test('stays where a channel has it in models or in model_mapping', async () => {
+  test('a router suffix stays where a channel has it in models or in model_mapping', async () => {
     const [path, rest] = REQUESTS.chat
     const own = await sent('chosen', path, `{"model":"chosen:online",${rest}}`)
     expect(own).toMatchObject({ text: `{"model":"chosen:online",${rest}}`, listed: undefined })
@@ -257,7 +266,7 @@ describe('a suffix of routers at a model name', () => {
     expect(mapped).toMatchObject({ text: `{"model":"acme/m:online",${rest}}`, listed: undefined })
   })
 
-  test('makes an unknown model, where no channel has the rest of the name', async () => {
+  test('a name with a router suffix is an unknown model where no channel has the name without it', async () => {
     const [path, rest] = REQUESTS.chat
     for (const model of ['other:online', 'chosen:nitro', 'chat:latest', ':online']) {
       const answer = await post(path, `{"model":"${model}",${rest}}`)
@@ -265,7 +274,7 @@ describe('a suffix of routers at a model name', () => {
     }
   })
 
-  test('opens no model to a key that may not call the rest of the name', async () => {
+  test('a router suffix does not give a key access to a model that it may not call', async () => {
     const [path, rest] = REQUESTS.chat
     expect((await sent('chat', path, `{"model":"chat:online",${rest}}`, 'one')).listed).toBe(':online')
     expect((await post(path, `{"model":"open:online",${rest}}`, 'one')).status).toBe(403)
@@ -276,7 +285,7 @@ test.each([
   ['{"thinking_budget":0}', { thinkingBudget: 0 }],
   ['{"thinking_budget":2000,"include_thoughts":true}', { thinkingBudget: 2000 }],
   ['{"thinking_budget":-1}', { thinkingBudget: -1 }],
-])('extra_body.google.thinking_config is thinking for a Gemini channel: %s', async (config, expected) => {
+])('extra_body.google.thinking_config sets thinking for a Gemini channel: %s', async (config, expected) => {
   const body = `{"model":"gemini",${REQUESTS.chat[1]},"reasoning_effort":"high","extra_body":{"google":{"thinking_config":${config}}}}`
   const { text } = await sent('gemini', REQUESTS.chat[0], body)
   expect(JSON.parse(text).generationConfig.thinkingConfig).toMatchObject(expected)

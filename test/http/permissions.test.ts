@@ -30,7 +30,7 @@ beforeAll(async () => {
           token('off', { model_limits_enabled: false, model_limits: 'beta' }),
           token('nothing', { model_limits_enabled: true, model_limits: '' }),
           token('vip', { group: 'vip' }),
-          // Groups that are closed to these tokens, written to the database directly, below.
+          // The configuration forbids these tokens' groups, so the database is written directly, below.
           token('intruder', { group: 'vip' }),
           token('routed', { group: 'vip', vendor_routes: '{"acme":"default"}' }),
           token('sneaky', { vendor_routes: '{"acme":"vip"}' }),
@@ -64,47 +64,48 @@ function forbidden(answer: FullResponse): string {
 }
 
 describe('model limits', () => {
-  test('refuse with 403 a model that is not in the list', async () => {
+  test('model limits refuse with 403 a model that is not in the list', async () => {
     expect(forbidden(await fixture.chat('limited', ask('alpha')))).toContain('alpha')
   })
-  test('let a listed model through', async () => {
+  test('model limits admit a listed model', async () => {
     expect((await fixture.chat('limited', ask('beta'))).status).toBe(200)
     expect((await fixture.chat('spaced', ask('alpha'))).status).toBe(200)
   })
-  test('do not count while they are not enabled', async () => {
+  test('model limits have no effect while they are not enabled', async () => {
     expect((await fixture.chat('off', ask('alpha'))).status).toBe(200)
   })
-  test('with an empty list allow nothing', async () =>
+  test('model limits with an empty list refuse every model', async () =>
     void forbidden(await fixture.chat('nothing', ask('alpha'))))
-  test('are case-sensitive', async () => void forbidden(await fixture.chat('limited', ask('BETA'))))
+  test('model limits are case-sensitive', async () =>
+    void forbidden(await fixture.chat('limited', ask('BETA'))))
 })
 
-describe('the group', () => {
-  test("of a token that names none is its user's own", async () => {
+describe('the group of a call', () => {
+  test("the group of a token that names none is its user's group", async () => {
     expect(await laneOf('free', 'alpha')).toBe('plain')
     expect(await laneOf('inside', 'alpha')).toBe('closed')
   })
-  test('that a token names decides the channels', async () =>
+  test('the group that a token names decides the channels', async () =>
     expect(await laneOf('vip', 'alpha')).toBe('fine'))
-  test('that is closed may be named by its own users', async () =>
+  test('a closed group may be named by its own users', async () =>
     expect(await laneOf('inside2', 'alpha')).toBe('closed'))
-  test('that is closed is refused with 403 to others', async () => {
+  test('a closed group is refused with 403 to other users', async () => {
     expect(forbidden(await fixture.chat('intruder', ask('alpha')))).toContain('inner')
   })
-  test('that no longer exists is refused with 403', async () => {
+  test('a group that no longer exists is refused with 403', async () => {
     expect(forbidden(await fixture.chat('stranded', ask('alpha')))).toContain('abolished')
   })
-  test("of a model's vendor comes from vendor_routes, else from the token's group", async () => {
+  test("the group for a model's vendor comes from vendor_routes, else from the token's group", async () => {
     expect(await laneOf('routed', 'alpha')).toBe('plain')
     expect(await laneOf('routed', 'beta')).toBe('fine')
   })
-  test('that is closed cannot be reached by vendor_routes', async () => {
+  test('a closed group cannot be reached by vendor_routes', async () => {
     forbidden(await fixture.chat('sneaky', ask('alpha')))
     expect((await fixture.chat('sneaky', ask('beta'))).status).toBe(200)
   })
 })
 
-describe('a model without an enabled channel under the group', () => {
+describe('a model without an enabled channel in the group', () => {
   const missing = async (key: string, model: string, group: string): Promise<void> => {
     const answer = await fixture.chat(key, ask(model))
     expect(answer.status, answer.text).toBe(503)
@@ -115,6 +116,8 @@ describe('a model without an enabled channel under the group', () => {
     )
     expect(error.message).toMatch(/\(request id: [^()\s]+\)$/)
   }
-  test('is 503 model_not_found', () => missing('free', 'lonely', 'default'))
-  test('is reported with the group that the call used', () => missing('inside', 'beta', 'inner'))
+  test('a model without an enabled channel in the group is 503 model_not_found', () =>
+    missing('free', 'lonely', 'default'))
+  test('a model without an enabled channel is reported with the group that the call used', () =>
+    missing('inside', 'beta', 'inner'))
 })

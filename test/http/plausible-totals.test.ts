@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Counts of a report, in no dialect's words. */
+/** Token counts of a usage report, independent of the dialect. */
 interface Report {
   readonly prompt: number
   readonly output: number
@@ -29,7 +29,7 @@ interface Report {
   readonly cached?: number
 }
 
-/** Usage in each dialect's words. */
+/** The usage object in each dialect. */
 const USAGE: Readonly<Record<Provider, (report: Report) => string>> = {
   chat: ({ prompt, output, total, cached = 0 }) =>
     `{"prompt_tokens":${prompt},"completion_tokens":${output},"total_tokens":${total},"prompt_tokens_details":{"cached_tokens":${cached}}}`,
@@ -45,7 +45,7 @@ const ANSWERS = {
 } as const
 
 const hi = [{ role: 'user', content: 'hi' }]
-/** Requests of a client, with a maximum of output or without. */
+/** Requests of a client, with and without a maximum of output. */
 const CLIENTS = {
   chat: (model: string, stream: boolean, maximum?: number) => ({
     path: '/v1/chat/completions',
@@ -77,7 +77,7 @@ interface Call {
   readonly fields?: object
 }
 
-/** The row of a call that the provider reports so. */
+/** The usage row of a call for which the provider sends this report. */
 async function rowOf({ client, provider, stream, maximum, fields }: Call, report: Report): Promise<UsageRow> {
   const content = { text: 'said', usage: USAGE[provider](report) }
   fixture.upstream.script(provider, ANSWERS[provider][stream ? 'streamed' : 'whole'](content))
@@ -89,7 +89,7 @@ async function rowOf({ client, provider, stream, maximum, fields }: Call, report
   return row
 }
 
-/** Whether the line of a call in the log tells that its total was ignored. */
+/** Whether the log line of a call states that its total was ignored. */
 async function ignoredTotal(id: string): Promise<unknown> {
   const lineOf = (): string | undefined =>
     fixture.gateway
@@ -107,29 +107,29 @@ const ROADS = PROVIDERS.flatMap((provider) =>
 )
 
 describe.each(ROADS)('the total of $provider for a client of $client (streamed: $stream)', (road) => {
-  test('is charged as output where it fits into the maximum that was sent', async () => {
+  test('a reported total is charged as output where it fits into the requested maximum', async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 150 })
     expect(row).toMatchObject({ input_tokens: 100, output_tokens: 50, quota: 100 + 50 * 4 })
     expect(await ignoredTotal(row.id)).toBeUndefined()
   })
 
-  test('is ignored and logged where it does not', async () => {
+  test('a reported total above the requested maximum is ignored and logged', async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 151 })
     expect(row).toMatchObject({ input_tokens: 100, output_tokens: 10, quota: 100 + 10 * 4 })
     expect(await ignoredTotal(row.id)).toBe(151)
   })
 
-  test('proves cached tokens beside the prompt, whatever the maximum', async () => {
+  test('a reported total proves cached tokens beside the prompt, whatever the maximum', async () => {
     const row = await rowOf({ ...road, maximum: 50 }, { prompt: 100, output: 10, total: 510, cached: 400 })
     expect(row).toMatchObject({ output_tokens: 10, quota: 100 + 400 / 4 + 10 * 4 })
     expect(await ignoredTotal(row.id)).toBeUndefined()
   })
 })
 
-describe.each(PROVIDERS)('without a maximum, the total of %s', (provider) => {
+describe.each(PROVIDERS)('the total of %s without a maximum', (provider) => {
   const call = { client: provider, provider, stream: false }
 
-  test('may have 65,536 tokens of output', async () => {
+  test('a reported total may include 65,536 output tokens where the request has no maximum', async () => {
     expect(await rowOf(call, { prompt: 100, output: 10, total: 100 + 65_536 })).toMatchObject({
       output_tokens: 65_536,
     })
@@ -142,8 +142,11 @@ describe.each(PROVIDERS)('without a maximum, the total of %s', (provider) => {
 test.each([
   ['chat', { n: 3 }],
   ['gemini', { generationConfig: { maxOutputTokens: 50, candidateCount: 3 } }],
-] as const)('several answers of %s have as many times the maximum', async (provider, fields) => {
-  const call = { client: provider, provider, stream: false, maximum: 50, fields }
-  expect(await rowOf(call, { prompt: 100, output: 10, total: 250 })).toMatchObject({ output_tokens: 150 })
-  expect(await rowOf(call, { prompt: 100, output: 10, total: 251 })).toMatchObject({ output_tokens: 10 })
-})
+] as const)(
+  'the maximum of several choices of %s is the maximum times their number',
+  async (provider, fields) => {
+    const call = { client: provider, provider, stream: false, maximum: 50, fields }
+    expect(await rowOf(call, { prompt: 100, output: 10, total: 250 })).toMatchObject({ output_tokens: 150 })
+    expect(await rowOf(call, { prompt: 100, output: 10, total: 251 })).toMatchObject({ output_tokens: 10 })
+  },
+)

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-test('a channel in cooldown is asked for one token, until it answers', async () => {
+test('a channel in cooldown is probed with a request for one token, until it answers', async () => {
   fixture.upstream.script('first', FAILING)
   for (let i = 0; i < 5; i++) expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   expect(fixture.upstream.received('first')).toHaveLength(5)
@@ -43,7 +43,7 @@ test('a channel in cooldown is asked for one token, until it answers', async () 
     .toContain('from the first')
 })
 
-test('a channel of images in cooldown is asked for its models, never for a picture', async () => {
+test('a channel of images in cooldown is probed by its list of models, never by an image', async () => {
   fixture.upstream.script('painter', FAILING)
   fixture.upstream.script('other-painter', { kind: 'whole', body: '{"data":[{"b64_json":"AAAA"}]}' })
   const asked = { model: 'gpt-image-1', prompt: 'a dot' }
@@ -54,7 +54,7 @@ test('a channel of images in cooldown is asked for its models, never for a pictu
   expect(new Set(probes.map(({ method, path }) => `${method} ${path}`))).toEqual(new Set(['GET /v1/models']))
 })
 
-test('statuses of a channel are taken for others', async () => {
+test("the status mapping of a channel decides about failover and the client's status", async () => {
   fixture.upstream.script('spare', { kind: 'whole' })
   fixture.upstream.script('mapped', { kind: 'status', status: 400, body: errorBody('no such field') })
   expect((await fixture.chat('ann', ask('mapped'))).status).toBe(200)

@@ -92,7 +92,7 @@ const chat = (model: string) => call(gateway.url, ask(model), { key: 'ann' })
 
 describe('a channel with a proxy', () => {
   test.each(['http', 'socks'] as const)(
-    'is called through it, over a connection that is kept: %s',
+    'a channel is called through its proxy, over a connection that is kept: %s',
     async (kind) => {
       upstream.script(kind, wholeChat({ text: LONG }))
       for (const _ of [1, 2]) {
@@ -110,7 +110,7 @@ describe('a channel with a proxy', () => {
     ['http-tls', 'http'],
     ['socks-tls', 'socks'],
   ] as const)(
-    "is called through it in TLS, with the upstream's name for the proxy to resolve: %s",
+    "a channel is called through its proxy in TLS, and the proxy resolves the upstream's name: %s",
     async (model, kind) => {
       const { status, text } = await chat(model)
       expect(status, text.slice(0, 500)).toBe(200)
@@ -124,13 +124,13 @@ describe('a channel with a proxy', () => {
     ['refusing', 'the proxy refused the credentials'],
     ['socks-refusing', 'the proxy refused the credentials'],
     ['mute', 'connect time-out'],
-  ])('fails, and the log names the cause: %s', async (model, cause) => {
+  ])('a call through a broken proxy fails, and the log names the cause: %s', async (model, cause) => {
     expect((await chat(model)).status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain(`"cause":"${cause}"`)
     expect(gateway.logs()).not.toContain('wrong')
   })
 
-  test('has its credentials removed from what an upstream says', async () => {
+  test("the proxy's credentials are removed from the upstream's error", async () => {
     const pair = `${PROXY_USER}:${PROXY_PASSWORD}`
     const told = ['base64', 'base64url', 'hex'].map((encoding) =>
       Buffer.from(pair).toString(encoding as BufferEncoding),
@@ -143,7 +143,7 @@ describe('a channel with a proxy', () => {
     expect(gateway.logs()).not.toContain(PROXY_PASSWORD)
   })
 
-  test('gives way to another where its proxy answers with a page', async () => {
+  test('another channel is tried where the proxy answers with a page', async () => {
     upstream.script('spare', { kind: 'whole' })
     expect((await chat('page')).status).toBe(200)
     await expect.poll(() => gateway.logs()).toContain('"cause":"the proxy is no proxy"')

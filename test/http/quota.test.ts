@@ -5,9 +5,9 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-/** Maximum output of each call of the crowd; at four units each it far outweighs the prompt. */
+/** Maximum output of each concurrent call; at four units a token it far outweighs the prompt. */
 const MAXIMUM = 100_000
-/** Ten holds and a margin below an eleventh, for any count of the prompt up to 10,000 units. */
+/** Ten holds and a margin that is less than an eleventh, if the prompt costs at most 10,000 units. */
 const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
 const SLICE_TOKENS = 100
 const GROWING = 3000
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-describe('of 50 calls at once on a quota for 10, exactly 10 are admitted', () => {
+describe('concurrent calls on a quota for 10', () => {
   async function crowd(keys: string[], stream: boolean): Promise<void> {
     let release: (value?: unknown) => void = () => {}
     const after = new Promise((resolve) => (release = resolve))
@@ -66,22 +66,25 @@ describe('of 50 calls at once on a quota for 10, exactly 10 are admitted', () =>
   test.each([
     ['whole', false],
     ['stream', true],
-  ])('by a token (%s)', async (key, stream) => {
-    await crowd([key], stream)
-    // Ten answers of ten prompt and five output tokens.
-    expect(database.token(`token-${key}`)).toMatchObject({ used_quota: 300, remain_quota: FOR_TEN - 300 })
-  })
-  test('by a user, whatever tokens are used', async () => {
+  ])(
+    "of 50 concurrent calls on a token's quota for 10, exactly 10 are admitted (%s)",
+    async (key, stream) => {
+      await crowd([key], stream)
+      // Ten responses with ten prompt and five output tokens.
+      expect(database.token(`token-${key}`)).toMatchObject({ used_quota: 300, remain_quota: FOR_TEN - 300 })
+    },
+  )
+  test("of 50 concurrent calls on a user's quota for 10, exactly 10 are admitted, whatever tokens are used", async () => {
     await crowd(['one', 'two', 'three'], false)
     expect(database.user('team')).toMatchObject({ used_quota: 300, quota: FOR_TEN - 300 })
   })
-  test('unused quota is free again', async () => {
+  test('unused quota is released', async () => {
     await crowd(['whole'], false)
   })
 })
 
-describe('a hold', () => {
-  /** The units that a refusal says are needed. */
+describe('the size of a hold', () => {
+  /** The units that a refusal states as needed. */
   async function needed(fields: Record<string, unknown>): Promise<number> {
     const answer = await fixture.chat('poor', ask('m', fields))
     expect(answer.status, answer.text).toBe(403)
@@ -95,12 +98,12 @@ describe('a hold', () => {
     ['the larger of both', { max_tokens: 500, max_completion_tokens: 1000 }, 1000],
     ['options.hold_tokens where the request names no maximum', {}, SLICE_TOKENS],
     ['n times the maximum', { max_tokens: 1000, n: 5 }, 5000],
-  ])('follows %s', async (_, fields, outputTokens) => {
+  ])('the hold is computed from %s', async (_, fields, outputTokens) => {
     const units = await needed(fields)
     expect(units).toBeGreaterThan(4 * outputTokens)
     expect(units).toBeLessThan(4 * outputTokens + PROMPT_AT_MOST)
   })
-  test('covers the prompt', async () => {
+  test('the hold covers the prompt', async () => {
     const units = await needed({
       max_tokens: 1,
       messages: [{ role: 'user', content: 'apple '.repeat(2000) }],
@@ -122,7 +125,7 @@ test.each([
 })
 
 describe('an upstream that ignores the maximum', () => {
-  test('is aborted when the quota is used up: an error event says so, and the overspend is one slice at most', async () => {
+  test('a stream above the maximum is aborted when the quota is used up, with an error event and at most one slice of overspend', async () => {
     fixture.upstream.script('m', {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,
@@ -138,12 +141,12 @@ describe('an upstream that ignores the maximum', () => {
     const { used_quota: used, remain_quota: remain } = database.token('token-growing')
     expect(used + remain).toBe(GROWING)
     expect(used).toBeLessThanOrEqual(GROWING + SLICE_TOKENS * 4)
-    // The call is not cut while there is quota left to grow by.
+    // The call is not cut off while there is quota left for its hold to grow.
     expect(used).toBeGreaterThanOrEqual(GROWING - 2 * SLICE_TOKENS * 4)
     expect(database.usageOf(String(answer.headers['x-request-id']))?.reason).toBe('cut')
   })
 
-  test('is read to the end while there is quota to grow by', async () => {
+  test('a stream above the maximum is read to its end while there is quota left', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 600, word: ' banana', usage: usageText(10, 600) })
     const answer = await fixture.chat('rich', askStream('m'))
     expect(answer.text).toContain('[DONE]')

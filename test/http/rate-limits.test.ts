@@ -6,7 +6,7 @@ import { databaseOf } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const LONG = '60s'
-/** Long enough for a few calls, short enough to wait for. */
+/** Long enough for a few calls, and short enough to wait for its end. */
 const SHORT = '2s'
 const SHORT_MS = 2_000
 
@@ -16,7 +16,7 @@ const model = (rate_limit?: object) => ({
   ...(rate_limit && { rate_limit }),
 })
 
-/** A gateway whose keys have these limits in a window; every key and every lane is used by one test. */
+/** A gateway whose keys have these limits in a window; every key and every lane is used by one test only. */
 function startLimitedFixture(key: object): Promise<Fixture> {
   return startFixture((upstream) => {
     const lane = (name: string, fields: object = {}) => channel(name, upstream.baseUrl(name), { ...fields })
@@ -50,7 +50,7 @@ function startLimitedFixture(key: object): Promise<Fixture> {
   })
 }
 
-/** Keys have a limit of three requests here, and none there. */
+/** Keys have a limit of three requests at this gateway, and no limit at the other. */
 let limited: Fixture
 let unlimited: Fixture
 beforeAll(async () => {
@@ -63,7 +63,7 @@ afterAll(async () => {
 })
 
 let addresses = 0
-/** A call from an address of its own, so that only the limits under test apply. */
+/** A call from its own address, so that only the limits under test apply. */
 function from(
   fixture: Fixture,
   key: string,
@@ -82,8 +82,8 @@ function expectLimited(answer: FullResponse, whose: string): void {
   expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(60)
 }
 
-describe('the limit of requests of an API key', () => {
-  test('refuses the next one with 429 and retry-after, before anything reaches an upstream or is charged', async () => {
+describe('the request limit of an API key', () => {
+  test('the request limit of a key refuses the next call with 429 and retry-after, before an upstream request or a charge', async () => {
     for (let i = 0; i < 3; i++) expect((await from(limited, 'a', ask('free'))).status).toBe(200)
     limited.upstream.forget('free')
     expectLimited(await from(limited, 'a', ask('free')), 'this API key')
@@ -94,19 +94,19 @@ describe('the limit of requests of an API key', () => {
     expect(database.usage().filter(({ token_id: of }) => of === id)).toHaveLength(3)
   })
 
-  test("is each key's own", async () => {
+  test('each key has its own request limit', async () => {
     expect((await from(limited, 'b', ask('free'))).status).toBe(200)
   })
 
   test.each([
     ['more', 5],
     ['fewer', 1],
-  ])('is replaced by the one that a key has of its own: %s', async (key, requests) => {
+  ])("the general request limit is replaced by the key's own: %s", async (key, requests) => {
     for (let i = 0; i < requests; i++) expect((await from(limited, key, ask('free'))).status).toBe(200)
     expectLimited(await from(limited, key, ask('free')), 'this API key')
   })
 
-  test('is reported to messages clients in their envelope', async () => {
+  test('the request limit of a key is reported to messages clients in their envelope', async () => {
     const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
     const send = () =>
       limited.chat('c', body, {
@@ -121,7 +121,7 @@ describe('the limit of requests of an API key', () => {
     expect(answer.headers['retry-after']).toBeDefined()
   })
 
-  test('admits exactly as many of simultaneous calls', async () => {
+  test('the request limit of a key admits exactly this number of simultaneous calls', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => from(limited, 'd', ask('free'))))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
@@ -129,8 +129,8 @@ describe('the limit of requests of an API key', () => {
   })
 })
 
-describe('the limit of requests of a model', () => {
-  test('covers all clients, and its refusals do not count against the key', async () => {
+describe('the request limit of a model', () => {
+  test('the request limit of a model counts all clients, and a call that it refuses does not count against the key', async () => {
     expect((await from(limited, 'e', ask('seldom'))).status).toBe(200)
     expect((await from(limited, 'f', ask('seldom'))).status).toBe(200)
     for (let i = 0; i < 3; i++) expectLimited(await from(limited, 'g', ask('seldom')), 'the model seldom')
@@ -138,8 +138,8 @@ describe('the limit of requests of a model', () => {
   })
 })
 
-describe('the limit of requests of a channel', () => {
-  test('skips the channel; 429 comes only when none is left', async () => {
+describe('the request limit of a channel', () => {
+  test('a channel at its request limit is skipped; 429 is returned only when no channel is left', async () => {
     unlimited.upstream.script('second', { kind: 'whole', usage: usageText(10, 5) })
     for (let i = 0; i < 2; i++) expect((await from(unlimited, 'a', ask('two'))).status).toBe(200)
     expect(unlimited.upstream.received('first')).toHaveLength(1)
@@ -148,7 +148,7 @@ describe('the limit of requests of a channel', () => {
     expect(unlimited.upstream.received('second')).toHaveLength(1)
   })
 
-  test('is free again when its window has passed', async () => {
+  test('a channel is used again when the window of its request limit has passed', async () => {
     const started = performance.now()
     expect((await from(unlimited, 'a', ask('tight'))).status).toBe(200)
     const refused = await from(unlimited, 'a', ask('tight'))
@@ -161,7 +161,7 @@ describe('the limit of requests of a channel', () => {
   })
 })
 
-describe('limits of tokens, prompt and output', () => {
+describe('token limits count prompt and output', () => {
   let fixture: Fixture
   beforeAll(async () => {
     fixture = await startLimitedFixture({ tokens: 30, window: LONG })
@@ -170,21 +170,21 @@ describe('limits of tokens, prompt and output', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('of a key refuse when they are used up', async () => {
+  test('the token limits of a key refuse calls when they are used up', async () => {
     for (let i = 0; i < 2; i++) expect((await from(fixture, 'a', ask('free'))).status).toBe(200)
     expectLimited(await from(fixture, 'a', ask('free')), 'this API key')
   })
 
-  test('of a model cover all clients', async () => {
+  test('the token limit of a model counts all clients', async () => {
     expect((await from(fixture, 'b', ask('spent'))).status).toBe(200)
-    // 99 of 100 are used: one more call may be made, whatever its cost.
+    // 99 of 100 are used, so that one more call is admitted, whatever its cost.
     expect((await from(fixture, 'c', ask('spent'))).status).toBe(200)
     expectLimited(await from(fixture, 'd', ask('spent')), 'the model spent')
   })
 })
 
 describe('the limit of relay calls of an address', () => {
-  test('counts every call, refused ones too, and no other address', async () => {
+  test('the limit of an address counts every call, also refused ones, and no calls of other addresses', async () => {
     for (let i = 0; i < 4; i++)
       expect((await from(unlimited, 'a', ask('free'), '192.0.2.1')).status).toBe(200)
     for (let i = 0; i < 4; i++)

@@ -9,8 +9,8 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { byTier } from '../tier.ts'
 
 /**
- * Longest latency of other requests, in milliseconds, while a large one is processed; on a busy machine, the
- * time to read that body five times.
+ * Maximum latency in milliseconds of other requests while a large one is processed; on a busy machine, five
+ * times the time to read that body.
  */
 const LONGEST_WAIT_MS = 1_000
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Documents of a large request, 30 MB at night. */
+/** The number of documents in a large request: 30 MB at night. */
 const MANY = byTier(100, 300)
 const KILOBYTES_100 = 'apple pie '.repeat(10_000)
 const documents = (count: number): string[] =>
@@ -49,7 +49,7 @@ async function whileOthersAreAnswered(body: Body): Promise<FullResponse> {
 }
 
 describe(`${MANY} documents of 100 KB`, () => {
-  test('are ranked and returned, while others are answered, in bounded memory', async () => {
+  test('large documents are ranked and returned in bounded memory, while other calls are answered', async () => {
     const sent = documents(MANY)
     fixture.upstream.script('m', jinaAnswer(results(MANY), 7_500_000))
     const body = JSON.stringify(askRerank('m', { documents: sent, return_documents: true, top_n: MANY - 1 }))
@@ -65,16 +65,16 @@ describe(`${MANY} documents of 100 KB`, () => {
     expect(peakMemory(fixture.gateway.pid) - peak).toBeLessThan(600 << 20)
   }, 300_000)
 
-  test('are counted locally where the upstream reports no tokens, while others are answered', async () => {
+  test('large documents are counted locally where the upstream reports no tokens, while other calls are answered', async () => {
     fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results: results(MANY) }) })
     const answer = await whileOthersAreAnswered(askRerank('m', { documents: documents(MANY) }))
-    // Two words of ten bytes, a token each, and the number that each document begins with.
+    // Two words of ten bytes, one token each, and the number at the beginning of each document.
     const { prompt_tokens: tokens } = ranked(answer).usage
     expect(tokens).toBeGreaterThan(18_333 * MANY)
     expect(tokens).toBeLessThan(21_667 * MANY)
   }, 300_000)
 
-  test('are taken out of their objects where the upstream requires texts, while others are answered', async () => {
+  test('large documents are taken out of their objects where the upstream requires texts, while other calls are answered', async () => {
     const sent = documents(MANY).map((text) => ({ text }))
     fixture.upstream.script('second', jinaAnswer(results(MANY), 7_500_000))
     const answer = await whileOthersAreAnswered(

@@ -11,7 +11,7 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 const PER_TOKEN = PLAIN_PRICE
 const PER_CALL = { request: 0.002 }
 
-/** Models with a first and a second channel. */
+/** Models with two channels. */
 const PAIRS = ['pair', 'rubbish', 'keys']
 
 let fixture: Fixture
@@ -102,8 +102,8 @@ const usage = (tokens: number): object => ({
   total_tokens: tokens,
 })
 
-describe('a price per token is charged for the tokens that the upstream reports', () => {
-  test('in usage', async () => {
+describe('a price per token', () => {
+  test("a price per token is charged for the upstream's tokens in usage", async () => {
     const { row, answer } = await charged('m', jinaAnswer(RESULTS, 1234))
     expect(row).toMatchObject({
       quota: 1234,
@@ -115,29 +115,29 @@ describe('a price per token is charged for the tokens that the upstream reports'
     })
     expect(ranked(answer).usage).toEqual(usage(1234))
   })
-  test('in meta', async () => {
+  test("a price per token is charged for the upstream's tokens in meta", async () => {
     const body = JSON.stringify({ results: RESULTS, meta: { tokens: { input_tokens: 321 } } })
     const { row, answer } = await charged('m', { kind: 'whole', body })
     expect(row).toMatchObject({ quota: 321, reason: 'complete' })
     expect(ranked(answer).usage).toEqual(usage(321))
   })
-  test('at the ratio of the group', async () => {
+  test('a price per token is charged at the ratio of the group', async () => {
     const { row } = await charged('m', jinaAnswer(RESULTS, 1001), {}, 'half')
-    expect(row.quota).toBe(501) // 500.5, away from zero
+    expect(row.quota).toBe(501) // 500.5, rounded away from zero
   })
-  test('output too, where there is any', async () => {
+  test('a price per token is charged for output tokens too, where there are any', async () => {
     const body = JSON.stringify({ results: RESULTS, usage: { prompt_tokens: 100, completion_tokens: 2 } })
     const { row, answer } = await charged('m', { kind: 'whole', body })
     expect(row).toMatchObject({ quota: 108, input_tokens: 100, output_tokens: 2 })
     expect(ranked(answer).usage).toEqual({ prompt_tokens: 100, completion_tokens: 2, total_tokens: 102 })
   })
-  test('nothing for a free model, but the request counts', async () => {
+  test('a free model costs nothing, but the request is counted', async () => {
     expect((await charged('free', jinaAnswer(RESULTS, 1234))).row.quota).toBe(0)
   })
 })
 
-describe('where the upstream reports no tokens, query and documents are counted', () => {
-  // A token for each word, in any tokenizer, and one more for the separator of two documents.
+describe('rerank calls without reported tokens', () => {
+  // One token for each word, in any tokenizer, and one more for the separator of two documents.
   const apples = (count: number): string => Array.from({ length: count }, () => 'apple').join(' ')
   const fields = { query: apples(10), documents: [apples(100), { text: apples(190), title: 'left out' }] }
 
@@ -145,7 +145,7 @@ describe('where the upstream reports no tokens, query and documents are counted'
     ['which charges for searches', cohereAnswer(scored(0.1, 0.9))],
     ['which says nothing', { kind: 'whole', body: JSON.stringify({ results: scored(0.1, 0.9) }) }],
     ['whose count cannot be true', jinaAnswer(scored(0.1, 0.9), -5)],
-  ])('%s', async (_, behaviour) => {
+  ])('query and documents are counted where the upstream reports no tokens: %s', async (_, behaviour) => {
     const { row, answer } = await charged('m', behaviour, fields)
     expect(row.reason).toBe('estimated')
     expect(row.input_tokens).toBeGreaterThanOrEqual(295)
@@ -155,19 +155,19 @@ describe('where the upstream reports no tokens, query and documents are counted'
   })
 })
 
-describe('a price per call is charged for each call', () => {
+describe('a price per call', () => {
   test.each<[string, Behaviour, number]>([
     ['whatever tokens the upstream tells', jinaAnswer(RESULTS, 1_000_000), 1_000_000],
     ['and needs none', cohereAnswer(RESULTS), 0],
-  ])('%s', async (_, behaviour, tokens) => {
+  ])('a price per call is charged for each call: %s', async (_, behaviour, tokens) => {
     const { row, answer } = await charged('percall', behaviour)
     expect(row).toMatchObject({ quota: 1000, reason: 'complete', input_tokens: tokens })
     expect(ranked(answer).usage).toEqual(usage(tokens))
   })
-  test('at the ratio of the group', async () => {
+  test('a price per call is charged at the ratio of the group', async () => {
     expect((await charged('percall', cohereAnswer(RESULTS), {}, 'half')).row.quota).toBe(500)
   })
-  test('the price must be affordable', async () => {
+  test('a call is refused where the key cannot pay the price per call', async () => {
     fixture.upstream.forget('percall')
     const answer = await rerank(fixture, 'poor', askRerank('percall'))
     expect(answer.status).toBe(403)
@@ -179,19 +179,19 @@ describe('a price per call is charged for each call', () => {
 
 describe('a call whose documents may cost more than the remaining quota', () => {
   const long = { documents: ['x'.repeat(1000)] }
-  test('is a 403, and no upstream is called', async () => {
+  test('a call whose documents cost more than the quota is a 403, and no upstream is called', async () => {
     fixture.upstream.forget('m')
     const answer = await rerank(fixture, 'poor', askRerank('m', long))
     expect([answer.status, answer.json().error.code]).toEqual([403, 'insufficient_quota'])
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('is made by a client that can pay for them; no output is held', async () => {
+  test('a call whose documents the key can pay is admitted; no output is held', async () => {
     const { row } = await charged('m', jinaAnswer(scored(1), 100), { documents: ['x'.repeat(100)] }, 'poor')
     expect(row.quota).toBe(100)
   })
 })
 
-describe('when the client leaves before the answer', () => {
+describe('a client that leaves before the response', () => {
   const leave = async (model: string, behaviour: Behaviour): Promise<UsageRow> => {
     fixture.upstream.script(model, behaviour)
     const known = new Set(database.usage().map(({ id }) => id))
@@ -203,19 +203,19 @@ describe('when the client leaves before the answer', () => {
     return database.usage().find(({ id }) => !known.has(id)) as UsageRow
   }
 
-  test('the upstream is aborted, and the counted prompt is charged', async () => {
+  test('the upstream is aborted when the client leaves, and the counted prompt is charged', async () => {
     const row = await leave('m', { kind: 'silence' })
     await fixture.upstream.only('m').ended
     expect(fixture.upstream.only('m').completed).toBe(false)
     expect(row.reason).toBe('client_gone')
-    // which? zero one two
+    // Four words: "which?", "zero", "one", "two".
     expect(row.quota).toBeGreaterThanOrEqual(4)
     expect(row.quota).toBeLessThanOrEqual(10)
   })
-  test('a call with a price per call is charged', async () => {
+  test('a call with a price per call is charged when the client leaves', async () => {
     expect(await leave('percall', { kind: 'silence' })).toMatchObject({ quota: 1000, reason: 'client_gone' })
   })
-  test('a draining channel is charged as it reports', async () => {
+  test('a draining channel is charged by its report when the client leaves', async () => {
     const after = new Promise((resolve) => setTimeout(resolve, 300))
     const row = await leave('drained', { ...jinaAnswer(RESULTS, 77), after })
     expect(row).toMatchObject({ quota: 77, reason: 'client_gone' })
@@ -223,7 +223,7 @@ describe('when the client leaves before the answer', () => {
   })
 })
 
-describe('before an answer came, the next channel is tried, and only the delivered one is charged', () => {
+describe('failover before a response', () => {
   const RUBBISH: [string, unknown][] = [
     ['an index beyond the documents', [{ index: 3, relevance_score: 1 }]],
     ['a negative index', [{ index: -1, relevance_score: 1 }]],
@@ -249,31 +249,37 @@ describe('before an answer came, the next channel is tried, and only the deliver
     ],
     ['an error with status 200', { kind: 'whole', body: '{"error":{"message":"no"}}' }],
     ...RUBBISH.map(([what, results]): [string, Behaviour] => [what, rubbish(results)]),
-  ])('after %s', async (_, behaviour) => {
-    fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
-    const { row, answer } = await charged('pair', behaviour)
-    expect(row).toMatchObject({ quota: 42, reason: 'complete', channel: 'spare' })
-    expect(ranked(answer).results).toHaveLength(3)
-    expect(fixture.upstream.received('spare')).toHaveLength(1)
-  })
+  ])(
+    'the next channel is tried after %s, and only the delivered response is charged',
+    async (_, behaviour) => {
+      fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
+      const { row, answer } = await charged('pair', behaviour)
+      expect(row).toMatchObject({ quota: 42, reason: 'complete', channel: 'spare' })
+      expect(ranked(answer).results).toHaveLength(3)
+      expect(fixture.upstream.received('spare')).toHaveLength(1)
+    },
+  )
 
-  test.each(RUBBISH)('%s from every channel is a 500 api_error that costs nothing', async (_, results) => {
-    fixture.upstream.script('rubbish', rubbish(results))
-    fixture.upstream.script('spare', rubbish(results))
-    const answer = await uncharged('rubbish')
-    expect(answer.status).toBe(500)
-    expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
-    expect(fixture.upstream.received('spare')).toHaveLength(1)
-  })
+  test.each(RUBBISH)(
+    'before an answer came, the next channel is tried, and only the delivered one is charged %s from every channel is a 500 api_error that costs nothing',
+    async (_, results) => {
+      fixture.upstream.script('rubbish', rubbish(results))
+      fixture.upstream.script('spare', rubbish(results))
+      const answer = await uncharged('rubbish')
+      expect(answer.status).toBe(500)
+      expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
+      expect(fixture.upstream.received('spare')).toHaveLength(1)
+    },
+  )
 
-  test('but not after an error of the client', async () => {
+  test('no other channel is tried after an error of the client', async () => {
     fixture.upstream.script('pair', { kind: 'status', status: 422, body: '{"message":"unknown field"}' })
     fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
     expect((await uncharged('pair')).status).toBe(422)
     expect(fixture.upstream.received('spare')).toHaveLength(0)
   })
 
-  test('a refused key is set aside for another', async () => {
+  test('a refused key is set aside, and another one is used', async () => {
     fixture.upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer good-key' ? jinaAnswer(RESULTS, 9) : { kind: 'status', status: 401 },
     )

@@ -8,9 +8,9 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
 import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
 
-/** A thousand quota units for each search unit. */
+/** A thousand quota units for a search unit. */
 const PER_UNIT = { search_unit: 0.002 }
-/** The price is built in. */
+/** A model whose price is built in. */
 const COHERE = 'rerank-v3.5'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
@@ -64,23 +64,23 @@ async function charged(model: string, behaviour: Behaviour, fields: object = {})
   return row
 }
 
-describe('a price per search unit is charged', () => {
-  test('for the units that the upstream bills', async () => {
+describe('a price per search unit', () => {
+  test('a price per search unit is charged for the units that the upstream bills', async () => {
     const row = await charged('m', answerOf(7))
     expect(row).toMatchObject({ quota: 7_000, reason: 'complete', search_units: 7, input_tokens: 0 })
   })
-  test('with the price of a call, which is charged once', async () => {
+  test('a price per search unit is charged together with the price per call, which is charged once', async () => {
     expect((await charged('percall', answerOf(7))).quota).toBe(7_500)
   })
-  test('for the models of Cohere, whose price is built in', async () => {
+  test('a price per search unit is charged for the models of Cohere, whose price is built in', async () => {
     expect((await charged(COHERE, answerOf(40))).quota).toBe(40_000)
   })
-  test('where the upstream reports no tokens, if these have a price too', async () => {
+  test('a price per search unit is charged where the upstream reports no tokens, even if tokens have a price too', async () => {
     expect(await charged('both', answerOf(7))).toMatchObject({ quota: 7_000, reason: 'complete' })
     const tokens = { tokens: { input_tokens: 321 } }
     expect(await charged('both', answerOf(7, tokens))).toMatchObject({ quota: 321, search_units: 7 })
   })
-  test('and shown as a line of the cost, in the row and in the file of rows', async () => {
+  test('the charge of search units is a line of the cost, in the usage row and in the exported rows', async () => {
     const { id } = await charged('m', answerOf(3))
     const { data } = await manage(fixture.gateway.url, ANN, `GET /api/log/self/${id}`)
     const cost = [{ kind: 'search_unit', count: 3, price_usd: '0.002', quota: '3000' }]
@@ -96,7 +96,7 @@ describe('a price per search unit is charged', () => {
   })
 })
 
-describe('where the upstream tells no search units, query and documents are counted in chunks of 500 tokens', () => {
+describe('rerank calls without reported search units', () => {
   const documents = (count: number, tokens: number): string[] =>
     Array.from({ length: count }, () => apples(tokens))
 
@@ -108,18 +108,21 @@ describe('where the upstream tells no search units, query and documents are coun
     ['long documents', { query: apples(10), documents: documents(50, 1000) }, 2],
     ['documents with a text', { query: 'apple', documents: [{ text: apples(99_000), title: 'x' }] }, 2],
     ['empty documents', { query: 'apple', documents: documents(101, 0) }, 2],
-  ])('%s', async (_, fields, units) => {
-    expect(await charged('m', NO_UNITS, fields)).toMatchObject({
-      quota: units * 1_000,
-      reason: 'estimated',
-      search_units: units,
-    })
-  })
+  ])(
+    'query and documents are counted in chunks of 500 tokens where no search units are reported: %s',
+    async (_, fields, units) => {
+      expect(await charged('m', NO_UNITS, fields)).toMatchObject({
+        quota: units * 1_000,
+        reason: 'estimated',
+        search_units: units,
+      })
+    },
+  )
 
-  test('and tokens that it tells have no price', async () => {
+  test('search units are counted where the upstream reports tokens that have no price', async () => {
     expect(await charged('m', jinaAnswer(scored(1), 1_000_000))).toMatchObject({ quota: 1_000 })
   })
-  test('when the client leaves, too', async () => {
+  test('search units are counted when the client leaves', async () => {
     fixture.upstream.script('m', { kind: 'silence' })
     const known = new Set(database.usage().map(({ id }) => id))
     const body = askRerank('m', { query: 'apple', documents: documents(101, 400) })
@@ -130,7 +133,7 @@ describe('where the upstream tells no search units, query and documents are coun
       .poll(() => database.usage().filter(({ id }) => !known.has(id)))
       .toMatchObject([{ quota: 2_000, reason: 'client_gone', search_units: 2 }])
   })
-  test('tokens alone are charged where units have no price', async () => {
+  test('only tokens are charged where search units have no price', async () => {
     const row = await charged('tokens', cohereAnswer(scored(0.5)), {
       query: 'apple',
       documents: documents(1, 9),
@@ -141,8 +144,8 @@ describe('where the upstream tells no search units, query and documents are coun
   })
 })
 
-test('the hold pays for all chunks that the documents can have', async () => {
-  // 200 documents of one chunk: two units.
+test('the hold pays for the maximum number of chunks of the documents', async () => {
+  // 200 documents of one chunk each are two units.
   const documents = Array.from({ length: 200 }, () => 'x'.repeat(490))
   const ask = askRerank('m', { query: 'which?', documents })
   fixture.upstream.script('m', answerOf(2))

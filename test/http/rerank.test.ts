@@ -46,25 +46,28 @@ describe('a rerank call', () => {
     ['Cohere’s first version', cohereAnswer(scored(0.1, 0.9, 0.5))],
     ['Cohere’s second version', cohereAnswer(scored(0.1, 0.9, 0.5), '2')],
     ['Jina', jinaAnswer(scored(0.1, 0.9, 0.5), 12)],
-  ])('returns the results of %s best first, with usage and without documents', async (_, behaviour) => {
-    fixture.upstream.script('m', behaviour)
-    const answer = await post(askRerank('m'))
-    const { results, usage } = ranked(answer)
-    expect(results).toEqual([
-      { index: 1, relevance_score: 0.9 },
-      { index: 2, relevance_score: 0.5 },
-      { index: 0, relevance_score: 0.1 },
-    ])
-    expect(usage).toEqual({
-      prompt_tokens: expect.any(Number),
-      completion_tokens: 0,
-      total_tokens: usage.prompt_tokens,
-    })
-    expect(answer.headers['content-type']).toMatch(/^application\/json/)
-    expect(answer.headers['x-request-id']).toEqual(expect.any(String))
-  })
+  ])(
+    'a rerank call returns the results of %s best first, with usage and without documents',
+    async (_, behaviour) => {
+      fixture.upstream.script('m', behaviour)
+      const answer = await post(askRerank('m'))
+      const { results, usage } = ranked(answer)
+      expect(results).toEqual([
+        { index: 1, relevance_score: 0.9 },
+        { index: 2, relevance_score: 0.5 },
+        { index: 0, relevance_score: 0.1 },
+      ])
+      expect(usage).toEqual({
+        prompt_tokens: expect.any(Number),
+        completion_tokens: 0,
+        total_tokens: usage.prompt_tokens,
+      })
+      expect(answer.headers['content-type']).toMatch(/^application\/json/)
+      expect(answer.headers['x-request-id']).toEqual(expect.any(String))
+    },
+  )
 
-  test('goes to /rerank below the channel’s address, with its key and every field', async () => {
+  test('a rerank call goes to /rerank below the channel’s address, with its key and every field', async () => {
     fixture.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
     const body = askRerank('m', {
       top_n: 2,
@@ -80,20 +83,20 @@ describe('a rerank call', () => {
     expect(JSON.parse(text)).toEqual({ ...body, max_chunks_per_doc: 3 })
   })
 
-  test('goes on byte for byte where nothing has to change', async () => {
+  test('a rerank call is forwarded byte for byte where nothing has to change', async () => {
     fixture.upstream.script('m', cohereAnswer(scored(1)))
     const text = '{ "documents":["a\\u0062"],\n"model":"m","query":"q","seed":9007199254740993}'
     await post(text)
     expect(fixture.upstream.only('m').text).toBe(text)
   })
 
-  test('requests the mapped model', async () => {
+  test('a rerank call requests the mapped model', async () => {
     fixture.upstream.script('mapped', cohereAnswer(scored(1)))
     await post(askRerank('mapped', { documents: ['a'] }))
     expect(JSON.parse(fixture.upstream.only('mapped').text).model).toBe('their-model')
   })
 
-  test('sends the second version of the protocol only its own fields, and returns documents nevertheless', async () => {
+  test('a channel of the second version gets only the fields of that version, and documents are returned nevertheless', async () => {
     fixture.upstream.script('second', cohereAnswer(scored(0.1, 0.2, 0.9), '2'))
     const fields = { top_n: 2, return_documents: true, max_chunk_per_doc: 3, overlap_tokens: 80 }
     const answer = await post(askRerank('second', fields))
@@ -112,14 +115,14 @@ describe('a rerank call', () => {
     ])
   })
 
-  test('is capped by top_n where the upstream does not do it', async () => {
+  test('rerank results are cut to top_n where the upstream does not do it', async () => {
     fixture.upstream.script('m', jinaAnswer(scored(0.1, 0.9, 0.5), 12))
     expect(ranked(await post(askRerank('m', { top_n: 1 }))).results).toEqual([
       { index: 1, relevance_score: 0.9 },
     ])
   })
 
-  test('includes documents on request: the upstream’s, else those of the request', async () => {
+  test('rerank results include documents on request: the upstream’s, else those of the request', async () => {
     const [zero, one, two] = scored(0.9, 0.5, 0.1) as [object, object, object]
     const results = [{ ...zero, document: { text: 'zero' } }, { ...one, document: null }, two]
     fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results }) })
@@ -130,7 +133,7 @@ describe('a rerank call', () => {
     ])
   })
 
-  test('at /v2/rerank includes each document as an object with its text', async () => {
+  test('rerank results at /v2/rerank include each document as an object with its text', async () => {
     const [zero, one, two] = scored(0.9, 0.5, 0.1) as [object, object, object]
     const results = [{ ...zero, document: 'zero' }, one, two]
     fixture.upstream.script('m', { kind: 'whole', body: JSON.stringify({ results }) })
@@ -143,7 +146,7 @@ describe('a rerank call', () => {
   })
 
   test.each([{}, { return_documents: false }, { return_documents: null }])(
-    'includes none with %j, even if the upstream does',
+    'rerank results include no documents with %j, even if the upstream includes them',
     async (fields) => {
       const results = scored(0.9, 0.5, 0.1).map((result) => ({ ...result, document: { text: 'theirs' } }))
       fixture.upstream.script('m', cohereAnswer(results))
@@ -153,7 +156,7 @@ describe('a rerank call', () => {
     },
   )
 
-  test('may carry additional fields of the upstream', async () => {
+  test('rerank results may have additional fields of the upstream', async () => {
     fixture.upstream.script('m', cohereAnswer(scored(0.9, 0.5, 0.1)))
     expect(ranked(await post(askRerank('m')))).toMatchObject({
       id: 'rank-1',
@@ -162,7 +165,7 @@ describe('a rerank call', () => {
   })
 })
 
-test('the client gets a sorted and capped permutation of any ranking', async () => {
+test('the client gets a sorted and limited permutation of any ranking', async () => {
   const cases = fc.integer({ min: 1, max: 8 }).chain((count) =>
     fc.record({
       count: fc.constant(count),
@@ -184,18 +187,18 @@ test('the client gets a sorted and capped permutation of any ranking', async () 
   )
 })
 
-describe('a request that is refused', () => {
+describe('refused rerank requests', () => {
   test.each([
     ['empty', { ...askRerank(''), model: '' }],
     ['null', { ...askRerank(''), model: null }],
     ['missing', { query: 'q', documents: ['a'] }],
     ['missing among other mistakes', { top_n: 0 }],
-  ])('because its model is %s is a 400 gateway_error', async (_, body) => {
+  ])('a rerank request is a 400 gateway_error where its model is %s', async (_, body) => {
     fixture.upstream.forget('m')
     expect(refused(await post(body), 400, 'gateway_error')).toContain('the model name is not specified')
   })
 
-  test('because its model is missing is refused so even for a key that is limited to other models', async () => {
+  test('a missing model is refused in the same way for a key that is limited to other models', async () => {
     expect(refused(await post({ query: 'q', documents: ['a'] }, 'limited'), 400, 'gateway_error')).toContain(
       'not specified',
     )
@@ -221,14 +224,14 @@ describe('a request that is refused', () => {
     ['max_chunk_per_doc', { max_chunk_per_doc: 'a' }],
     ['overlap_tokens', { overlap_tokens: 1.5 }],
     ['model', { model: 5 }],
-  ])('for its %s is a 400 invalid_request_error that names the field: %j', async (field, fields) => {
+  ])('a wrong %s is a 400 invalid_request_error that names the field: %j', async (field, fields) => {
     fixture.upstream.forget('m')
     const message = refused(await post(askRerank('m', { ...fields })), 400, 'invalid_request_error')
     expect(message).toContain(`'${field}'`)
   })
 
   test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
-    'is not one with null for %s',
+    'null is accepted for %s',
     async (field) => {
       fixture.upstream.script('m', cohereAnswer(scored(1, 1, 1)))
       expect(ranked(await post(askRerank('m', { [field]: null }))).results).toHaveLength(3)
@@ -238,12 +241,12 @@ describe('a request that is refused', () => {
   test.each([
     ['is no JSON', '{"model":"m"'],
     ['says a key twice', '{"model":"m","query":"q","documents":["a"],"model":"m"}'],
-  ])('because it %s is a 400 invalid_request_error', async (_, body) => {
+  ])('a rerank request that %s is a 400 invalid_request_error', async (_, body) => {
     fixture.upstream.forget('m')
     refused(await post(body), 400, 'invalid_request_error')
   })
 
-  test('because it has no key, or a wrong one, is a 401', async () => {
+  test('a rerank request without a key, or with a wrong one, is a 401', async () => {
     fixture.upstream.forget('m')
     const headers = { 'x-api-key': 'sk-ann' }
     const without = await rerank(fixture, 'ann', askRerank('m'), {
@@ -253,19 +256,19 @@ describe('a request that is refused', () => {
     refused(await post(askRerank('m'), 'nobody'), 401, 'authentication_error')
   })
 
-  test('because the key may not use the model is a 403', async () => {
+  test('a rerank request is a 403 where the key may not use the model', async () => {
     refused(await post(askRerank('m'), 'limited'), 403, 'permission_error')
   })
 
-  test('by method is a 405', async () => {
+  test('a rerank request with another method is a 405', async () => {
     const answer = await rerank(fixture, 'ann', undefined, { method: 'GET' })
     expect(answer.status).toBe(405)
     expect(answer.headers.allow).toBe('POST')
   })
 })
 
-describe('only channels that speak rerank are called', () => {
-  test('where the model has others, too', async () => {
+describe('channels that speak rerank', () => {
+  test('only channels that speak rerank are called, where the model has others too', async () => {
     fixture.upstream.script('both', cohereAnswer(scored(1, 0, 0)))
     fixture.upstream.script('both-chat', { kind: 'whole', content: 'Hello.' })
     expect(ranked(await post(askRerank('both'))).results).toHaveLength(3)
@@ -275,7 +278,7 @@ describe('only channels that speak rerank are called', () => {
   })
 
   test.each(['talks', 'unheard-of', 'far'])(
-    '%s has none in the group: 503 model_not_found',
+    'the model %s has no rerank channel in the group: 503 model_not_found',
     async (model) => {
       const answer = await post(askRerank(model))
       const message = refused(answer, 503, 'gateway_error', model)
@@ -284,7 +287,7 @@ describe('only channels that speak rerank are called', () => {
     },
   )
 
-  test('a request for a chat model is told the right path', async () => {
+  test('a request for a chat model is refused with the right path', async () => {
     const said = async (model: string): Promise<string> => (await post(askRerank(model))).json().error.message
     expect(await said('talks')).toContain(
       'default: its channels serve /v1/chat/completions, /v1/messages, /v1/responses and /v1beta/models (',
@@ -306,8 +309,8 @@ describe('only channels that speak rerank are called', () => {
   })
 })
 
-describe('an upstream’s refusal', () => {
-  test.each([400, 429, 500])("with %i keeps the upstream's error type", async (status) => {
+describe('an upstream’s refusal of a rerank call', () => {
+  test.each([400, 429, 500])("a refusal with %i keeps the upstream's error type", async (status) => {
     const body = '{"error":{"type":"its_own","message":"no"}}'
     fixture.upstream.script('m', { kind: 'status', status, body })
     const answer = await post(askRerank('m'))
@@ -323,7 +326,7 @@ describe('an upstream’s refusal', () => {
     [429, 'gateway_error'],
     [500, 'api_error'],
     [503, 'api_error'],
-  ])('with %i keeps status and message, its type is %s', async (status, type) => {
+  ])('a refusal with %i keeps status and message, and its type is %s', async (status, type) => {
     fixture.upstream.script('m', {
       kind: 'status',
       status,
@@ -340,7 +343,7 @@ describe('an upstream’s refusal', () => {
     expect(answer.headers['retry-after']).toBe('7')
   })
 
-  test.each([401, 403, 407])('with %i is never passed on: 500 api_error', async (status) => {
+  test.each([401, 403, 407])('a refusal with %i is never passed on: 500 api_error', async (status) => {
     fixture.upstream.script('m', { kind: 'status', status, body: '{"message":"invalid api token"}' })
     const answer = await post(askRerank('m'))
     expect(answer.status).toBe(500)

@@ -16,10 +16,10 @@ import { CERTAINLY_GONE_MS, open, type LiveResponse } from '../equipment/client.
 import { PLAIN_PRICE } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 
-/** Limits that one call uses up, and one that two calls use up. */
+/** A limit that one call uses up, and one that two calls use up. */
 const ONE_CALL = { tokens: 100, window: '1h' }
 const TWO_CALLS = { tokens: 200, window: '1h' }
-/** Each makes one call with its key, but the case of the key's limit. */
+/** Each key makes one call, except in the case of the key's limit. */
 const CASES: Cases = {
   held: {},
   cancelled: {},
@@ -49,7 +49,7 @@ afterAll(() => fixture?.close())
 const stage = (name: string): Stage => stageOf(fixture, CASES, name)
 
 describe('a response in the background', () => {
-  test('is held until a GET sees that it is done, and charged once by its usage', async () => {
+  test('a background response is held until a GET shows that it is done, and charged once by its usage', async () => {
     const on = stage('held')
     const { id, status } = await begin(on)
     expect(status).toBe('in_progress')
@@ -66,7 +66,7 @@ describe('a response in the background', () => {
     await expect(on.client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
-  test('is cancelled, and charged for its prompt where the upstream tells no usage', async () => {
+  test('a background response is cancelled, and charged for its prompt where the upstream reports no usage', async () => {
     const on = stage('cancelled')
     const { id } = await begin(on)
     expect(await on.client.responses.cancel(id)).toMatchObject({ id, status: 'cancelled' })
@@ -77,7 +77,7 @@ describe('a response in the background', () => {
     expect(row.input_tokens).toBe(row.quota)
   })
 
-  test('is not deleted while it is made, and charged before it is', async () => {
+  test('a background response cannot be deleted while it is made, and is charged before it is deleted', async () => {
     const on = stage('deleted')
     const { id } = await begin(on)
     await expect(on.client.responses.delete(id)).rejects.toMatchObject({ status: 400 })
@@ -91,21 +91,24 @@ describe('a response in the background', () => {
     ['its key', 'key', 2, 'key'],
     ['its model', 'model', 1, 'ann'],
     ['its channel', 'channel', 1, 'ann'],
-  ])('counts on the token limit of %s once it is settled', async (_, name, calls, nextKey) => {
-    const on = stage(name)
-    for (let made = 1; made <= calls; made += 1) {
-      on.provider.backgroundStatus = 'in_progress'
-      const { id } = await begin(on)
-      on.provider.backgroundStatus = 'completed'
-      await on.client.responses.retrieve(id)
-      await vi.waitFor(() => expect(usage(on)).toHaveLength(made), 60_000)
-    }
-    expect(usage(on)[0]).toMatchObject({ quota: CHARGE })
-    const next = { ...on, client: clientOf(on.gateway, nextKey) }
-    await expect(begin(next)).rejects.toMatchObject({ status: 429 })
-  })
+  ])(
+    'a background response counts against the token limit of %s once it is settled',
+    async (_, name, calls, nextKey) => {
+      const on = stage(name)
+      for (let made = 1; made <= calls; made += 1) {
+        on.provider.backgroundStatus = 'in_progress'
+        const { id } = await begin(on)
+        on.provider.backgroundStatus = 'completed'
+        await on.client.responses.retrieve(id)
+        await vi.waitFor(() => expect(usage(on)).toHaveLength(made), 60_000)
+      }
+      expect(usage(on)[0]).toMatchObject({ quota: CHARGE })
+      const next = { ...on, client: clientOf(on.gateway, nextKey) }
+      await expect(begin(next)).rejects.toMatchObject({ status: 429 })
+    },
+  )
 
-  test('without usage is charged by a count, and the price of a request once', async () => {
+  test('a background response without usage is charged by a count, and the price per call once', async () => {
     const on = stage('uncounted')
     const { id } = await begin(on)
     on.provider.backgroundStatus = 'completed'
@@ -124,7 +127,7 @@ describe('a response in the background', () => {
     expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens + 1_000)
   })
 
-  test('that failed costs nothing', async () => {
+  test('a failed background response costs nothing', async () => {
     const on = stage('failed')
     const { id } = await begin(on)
     on.provider.backgroundStatus = 'failed'
@@ -132,7 +135,7 @@ describe('a response in the background', () => {
     expect(await charged(on)).toMatchObject({ quota: 0, reason: 'failed' })
   })
 
-  test('whose stream ends is charged once, by its end', async () => {
+  test('a background response whose stream ends is charged once, by its end', async () => {
     const on = stage('streamed')
     const events = await on.client.responses.create({
       model: on.name,
@@ -161,7 +164,9 @@ const delta = (number: number): string =>
   })}\n\n`
 
 describe('a response in the background that is cancelled', () => {
-  /** Lets the provider stream the words and then no more, and answer a cancel with or without usage. */
+  /**
+   * Scripts the provider to stream the words and then pause, and to answer a cancel with or without usage.
+   */
   const scripted = (name: string, usage = 'null'): Stage => {
     const on = stage(name)
     on.upstream.decide(name, (request) => {
@@ -183,11 +188,11 @@ describe('a response in the background that is cancelled', () => {
     const path = `/v1/responses/${id}?stream=true${after}`
     const live = await open(gateway.url, undefined, { key: name, method: 'GET', path })
     await live.until(`"sequence_number":${EVENTS + 1}`)
-    // Shortly after a request, the end of sending does not mean yet that its client has left.
+    // Directly after a request, a client that closes its sending side may still be reading.
     await new Promise((resolve) => setTimeout(resolve, CERTAINLY_GONE_MS))
     return live
   }
-  /** Prompt and output of the row: "hi" is a handful of tokens. */
+  /** Checks prompt and output of the row: "hi" is a few tokens. */
   const expectCharged = async (on: Stage): Promise<void> => {
     const row = await charged(on)
     expect(row.reason).toBe('client_gone')
@@ -198,7 +203,7 @@ describe('a response in the background that is cancelled', () => {
     expect(row.quota).toBe(row.input_tokens + 4 * row.output_tokens)
   }
 
-  test('is charged what was streamed of it by a reader that left', async () => {
+  test('a cancelled response is charged for what was streamed to a reader that left', async () => {
     const on = scripted('replayed')
     const { id } = await begin(on)
     const live = await stream(on, id)
@@ -207,7 +212,7 @@ describe('a response in the background that is cancelled', () => {
     await expectCharged(on)
   })
 
-  test('is charged what was streamed of it to a reader that is still there, by another key of its user', async () => {
+  test('a cancelled response is charged for what was streamed to a reader still connected, with another key of its user', async () => {
     const on = scripted('read')
     const { id } = await begin(on)
     const live = await stream(on, id)
@@ -216,7 +221,7 @@ describe('a response in the background that is cancelled', () => {
     live.abort()
   })
 
-  test('is charged what its own stream brought, which its client left', async () => {
+  test('a cancelled response is charged for its own stream, which its client left', async () => {
     const on = scripted('left')
     const body = { model: on.name, input: 'hi', background: true, stream: true, max_output_tokens: 300 }
     const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
@@ -229,7 +234,7 @@ describe('a response in the background that is cancelled', () => {
     await expectCharged(on)
   })
 
-  test('is charged each part once, where it was streamed in parts and again', async () => {
+  test('a cancelled response is charged for each part once, where parts were streamed repeatedly', async () => {
     const on = scripted('parts')
     const { id } = await begin(on)
     for (const after of ['&starting_after=11', '&starting_after=11', '', '&starting_after=6']) {
@@ -240,7 +245,7 @@ describe('a response in the background that is cancelled', () => {
     await expectCharged(on)
   })
 
-  test('is charged what its provider reports, whatever was streamed', async () => {
+  test('a cancelled response is charged by what its provider reports, whatever was streamed', async () => {
     const usage = '{"input_tokens":40,"output_tokens":70,"total_tokens":110}'
     const on = scripted('told', usage)
     const { id } = await begin(on)

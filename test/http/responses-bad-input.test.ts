@@ -36,13 +36,13 @@ const send = (body: Body): Promise<FullResponse> => fixture.chat('ann', body, { 
 const spentBy = (name: string): number => databaseOf(fixture.gateway.dataDir).user(name).used_quota
 const spent = (): number => spentBy('ann')
 
-/** The answer to a request, the upstream of which answers well. */
+/** The response to a request whose upstream answers normally. */
 function post(model: Model, fields: object): Promise<FullResponse> {
   fixture.upstream.script(model, ANSWERS[model])
   return send({ model, input: 'hi', ...fields })
 }
 
-/** Asserts a 400 that says this, before the upstream is asked, for nothing. */
+/** Asserts a 400 with this message, without a charge and without an upstream request. */
 async function refused(model: Model, fields: object, message: string): Promise<void> {
   const before = spent()
   const answer = await post(model, fields)
@@ -58,8 +58,8 @@ const hi = { role: 'user', content: 'hi' }
 const call = { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' }
 const output = { type: 'function_call_output', call_id: 'c1', output: 'done' }
 
-describe('a 400 before anything is charged', () => {
-  test.each(ALL)('is the answer to an input that is no input, of %s', async (model) => {
+describe('invalid responses requests', () => {
+  test.each(ALL)('an invalid input is a 400 before anything is charged, of %s', async (model) => {
     await refused(model, { input: [] }, "Invalid 'input': expected a string or a non-empty array")
     await refused(model, { input: '' }, "Invalid 'input': expected a non-empty string")
     await refused(model, { input: null }, "'input' is required")
@@ -69,33 +69,36 @@ describe('a 400 before anything is charged', () => {
     await refused(model, { input: [{ role: ['user'] }] }, "Invalid 'input[0].role': expected a string")
   })
 
-  test.each(ALL)('is the answer to the id of no response, of %s', async (model) => {
+  test.each(ALL)('an invalid response id is a 400 before anything is charged, of %s', async (model) => {
     for (const id of ['resp_/../x', '', 'resp_', `resp_${'a'.repeat(48)}`, 'x'.repeat(100_000)])
       await refused(model, { previous_response_id: id }, 'not found')
   })
 
-  test.each(ALL)('is the answer to limits that are none, of %s', async (model) => {
+  test.each(ALL)('invalid limits are a 400 before anything is charged, of %s', async (model) => {
     await refused(model, { max_output_tokens: 0 }, "Invalid 'max_output_tokens'")
     await refused(model, { max_output_tokens: 1.5 }, "Invalid 'max_output_tokens'")
     await refused(model, { tools: [{ name: 'f' }] }, "Invalid 'tools[0].type'")
   })
 
-  test.each(ALL)('is the answer to JSON that is nested too deep, of %s', async (model) => {
-    const deep = '['.repeat(100_000) + ']'.repeat(100_000)
-    const before = spent()
-    fixture.upstream.script(model, ANSWERS[model])
-    for (const field of ['input', 'metadata', 'x_unknown']) {
-      const answer = await send(
-        `{"model":"${model}","input":"hi","${field === 'input' ? 'text' : field}":${deep}}`,
-      )
-      expect(answer.status).toBe(400)
-      expect(answer.json().error.message).toContain('nested deeper than')
-    }
-    expect(fixture.upstream.received(model)).toHaveLength(0)
-    expect(spent()).toBe(before)
-  })
+  test.each(ALL)(
+    'JSON that is nested too deeply is a 400 before anything is charged, of %s',
+    async (model) => {
+      const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+      const before = spent()
+      fixture.upstream.script(model, ANSWERS[model])
+      for (const field of ['input', 'metadata', 'x_unknown']) {
+        const answer = await send(
+          `{"model":"${model}","input":"hi","${field === 'input' ? 'text' : field}":${deep}}`,
+        )
+        expect(answer.status).toBe(400)
+        expect(answer.json().error.message).toContain('nested deeper than')
+      }
+      expect(fixture.upstream.received(model)).toHaveLength(0)
+      expect(spent()).toBe(before)
+    },
+  )
 
-  test.each(CONVERTED)('is the answer to what %s cannot be told', async (model) => {
+  test.each(CONVERTED)('what %s cannot express is a 400 before anything is charged', async (model) => {
     const role = "Invalid 'input[1].role': expected user, assistant, system or developer"
     await refused(model, { input: [hi, { role: 'critic', content: 'x' }] }, role)
     await refused(model, { input: [hi, call] }, "No tool output found for the tool call 'c1'")
@@ -110,7 +113,7 @@ describe('the id of a response', () => {
   const at = (id: string, key: string, method = 'GET', below = ''): Promise<FullResponse> =>
     fixture.chat(key, undefined, { path: `/v1/responses/${id}${below}`, method })
 
-  test.each(ALL)('of another user is unknown to everybody else, of %s', async (model) => {
+  test.each(ALL)("the id of a user's response is unknown to all other users, of %s", async (model) => {
     const { id } = (await post(model, {})).json()
     const before = [fixture.upstream.received(model).length, spentBy('bob')]
     for (const path of ['', '/input_tokens', '/compact']) {
@@ -130,13 +133,13 @@ describe('the id of a response', () => {
     if (model !== NATIVE) expect((await at(id, 'ann')).status).toBe(200)
   })
 
-  test('that is none is a 404, whatever it looks like', async () => {
+  test("an id that is not a response's is a 404, whatever it looks like", async () => {
     for (const id of ['resp_', 'x', '%00', '%2e%2e', 'resp_%2F..%2F', 'a'.repeat(10_000), '%ff'])
       expect((await at(id, 'ann')).status, id).toBe(404)
   })
 })
 
-test.each(ALL)('a continued call that is tried again is charged once, by %s', async (model) => {
+test.each(ALL)('a continued call that is retried is charged once, by %s', async (model) => {
   const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 2 })
   fixture.upstream.script(model, ANSWERS[model])
   const before = spent()
@@ -158,7 +161,7 @@ describe("an upstream's own error", () => {
     ['a call without its output', { input: [hi, call] }],
     ['an output without its call', { input: [hi, output] }],
     ['a single token of output', { max_output_tokens: 1 }],
-  ])('answers %s natively, and costs nothing', async (_, fields) => {
+  ])("an upstream's own error for %s is passed on natively, and costs nothing", async (_, fields) => {
     const before = spent()
     fixture.upstream.script(NATIVE, {
       kind: 'status',
@@ -173,21 +176,21 @@ describe("an upstream's own error", () => {
   })
 })
 
-describe('what can be converted is answered', () => {
-  test.each(CONVERTED)('without items of unknown types, which are named, by %s', async (model) => {
+describe('requests that can be converted', () => {
+  test.each(CONVERTED)('items of unknown types are left out and named, by %s', async (model) => {
     const answer = await post(model, { input: [hi, { type: 'brand_new', x: 1 }, { type: '' }] })
     expect(answer.status).toBe(200)
     expect(answer.headers['x-gateway-dropped']).toBe('input.unknown')
   })
 
-  test.each(CONVERTED)('with one token of output, by %s', async (model) => {
+  test.each(CONVERTED)('a maximum of one output token is converted, by %s', async (model) => {
     expect((await post(model, { max_output_tokens: 1 })).status).toBe(200)
     const sent = JSON.parse(fixture.upstream.only(model).text)
     const { max_tokens, max_completion_tokens, generationConfig } = sent
     expect(max_tokens ?? max_completion_tokens ?? generationConfig.maxOutputTokens).toBe(1)
   })
 
-  test.each(CONVERTED)('whatever the ids of items look like, by %s', async (model) => {
+  test.each(CONVERTED)('ids of items are accepted whatever they look like, by %s', async (model) => {
     const input = [
       { ...hi, id: 5 },
       { ...call, id: 'not an id', call_id: 'weird id/é' },
@@ -198,7 +201,7 @@ describe('what can be converted is answered', () => {
 })
 
 describe('a large input', () => {
-  test.each(ALL)('of 5,000 items is answered by %s', async (model) => {
+  test.each(ALL)('an input of 5,000 items is answered by %s', async (model) => {
     const input = Array.from({ length: 5_000 }, (_, at) => ({
       role: at % 2 ? 'assistant' : 'user',
       content: `n${at}`,
@@ -210,14 +213,14 @@ describe('a large input', () => {
     expect(text).toContain('n4999')
   })
 
-  test.each(ALL)('of one item of 20 MB is answered by %s', async (model) => {
+  test.each(ALL)('an input with one item of 20 MB is answered by %s', async (model) => {
     const content = 'word '.repeat(4_000_000)
     const answer = await post(model, { input: [{ role: 'user', content }] })
     expect(answer.status).toBe(200)
     expect(fixture.upstream.only(model).body.length).toBeGreaterThan(20_000_000)
   })
 
-  test.each(ALL)('above the limit of bodies is a 413, with %s', async (model) => {
+  test.each(ALL)('an input above the maximum size of a body is a 413, with %s', async (model) => {
     const before = spent()
     fixture.upstream.script(model, ANSWERS[model])
     const answer = await send({ model, input: 'word '.repeat(7_000_000) })

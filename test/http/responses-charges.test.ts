@@ -6,7 +6,7 @@ import { databaseOf } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 
-/** Quota units for each token: 1 of input, 4 of output, 1.5 written to a cache; a search is 1,000. */
+/** Quota units a token: 1 for input, 4 for output, 1.5 for input written to a cache; a search is 1,000. */
 const price = { input: 2, output: 8, cache_read: 0.5, cache_write_5m: 3, web_search: 0.002 }
 const SEARCH = 1_000
 const MODELS = ['plain', 'allowing', 'storeless'] as const
@@ -80,7 +80,7 @@ const responseOf = (fields: object): object => ({
 })
 const whole = (fields: object): Whole => ({ kind: 'whole', body: JSON.stringify(responseOf(fields)) })
 
-/** The stream of a response; the last event has no items where `isBare`. */
+/** The stream of a response; where `isBare`, the last event has no items. */
 function stream(fields: object, isBare: boolean): string[] {
   const response = responseOf(fields) as { readonly output: readonly object[] }
   const events: object[] = [
@@ -95,13 +95,16 @@ function stream(fields: object, isBare: boolean): string[] {
 }
 
 describe('searches that the provider makes', () => {
-  test.each(EVERY)('are charged as tool_usage counts them, for a client of %s', async (client) => {
-    fixture.upstream.script('plain', whole({ tool_usage: { web_search: { num_requests: 5 } } }))
-    expect(charged(await post(client))).toBe(TOKENS + 5 * SEARCH)
-  })
+  test.each(EVERY)(
+    'provider searches are charged as tool_usage counts them, for a client of %s',
+    async (client) => {
+      fixture.upstream.script('plain', whole({ tool_usage: { web_search: { num_requests: 5 } } }))
+      expect(charged(await post(client))).toBe(TOKENS + 5 * SEARCH)
+    },
+  )
 
   test.each(EVERY)(
-    'are counted by their items otherwise: pages that were opened are none, %s',
+    'provider searches without tool_usage are counted by their items, without opened pages, %s',
     async (client) => {
       fixture.upstream.script('plain', whole({}))
       expect(charged(await post(client))).toBe(TOKENS + 2 * SEARCH)
@@ -109,14 +112,14 @@ describe('searches that the provider makes', () => {
   )
 
   test.each(EVERY.flatMap((client) => [[client, false] as const, [client, true] as const]))(
-    'are charged in a stream for a client of %s, whose last event has no items: %s',
+    'provider searches in a stream are charged for a client of %s, whose last event has no items: %s',
     async (client, isBare) => {
       fixture.upstream.script('plain', { kind: 'stream', frames: stream({}, isBare), ending: 'no done' })
       expect(charged(await post(client, { stream: true }))).toBe(TOKENS + 2 * SEARCH)
     },
   )
 
-  test('are held for where the request allows them', async () => {
+  test('provider searches are held for where the request allows them', async () => {
     fixture.upstream.script('plain', wholeResponse({ text: 'said' }))
     const fields = { max_output_tokens: 16 }
     expect((await post('responses', fields, 'poor')).status).toBe(200)
@@ -126,16 +129,13 @@ describe('searches that the provider makes', () => {
   })
 })
 
-test.each(EVERY)(
-  'tokens that were written to a cache have their own price, for a client of %s',
-  async (client) => {
-    const input_tokens_details = { cached_tokens: 40, cache_write_tokens: 20 }
-    fixture.upstream.script('plain', whole({ output: [message], usage: usage({ input_tokens_details }) }))
-    expect(charged(await post(client))).toBe(40 + 40 / 4 + 20 * 1.5 + 40)
-  },
-)
+test.each(EVERY)('tokens written to a cache have their own price, for a client of %s', async (client) => {
+  const input_tokens_details = { cached_tokens: 40, cache_write_tokens: 20 }
+  fixture.upstream.script('plain', whole({ output: [message], usage: usage({ input_tokens_details }) }))
+  expect(charged(await post(client))).toBe(40 + 40 / 4 + 20 * 1.5 + 40)
+})
 
-describe('a converted request', () => {
+describe('a request converted to responses', () => {
   const sent = async (
     model: (typeof MODELS)[number],
     client: Client,
@@ -146,7 +146,7 @@ describe('a converted request', () => {
     return JSON.parse(fixture.upstream.only(model).text)
   }
 
-  test('stores nothing unless the client asks for it and the channel lets it', async () => {
+  test('a converted request stores nothing unless the client requests it and the channel allows it', async () => {
     expect(await sent('plain', 'messages', {})).toMatchObject({ store: false })
     expect(await sent('plain', 'chat', {})).toMatchObject({ store: false })
     expect(await sent('plain', 'chat', { store: true })).toMatchObject({ store: true })
@@ -154,7 +154,7 @@ describe('a converted request', () => {
     expect(await sent('storeless', 'responses', { store: true })).toMatchObject({ store: false })
   })
 
-  test('asks for encrypted reasoning where it asks for thinking', async () => {
+  test('a converted request includes encrypted reasoning where it requests thinking', async () => {
     const include = ['reasoning.encrypted_content']
     expect(await sent('plain', 'chat', { reasoning_effort: 'high' })).toMatchObject({ include })
     const thinking = { type: 'enabled', budget_tokens: 4_096 }
@@ -164,7 +164,7 @@ describe('a converted request', () => {
   })
 
   const gated = { service_tier: 'priority', safety_identifier: 'someone' }
-  test('has gated fields where the channel allows them', async () => {
+  test('a converted request has gated fields where the channel allows them', async () => {
     const plain = await sent('plain', 'chat', gated)
     for (const field of Object.keys(gated)) expect(plain).not.toHaveProperty(field)
     expect(await sent('allowing', 'chat', gated)).toMatchObject(gated)

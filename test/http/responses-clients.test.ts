@@ -10,7 +10,7 @@ import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts
 let fixture: DemoFixture
 let client: OpenAI
 beforeAll(async () => {
-  // The SDK warns of thoughts that cannot be sent again: chat upstreams encrypt none.
+  // The SDK warns about thoughts that cannot be sent back, as chat upstreams do not encrypt them.
   globalThis.AI_SDK_LOG_WARNINGS = false
   fixture = await startDemoFixture()
   client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
@@ -33,7 +33,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     parameters: City,
   })
 
-  test('gets thoughts before the answer, and tokens that add up', async () => {
+  test('the OpenAI client gets thoughts before the answer, and usage that adds up', async () => {
     const { output, output_text, usage } = await client.responses.create({
       model,
       input: 'Tell me about lighthouses',
@@ -47,7 +47,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(usage?.total_tokens).toBe((usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0))
   })
 
-  test('assembles by its helper what the stream says', async () => {
+  test("the OpenAI client's helper assembles the streamed response", async () => {
     const stream = client.responses.stream({ model, input: 'Tell me about lighthouses', ...REASONING })
     let text = ''
     let thoughts = ''
@@ -59,7 +59,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(final.status).toBe('completed')
   })
 
-  test('parses an answer that follows a schema, whole and streamed', async () => {
+  test('the OpenAI client parses an answer that follows a schema, whole and streamed', async () => {
     const asked = { model, input: CUBE, text: { format: zodTextFormat(Cube, 'cube') } }
     const { output_parsed } = await client.responses.parse(asked)
     expect(output_parsed?.sides).toBe(6)
@@ -67,7 +67,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(streamed.output_parsed?.sides).toBe(6)
   })
 
-  test('has its tool called, and continues with its own items and the result', async () => {
+  test('the OpenAI client has its tool called, and continues with its own items and the result', async () => {
     const asked = { model, tools: [weather], store: false, ...REASONING }
     const user = { role: 'user' as const, content: QUESTION }
     const first = await client.responses.parse({ ...asked, input: [user] })
@@ -88,24 +88,27 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(second.output_text).toContain('temperature is 19')
   })
 
-  test.each([false, true])('runs its tools until there is an answer (stream: %j)', async (stream) => {
-    const given: unknown[] = []
-    const tool = zodResponsesFunction({
-      name: 'get_weather',
-      description: 'Current weather at a place',
-      parameters: City,
-      function: (args) => {
-        given.push(args)
-        return '{"temperature":19}'
-      },
-    })
-    const runner = new ResponsesToolRunner({ functions: [runnerFunction(tool)] })
-    const { output_text } = await runner.run(client, { model, input: QUESTION, ...REASONING }, { stream })
-    expect(given).toEqual([{ city: 'Lisbon' }])
-    expect(output_text).toContain('temperature is 19')
-  })
+  test.each([false, true])(
+    'the OpenAI client runs its tools until there is an answer (stream: %j)',
+    async (stream) => {
+      const given: unknown[] = []
+      const tool = zodResponsesFunction({
+        name: 'get_weather',
+        description: 'Current weather at a place',
+        parameters: City,
+        function: (args) => {
+          given.push(args)
+          return '{"temperature":19}'
+        },
+      })
+      const runner = new ResponsesToolRunner({ functions: [runnerFunction(tool)] })
+      const { output_text } = await runner.run(client, { model, input: QUESTION, ...REASONING }, { stream })
+      expect(given).toEqual([{ city: 'Lisbon' }])
+      expect(output_text).toContain('temperature is 19')
+    },
+  )
 
-  test('has a custom tool called with plain text, and continues with its output', async () => {
+  test('the OpenAI client has a custom tool called with plain text, and continues with its output', async () => {
     const tools: OpenAI.Responses.Tool[] = [
       { type: 'custom', name: 'apply_patch', description: 'Edits files.' },
     ]
@@ -119,7 +122,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(second.output_text).toContain('Written')
   })
 
-  test('gets an answer that its maximum cuts as incomplete', async () => {
+  test('the OpenAI client gets an answer that its maximum cuts off as incomplete', async () => {
     const { status, incomplete_details } = await client.responses.create({
       model,
       input: 'Tell me about lighthouses',
@@ -131,7 +134,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     })
   })
 
-  test('gets what is wrong with a request in the class of the error', async () => {
+  test('the OpenAI client gets an invalid request as the error of its class', async () => {
     const orphan = { type: 'function_call_output' as const, call_id: 'call_x', output: '' }
     await expect(client.responses.create({ model, input: [orphan] })).rejects.toBeInstanceOf(
       OpenAI.BadRequestError,
@@ -159,7 +162,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     }),
   }
 
-  test('generates text, with thoughts and usage', async () => {
+  test('the AI SDK generates text, with thoughts and usage', async () => {
     const { text, reasoningText, finishReason, usage } = await generateText({
       ...asked(),
       prompt: 'Tell me about lighthouses',
@@ -170,16 +173,19 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     expect(usage.totalTokens).toBe((usage.inputTokens ?? 0) + (usage.outputTokens ?? 0))
   })
 
-  test.each(['whole', 'streamed'] as const)('calls a tool and answers from its result, %s', async (how) => {
-    const request = { ...asked(), prompt: QUESTION, tools, stopWhen: isStepCount(3) }
-    const result = how === 'whole' ? await generateText(request) : streamText(request)
-    const steps = await result.steps
-    expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
-    expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'get_weather', input: { city: 'Lisbon' } }])
-    expect(await result.text).toContain('rain in Lisbon')
-  })
+  test.each(['whole', 'streamed'] as const)(
+    'the AI SDK calls a tool and answers from its result, %s',
+    async (how) => {
+      const request = { ...asked(), prompt: QUESTION, tools, stopWhen: isStepCount(3) }
+      const result = how === 'whole' ? await generateText(request) : streamText(request)
+      const steps = await result.steps
+      expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
+      expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'get_weather', input: { city: 'Lisbon' } }])
+      expect(await result.text).toContain('rain in Lisbon')
+    },
+  )
 
-  test('calls a tool and answers from its result, with the settings of the SDK', async () => {
+  test('the AI SDK calls a tool and answers from its result, with the settings of the SDK', async () => {
     const result = await generateText({
       model: provider().responses(model),
       prompt: QUESTION,
@@ -190,7 +196,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     expect(result.text).toContain('rain in Lisbon')
   })
 
-  test('streams text in pieces', async () => {
+  test('the AI SDK streams text in pieces', async () => {
     const errors: unknown[] = []
     const { textStream } = streamText({
       ...asked(),
@@ -204,7 +210,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     expect(pieces.join('')).toContain('lighthouses')
   })
 
-  test('generates an object that follows a schema', async () => {
+  test('the AI SDK generates an object that follows a schema', async () => {
     const { output } = await generateText({
       ...asked(),
       prompt: CUBE,
@@ -213,7 +219,7 @@ describe.each(MODELS)('the Responses model of the AI SDK, with %s', (model) => {
     expect(output.sides).toBe(6)
   })
 
-  test('reports an error with its status', async () => {
+  test('the AI SDK reports an error with its status', async () => {
     const stranger = createOpenAI({ baseURL: `${fixture.gateway.url}/v1`, apiKey: 'sk-nobody' })
     const generating = generateText({ model: stranger.responses(model), prompt: 'hi', maxRetries: 0 })
     await expect(generating).rejects.toMatchObject({ statusCode: 401 })

@@ -17,13 +17,13 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** The frames of a stream up to its first text: numbers 0 to 4. */
+/** The frames of a stream up to its first text: sequence numbers 0 to 4. */
 const all = frames({ text: 'Hello there.' })
 const begun = all.slice(0, all.findIndex((frame) => frame.includes('.delta')) + 1)
 const errorFrame = (fields: string): string =>
   `event: error\ndata: {"type":"error",  "sequence_number":${begun.length},${fields}}\n\n`
 
-/** The stream's text, from an upstream that sends these frames, under the upstream's own id. */
+/** The stream's text from an upstream that sends these frames, with the upstream's own id. */
 async function stream(sent: readonly string[], ending: 'no done' | 'close' = 'no done'): Promise<string> {
   fixture.upstream.script('m', { kind: 'stream', frames: sent, ending })
   const live = await fixture.live('ann', { model: 'm', input: 'hi', stream: true }, { path: '/v1/responses' })
@@ -48,35 +48,38 @@ describe("an upstream's own error in a native stream", () => {
       '"code":"server_error","message":"No","param":null,"x_unknown":9007199254740993',
       'server_error',
     ],
-  ])('is passed on as it came, %s, and response.failed ends the stream', async (_, fields, code) => {
-    const error = errorFrame(fields)
-    const own =
-      'event: response.failed\ndata: {"type":"response.failed","sequence_number":99,"response":{}}\n\n'
-    const text = await stream([...begun, error, own])
-    const before = begun.join('') + error
-    expect(text.slice(0, before.length)).toBe(before)
-    expect(text.slice(before.length)).toMatch(/^event: response\.failed\ndata: .*\n\n$/)
-    expect(lastEvent(text)).toMatchObject({
-      type: 'response.failed',
-      sequence_number: begun.length + 1,
-      response: { id: 'resp_upstream', status: 'failed', error: { code, message: 'No' } },
-    })
-  })
+  ])(
+    "an upstream's error in a native stream is passed on unchanged, %s, and response.failed ends the stream",
+    async (_, fields, code) => {
+      const error = errorFrame(fields)
+      const own =
+        'event: response.failed\ndata: {"type":"response.failed","sequence_number":99,"response":{}}\n\n'
+      const text = await stream([...begun, error, own])
+      const before = begun.join('') + error
+      expect(text.slice(0, before.length)).toBe(before)
+      expect(text.slice(before.length)).toMatch(/^event: response\.failed\ndata: .*\n\n$/)
+      expect(lastEvent(text)).toMatchObject({
+        type: 'response.failed',
+        sequence_number: begun.length + 1,
+        response: { id: 'resp_upstream', status: 'failed', error: { code, message: 'No' } },
+      })
+    },
+  )
 
-  test('is redacted in both', async () => {
+  test("secrets are redacted in the upstream's error and in response.failed", async () => {
     const text = await stream([...begun, errorFrame(`"code":"c","message":"bad key ${KEY}"`)])
     expect(text).not.toContain(KEY)
     expect(text.split('bad key')).toHaveLength(3)
   })
 
-  test('without its blank line is an event of its own', async () => {
+  test("an upstream's error without its blank line is an event of its own", async () => {
     const error = errorFrame('"code":"server_error","message":"No"').trimEnd()
     const text = await stream([...begun, `${error}\n`])
     expect(lastEvent(text)).toMatchObject({ type: 'response.failed' })
     for (const frame of text.trimEnd().split(/\n\n+/)) expect(frame).toMatch(/^event: [^\n]*\ndata: [^\n]*$/)
   })
 
-  test('as response.failed is the last event, and the only one of its kind', async () => {
+  test('response.failed of the upstream is the last event, and the only one of its kind', async () => {
     const failed =
       'event: response.failed\ndata: {"type":"response.failed",  "sequence_number":5,"response":{"id":"resp_upstream","status":"failed","error":{"code":"server_error","message":"No"}}}\n\n'
     expect(await stream([...begun, failed])).toBe(begun.join('') + failed)
@@ -89,14 +92,17 @@ describe('a native stream without its final event', () => {
     ['ended', [], 'no done'],
     ['ended by [DONE]', ['data: [DONE]\n\n'], 'no done'],
     ['ended in half an event', ['event: response.output_text.delta\ndata: {"ty'], 'no done'],
-  ] as const)('%s, ends in response.failed and in nothing after it', async (_, more, ending) => {
-    const text = await stream([...begun, ...more], ending)
-    const sent = begun.join('')
-    expect(text.slice(0, sent.length)).toBe(sent)
-    expect(text.slice(sent.length)).toMatch(/^event: response\.failed\ndata: .*\n\n$/)
-    expect(lastEvent(text)).toMatchObject({
-      sequence_number: begun.length,
-      response: { status: 'failed', error: { code: 'server_error' } },
-    })
-  })
+  ] as const)(
+    'a native stream without its final event, %s, ends in response.failed and nothing after it',
+    async (_, more, ending) => {
+      const text = await stream([...begun, ...more], ending)
+      const sent = begun.join('')
+      expect(text.slice(0, sent.length)).toBe(sent)
+      expect(text.slice(sent.length)).toMatch(/^event: response\.failed\ndata: .*\n\n$/)
+      expect(lastEvent(text)).toMatchObject({
+        sequence_number: begun.length,
+        response: { status: 'failed', error: { code: 'server_error' } },
+      })
+    },
+  )
 })

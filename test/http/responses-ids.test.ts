@@ -24,7 +24,7 @@ const post = (fields: object): Promise<FullResponse> =>
 const at = (path: string, method = 'GET'): Promise<FullResponse> =>
   fixture.chat('ann', undefined, { path: `/v1/responses/${path}`, method })
 
-test('a response names the deleted one that it continues as its client knows it', async () => {
+test('a response names the deleted response that it continues by the id that its client knows', async () => {
   const first = (await post({ model: 'stored' })).json().id
   const next = (await post({ model: 'stored', previous_response_id: first })).json().id
   expect((await at(first, 'DELETE')).status).toBe(200)
@@ -35,7 +35,7 @@ test('a response names the deleted one that it continues as its client knows it'
   }
 })
 
-test("an upstream's id is one part of a path, whatever its characters", async () => {
+test("an upstream's id is one segment of a path, whatever characters it has", async () => {
   const body = '{"id":"resp_a/../b?c=1","object":"response","status":"completed","output":[]}'
   fixture.upstream.script('odd', { kind: 'whole', body })
   const { id } = (await post({})).json()
@@ -47,7 +47,7 @@ test("an upstream's id is one part of a path, whatever its characters", async ()
   }
 })
 
-test('the id of a response is known from an event of any size, wherever it stands in it', async () => {
+test('the id of a response is found in an event of any size, at any position in it', async () => {
   const long = 'long '.repeat(300_000)
   const response = `{"object":"response","instructions":"${long}","id":"resp_late","user":"${long}","output":[]}`
   const [begun, ended] = ['created', 'completed'].map(
@@ -64,7 +64,7 @@ test('the id of a response is known from an event of any size, wherever it stand
   expect((await at(id ?? '')).json()).toMatchObject({ id })
 })
 
-describe('the id that a client got of a stream without end', () => {
+describe('the id of a stream that did not end', () => {
   const begun = [
     'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"resp_early","status":"in_progress","output":[]}}\n\n',
     'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":1,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"Hello"}\n\n',
@@ -73,12 +73,12 @@ describe('the id that a client got of a stream without end', () => {
   const isReached = async (id: string): Promise<void> => {
     const body = '{"id":"resp_early","object":"response","status":"incomplete","output":[]}'
     fixture.upstream.script('odd', { kind: 'whole', body })
-    // The charge, which it is stored with, follows the client's leaving.
+    // The charge is stored with it, after the client has left.
     await vi.waitFor(async () => expect((await at(id)).json()).toMatchObject({ id }), 20_000)
     expect(fixture.upstream.received('odd').at(-1)?.path).toBe('/v1/responses/resp_early')
   }
 
-  test('as it left, reaches the response at its upstream', async () => {
+  test('the id of a stream that the client left reaches the response at its upstream', async () => {
     const endless = [...begun, ...Array.from({ length: 5_000 }, () => begun[1] ?? '')]
     fixture.upstream.script('odd', { kind: 'stream', frames: endless, paceMs: 5, ending: 'stall' })
     const body = { model: 'odd', input: 'hi', stream: true }
@@ -89,7 +89,7 @@ describe('the id that a client got of a stream without end', () => {
     await isReached(idIn(live.text()))
   })
 
-  test('as the upstream broke off, reaches the response there', async () => {
+  test('the id of a stream that the upstream broke off reaches the response at its upstream', async () => {
     fixture.upstream.script('odd', { kind: 'stream', frames: begun, ending: 'close' })
     const { text } = await post({ stream: true })
     expect(text).toContain('response.failed')
@@ -97,7 +97,7 @@ describe('the id that a client got of a stream without end', () => {
   })
 })
 
-describe('an id in the message of an error in a stream is the one that the client knows', () => {
+describe('an id in the error message of a stream', () => {
   const BEGUN =
     'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"resp_odd","output":[]}}\n\n'
   const DELTA =
@@ -105,7 +105,7 @@ describe('an id in the message of an error in a stream is the one that the clien
   const error = (id: string): string =>
     `event: error\ndata: {"type":"error","sequence_number":2,"code":"server_error","message":"Response '${id}' was lost: \u00fc.","param":null}\n\n`
 
-  test('that begins with it', async () => {
+  test('an error that begins a stream has the id that the client knows', async () => {
     fixture.upstream.script('odd', {
       kind: 'whole',
       body: '{"id":"resp_before","object":"response","output":[]}',
@@ -117,7 +117,7 @@ describe('an id in the message of an error in a stream is the one that the clien
     expect(text).not.toContain('resp_before')
   })
 
-  test('that had begun', async () => {
+  test('an error in the middle of a stream has the id that the client knows', async () => {
     const frames = [BEGUN, DELTA, error('resp_odd')]
     fixture.upstream.script('odd', { kind: 'stream', frames, ending: 'no done' })
     const { text } = await post({ stream: true })

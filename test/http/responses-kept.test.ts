@@ -40,7 +40,7 @@ const post = (fields: object, key = 'ann'): Promise<FullResponse> =>
   fixture.chat(key, { model: 'chat', input: 'hi', ...fields }, { path: '/v1/responses' })
 
 describe('a converted response that is kept', () => {
-  test('is continued: the upstream gets the whole conversation, and the response names what it continues', async () => {
+  test('a kept response can be continued: the upstream gets the whole conversation, and the response names what it continues', async () => {
     fixture.upstream.script('chat', said('Hello.'))
     const first = await client.responses.create({ model: 'chat', input: 'hi', instructions: 'be short' })
     expect(first).toMatchObject({ store: true })
@@ -83,7 +83,7 @@ describe('a converted response that is kept', () => {
     expect(new Set(all.map(({ id }) => id)).size).toBe(5)
   })
 
-  test('is counted here with all that went before', async () => {
+  test('a kept response is counted by the gateway, with everything before it', async () => {
     fixture.upstream.script('chat', said('whale '.repeat(1_000)))
     const first = await client.responses.create({ model: 'chat', input: 'word '.repeat(1_000) })
     const asked = fixture.upstream.received('chat').length
@@ -98,7 +98,7 @@ describe('a converted response that is kept', () => {
     await expect(elsewhere).rejects.toMatchObject({ status: 400 })
   })
 
-  test('lends its items to whoever refers to them, if that is its user', async () => {
+  test('items of a kept response may be referred to by its user only', async () => {
     const calls = [{ id: 'call_1', name: 'shout', input: '{"input":"HEY"}' }]
     const custom = [{ type: 'custom' as const, name: 'shout' }]
     fixture.upstream.script('chat', wholeChat({ text: 'Now.', calls, usage: usageText(10, 5) }))
@@ -133,7 +133,7 @@ describe('a converted response that is kept', () => {
     }
   })
 
-  test('is remembered by the AI SDK, which refers to what it got', async () => {
+  test('a kept response is remembered by the AI SDK, which refers to its items', async () => {
     const model = createOpenAI({ baseURL: `${fixture.gateway.url}/v1`, apiKey: 'sk-ann' }).responses('chat')
     fixture.upstream.script('chat', said('A whale told me.'))
     const prompt = [{ role: 'user' as const, content: 'who told you?' }]
@@ -147,7 +147,7 @@ describe('a converted response that is kept', () => {
     ])
   })
 
-  test('is the same when it is retrieved, and gone when it is deleted', async () => {
+  test('a kept response is unchanged when it is retrieved, and gone when it is deleted', async () => {
     fixture.upstream.script('messages', wholeMessage([{ text: 'Hello.' }], {}))
     const made = await client.responses.create({ model: 'messages', input: 'hi' })
     const { output_text: _, ...again } = await client.responses.retrieve(made.id)
@@ -160,7 +160,7 @@ describe('a converted response that is kept', () => {
     await expect(next).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
   })
 
-  test('whose beginning was deleted is not continued without it', async () => {
+  test('a kept response whose beginning was deleted cannot be continued', async () => {
     fixture.upstream.script('chat', said('Hello.'))
     const first = await client.responses.create({ model: 'chat', input: 'hi' })
     const second = await client.responses.create({
@@ -173,7 +173,7 @@ describe('a converted response that is kept', () => {
     await expect(next).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
   })
 
-  test('belongs to its user', async () => {
+  test('a kept response belongs to its user', async () => {
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await client.responses.create({ model: 'chat', input: 'hi' })
     const answer = await post({ previous_response_id: id }, 'bob')
@@ -182,7 +182,7 @@ describe('a converted response that is kept', () => {
     expect((await fixture.chat('bob', undefined, { path, method: 'GET' })).status).toBe(404)
   })
 
-  test('is not kept with store: false', async () => {
+  test('a response with store: false is not kept', async () => {
     fixture.upstream.script('chat', said('Hello.'))
     const made = await client.responses.create({ model: 'chat', input: 'hi', store: false })
     const { id } = made
@@ -193,13 +193,13 @@ describe('a converted response that is kept', () => {
     expect(answer.text).toContain('store: false')
   })
 
-  test('is refused in the background', async () => {
+  test('a kept response is refused in the background', async () => {
     const answer = await post({ background: true })
     expect(answer.status).toBe(400)
     expect(answer.text).toContain(`Invalid 'background'`)
   })
 
-  test('is on the disk encrypted, and there after a kill', async () => {
+  test('a kept response is encrypted on the disk, and survives a kill', async () => {
     fixture.upstream.script('chat', said('A whale told me.'))
     const { id } = await client.responses.create({ model: 'chat', input: 'who told you' })
     await fixture.gateway.kill()
@@ -215,7 +215,7 @@ describe('a converted response that is kept', () => {
   })
 })
 
-test('what a call continues or refers to counts as a part of its body, until it ends', async () => {
+test('what a call continues or refers to counts as a part of its body until the call ends', async () => {
   const copy = await patchedProgram([
     { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2 * MIB' },
   ])
@@ -242,7 +242,7 @@ test('what a call continues or refers to counts as a part of its body, until it 
   const answered = Promise.withResolvers<void>()
   onTestFinished(() => answered.resolve())
   fixture.upstream.script('chat', { ...said('Hello.'), after: answered.promise })
-  // One client gets 7 of 8 parts of 2 MiB.
+  // One client gets 7 of the 8 parts of 2 MiB.
   const before = fixture.upstream.received('chat').length
   const calls = Array.from({ length: 4 }, next)
   await vi.waitFor(() => expect(fixture.upstream.received('chat')).toHaveLength(before + 4), 20_000)
@@ -271,7 +271,7 @@ describe('options.keep_responses', () => {
   })
   afterAll(() => other?.discard())
 
-  test('ends what is kept when its time is over', async () => {
+  test('options.keep_responses deletes a kept response when its time is over', async () => {
     await other.apply(configured({ keep_responses: '2s' }))
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })
@@ -281,7 +281,7 @@ describe('options.keep_responses', () => {
     })
   })
 
-  test('of 0 keeps nothing, and the refusal names it', async () => {
+  test('options.keep_responses of 0 keeps nothing, and the refusal names the option', async () => {
     await other.apply(configured({}))
     fixture.upstream.script('chat', said('Hello.'))
     const { id } = await ann.responses.create({ model: 'chat', input: 'hi' })

@@ -4,7 +4,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { storingUpstream } from '../equipment/stored-responses.ts'
 
-/** More than the gateway holds of a response that it passes on. */
+/** More than the gateway buffers of a response that it passes on. */
 const TEXT = 'x'.repeat(6 * 1024 * 1024)
 
 let fixture: Fixture
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** The ids of a response and of the one that it continues: the gateway's, and the upstream's. */
+/** The gateway's and the upstream's ids of a response and of the one that it continues. */
 async function continued() {
   const provider = storingUpstream('m')
   fixture.upstream.decide('m', (request) => provider.decision(request))
@@ -63,7 +63,7 @@ test('a large native response reaches its client as it comes, under the ids of t
   expect(text === beginningOf(ours) + endOf(ours)).toBe(true)
 })
 
-test('a large native response that breaks off is not mistaken for a whole one', async () => {
+test('a large native response that breaks off is not taken for a complete one', async () => {
   const { ours, theirs } = await continued()
   fixture.upstream.script('m', {
     kind: 'stream',
@@ -78,7 +78,7 @@ test('a large native response that breaks off is not mistaken for a whole one', 
   expect(typeof answer === 'string' || answer.status !== 200 || (await answer.end()).broken).toBe(true)
 })
 
-test('a large native response names ours where the one that it continues is gone', async () => {
+test("a large native response names the gateway's id where the response that it continues is gone", async () => {
   const { ours, theirs } = await continued()
   await fixture.chat('ann', undefined, { path: `/v1/responses/${ours.previous}`, method: 'DELETE' })
   fixture.upstream.script('m', { kind: 'whole', body: beginningOf(theirs) + endOf(theirs) })

@@ -19,7 +19,7 @@ const NATIVE_ANSWERS = {
 } as const
 const UNSERVED = { kind: 'status', status: 404, body: '{}' } as const
 const THOUGHT = wholeMessage([{ thinking: 'deep', signature: 'abc' }, { text: 'whale' }])
-/** The form of the ids that the gateway gives to items, of no response. */
+/** An id in the form that the gateway gives to items; it belongs to no response. */
 const UNKNOWN = `msg_${'0'.repeat(32)}000`
 
 let fixture: Fixture
@@ -42,7 +42,7 @@ const post = (path: Path, fields: object, key = 'ann'): Promise<FullResponse> =>
 const reference = (id: string): object => ({ type: 'item_reference', id })
 const hi = { role: 'user', content: 'hi' }
 
-/** A response that the gateway keeps, and the ids of its items by their types. */
+/** A response that the gateway keeps, and its items' ids by type. */
 async function kept(model: 'chat' | 'messages'): Promise<{ id: string; items: Record<string, string> }> {
   fixture.upstream.script('chat', wholeChat({ text: 'whale '.repeat(1_000) }))
   fixture.upstream.script('messages', THOUGHT)
@@ -51,7 +51,7 @@ async function kept(model: 'chat' | 'messages'): Promise<{ id: string; items: Re
   return { id, items: Object.fromEntries(items) }
 }
 
-/** The input that a request arrives with at a channel of this protocol. */
+/** The input of a request as a channel of this protocol receives it. */
 async function inputAt(path: Path, input: readonly object[], key = 'ann'): Promise<unknown> {
   fixture.upstream.script('native', NATIVE_ANSWERS[path])
   expect((await post(path, { model: 'native', input }, key)).status).toBe(200)
@@ -59,7 +59,7 @@ async function inputAt(path: Path, input: readonly object[], key = 'ann'): Promi
 }
 
 describe('a reference to an item of a response that the gateway keeps', () => {
-  test('is counted as the item, where the gateway counts', async () => {
+  test('a reference is counted as the item, where the gateway counts', async () => {
     const { items } = await kept('chat')
     const count = async (...input: object[]): Promise<number> =>
       JSON.parse((await post('count', { model: 'chat', input: [hi, ...input] })).text).input_tokens
@@ -68,7 +68,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
     expect((await count(reference(UNKNOWN))) - alone).toBeLessThan(100)
   })
 
-  test('may leave out its type', async () => {
+  test('a reference may omit its type', async () => {
     const { items } = await kept('chat')
     const answer = await post('create', { model: 'chat', input: [hi, { id: items['message'] }] })
     expect(answer.headers['x-gateway-dropped']).toBeUndefined()
@@ -79,7 +79,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
   })
 
   test.each(['create', 'compact', 'count'] as const)(
-    'reaches a provider of responses as the item, by %s, and other references as they came',
+    'a reference reaches a provider of responses as the item, by %s, and other references unchanged',
     async (path) => {
       const { items } = await kept('chat')
       const id = items['message'] ?? ''
@@ -94,7 +94,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
   )
 
   test.each(['create', 'compact', 'count'] as const)(
-    'to what another dialect thought is left out of what a provider of responses gets, by %s',
+    "a reference to another dialect's thoughts is not sent to a provider of responses, by %s",
     async (path) => {
       const { items } = await kept('messages')
       expect(Object.keys(items)).toEqual(['reasoning', 'message'])
@@ -105,7 +105,7 @@ describe('a reference to an item of a response that the gateway keeps', () => {
 })
 
 test.each(['create', 'compact', 'count'] as const)(
-  'thoughts of another dialect that a client sends back are left out of what a provider of responses gets, by %s',
+  "another dialect's thoughts that a client sends back are not sent to a provider of responses, by %s",
   async (path) => {
     fixture.upstream.script('messages', THOUGHT)
     const { output } = JSON.parse((await post('create', { model: 'messages', store: false })).text)
@@ -118,14 +118,14 @@ test.each(['create', 'compact', 'count'] as const)(
   },
 )
 
-test('a reference that only the provider can read is not left out of a count', async () => {
+test('a reference that only the provider can resolve is part of a count', async () => {
   fixture.upstream.script('native', UNSERVED)
   const answer = await post('count', { model: 'native', input: [hi, reference('msg_1')] })
   expect(answer.status).toBe(400)
   expect(answer.json().error.message).toContain(`Invalid 'input': expected all items`)
 })
 
-test('a response that the gateway keeps is not compacted by a provider that does not know it', async () => {
+test('a kept response cannot be compacted by a provider that does not have it', async () => {
   const { id } = await kept('chat')
   const before = fixture.upstream.received('native').length
   const answer = await post('compact', { model: 'native', previous_response_id: id })

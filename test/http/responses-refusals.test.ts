@@ -27,9 +27,9 @@ const PATH = { path: '/v1/responses' }
 const post = (model: string, fields: object = {}, key = 'ann'): Promise<FullResponse> =>
   fixture.chat(key, { model, input: 'hi', ...fields }, PATH)
 
-describe('what is refused', () => {
+describe('refused responses requests', () => {
   test.each(PROTOCOLS)(
-    'is what continues a response that nobody stored, with a channel that speaks %s',
+    'continuing a response that is not stored is refused, with a channel that speaks %s',
     async (model) => {
       fixture.upstream.script(model, { kind: 'silence' })
       const answer = await post(model, { previous_response_id: 'resp_1' })
@@ -43,7 +43,7 @@ describe('what is refused', () => {
     },
   )
 
-  test.each(CONVERTED)('is an answer in the background, with a channel that speaks %s', async (model) => {
+  test.each(CONVERTED)('a background response is refused, with a channel that speaks %s', async (model) => {
     fixture.upstream.script(model, { kind: 'silence' })
     const answer = await post(model, { background: true })
     expect(answer.status).toBe(400)
@@ -51,7 +51,7 @@ describe('what is refused', () => {
     expect(fixture.upstream.received(model)).toHaveLength(0)
   })
 
-  test('is an input of nothing, an unknown key, and what cannot be paid, in the envelope of chat', async () => {
+  test('an empty input, an unknown key and an unaffordable call are refused in the envelope of chat', async () => {
     const create = (by: OpenAI, fields: object): Promise<unknown> =>
       by.responses.create({ model: 'responses', input: 'hi', ...fields }).then(() => 'created')
     await expect(create(client, { input: [] })).rejects.toBeInstanceOf(BadRequestError)
@@ -61,7 +61,7 @@ describe('what is refused', () => {
     expect(answer.json().error.code).toBe('insufficient_quota')
   })
 
-  test('is a WebSocket: 426, so that a client sends its requests by POST', async () => {
+  test('a WebSocket is refused with 426, so that a client sends its requests by POST', async () => {
     const asked = { ...PATH, method: 'GET', key: 'ann' }
     const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
     const answer = await call(fixture.gateway.url, undefined, { ...asked, headers })

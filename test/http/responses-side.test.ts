@@ -37,7 +37,7 @@ const rows = (): number => databaseOf(fixture.gateway.dataDir).usage().length
 describe('the tokens of an input', () => {
   const COUNTED = '{"object":"response.input_tokens",  "input_tokens":4711}'
 
-  test('are counted by an upstream that speaks responses, under its name of the model, for free', async () => {
+  test('the tokens of an input are counted by an upstream that speaks responses, under its model name, for free', async () => {
     const before = [spent(), rows()]
     for (const model of ['native', 'mapped']) {
       fixture.upstream.script(model, { kind: 'whole', body: COUNTED })
@@ -52,20 +52,23 @@ describe('the tokens of an input', () => {
     expect([spent(), rows()]).toEqual(before)
   })
 
-  test.each(['chat', 'native'])('are counted here where the upstream of %s cannot', async (model) => {
-    fixture.upstream.script(model, { kind: 'status', status: 404, body: '{}' })
-    const before = [spent(), rows()]
-    const counted = await client.responses.inputTokens.count({ model, input: 'How many tokens are these?' })
-    expect(counted.object).toBe('response.input_tokens')
-    expect(counted.input_tokens).toBeGreaterThan(5)
-    expect(counted.input_tokens).toBeLessThan(60)
-    const longer = await client.responses.inputTokens.count({ model, input: 'word '.repeat(1_000) })
-    expect(longer.input_tokens).toBeGreaterThan(1_000)
-    expect([spent(), rows()]).toEqual(before)
-    if (model === 'chat') expect(fixture.upstream.received(model)).toHaveLength(0)
-  })
+  test.each(['chat', 'native'])(
+    'the tokens of an input are counted by the gateway where the upstream of %s cannot',
+    async (model) => {
+      fixture.upstream.script(model, { kind: 'status', status: 404, body: '{}' })
+      const before = [spent(), rows()]
+      const counted = await client.responses.inputTokens.count({ model, input: 'How many tokens are these?' })
+      expect(counted.object).toBe('response.input_tokens')
+      expect(counted.input_tokens).toBeGreaterThan(5)
+      expect(counted.input_tokens).toBeLessThan(60)
+      const longer = await client.responses.inputTokens.count({ model, input: 'word '.repeat(1_000) })
+      expect(longer.input_tokens).toBeGreaterThan(1_000)
+      expect([spent(), rows()]).toEqual(before)
+      if (model === 'chat') expect(fixture.upstream.received(model)).toHaveLength(0)
+    },
+  )
 
-  test('are not guessed where the input is kept elsewhere, and a wrong request is a 400', async () => {
+  test('the tokens of an input stored elsewhere are not guessed, and an invalid request is a 400', async () => {
     const referring = await post('input_tokens', { model: 'chat', conversation: 'conv_1' })
     expect(referring.status).toBe(400)
     expect(referring.json().error.message).toContain(`Invalid 'conversation': expected all items`)
@@ -76,7 +79,7 @@ describe('the tokens of an input', () => {
   })
 })
 
-describe('a conversation', () => {
+describe('compacting a conversation', () => {
   const COMPACTED = JSON.stringify({
     id: 'resp_c',
     object: 'response.compaction',
@@ -88,7 +91,7 @@ describe('a conversation', () => {
     usage: JSON.parse(responsesUsage(1_000, 200, 400)),
   })
 
-  test('is compacted by an upstream that speaks responses, byte for byte but for its id, and charged by its usage', async () => {
+  test('a conversation is compacted by a responses upstream, byte for byte except its id, and charged by its usage', async () => {
     fixture.upstream.script('native', { kind: 'whole', body: COMPACTED })
     const before = spent()
     const body = '{"model":"native",  "input":"hi","x_new":9007199254740993}'
@@ -101,20 +104,20 @@ describe('a conversation', () => {
     expect(spent() - before).toBe(600 + 400 / 4 + 200 * 4)
   })
 
-  test('is compacted for the official client, under the mapped name, without fields of responses', async () => {
+  test('a conversation is compacted for the official client, with the mapped model name, without fields of responses', async () => {
     fixture.upstream.script('mapped', { kind: 'whole', body: COMPACTED })
     const compacted = await client.responses.compact({ model: 'mapped', input: 'hi' })
     expect(compacted.output).toHaveLength(2)
     expect(JSON.parse(fixture.upstream.only('mapped').text)).toEqual({ model: 'their-name', input: 'hi' })
   })
 
-  test('goes past channels that cannot', async () => {
+  test('compacting skips channels that do not support it', async () => {
     fixture.upstream.script('second', { kind: 'whole', body: COMPACTED })
     expect((await post('compact', { model: 'both' })).status).toBe(200)
     expect(fixture.upstream.received('first')).toHaveLength(0)
   })
 
-  test('is charged for the prompt alone where the upstream tells no usage', async () => {
+  test('compacting is charged for the prompt only, where the upstream reports no usage', async () => {
     const { usage: _, ...without } = JSON.parse(COMPACTED)
     fixture.upstream.script('native', { kind: 'whole', body: JSON.stringify(without) })
     const before = spent()
@@ -123,7 +126,7 @@ describe('a conversation', () => {
     expect(spent() - before).toBeLessThan(100)
   })
 
-  test('is held for: a key that cannot pay is refused before', async () => {
+  test('compacting needs a hold: a key that cannot pay is refused before it', async () => {
     fixture.upstream.script('native', { kind: 'whole', body: COMPACTED })
     const answer = await post('compact', { model: 'native' }, 'poor')
     expect(answer.status).toBe(403)
@@ -131,7 +134,7 @@ describe('a conversation', () => {
     expect(fixture.upstream.received('native')).toHaveLength(0)
   })
 
-  test('is a 400 where no channel of the model speaks responses, and where it is to be streamed', async () => {
+  test('compacting is a 400 where no channel of the model speaks responses, and where a stream is requested', async () => {
     const before = [spent(), rows()]
     const answer = await post('compact', { model: 'chat' })
     expect(answer.status).toBe(400)
@@ -140,7 +143,7 @@ describe('a conversation', () => {
     expect([spent(), rows()]).toEqual(before)
   })
 
-  test('is a 404 of an upstream that has no such path, and the model stays in use', async () => {
+  test('compacting is a 404 where the upstream has no such path, and the model stays in use', async () => {
     fixture.upstream.script('native', {
       kind: 'status',
       status: 404,
@@ -153,7 +156,7 @@ describe('a conversation', () => {
   })
 })
 
-test("what an upstream's headers tell of its own account is not passed on", async () => {
+test("upstream headers about the operator's account are not passed on", async () => {
   fixture.upstream.script('native', {
     ...wholeResponse({ text: 'said' }),
     headers: { 'x-codex-primary-used-percent': '93', 'x-codex-turn-state': 'theirs', 'x-models-etag': 'e' },

@@ -59,7 +59,7 @@ async function created(fields: object = {}, key = 'ann'): Promise<string> {
 const made = (): number => [...lanes.values()].reduce((sum, lane) => sum + lane.made.length, 0)
 
 describe('ids of native responses', () => {
-  test('are issued by the gateway, whole, and nothing else is changed', async () => {
+  test('whole native responses get an id of the gateway, and nothing else is changed', async () => {
     const answer = await post({ model: 'lonely' })
     const { id } = JSON.parse(answer.text)
     expect(id).toMatch(/^resp_[\w-]{20,60}$/)
@@ -69,7 +69,7 @@ describe('ids of native responses', () => {
     expect(answer.text.replace(`"${id}"`, `"${upstreamId}"`)).toContain(`{"id":"${upstreamId}",  "object"`)
   })
 
-  test('are the same in all events of a stream, and in the response as it is kept', async () => {
+  test("the gateway's id is the same in all events of a stream, and in the retrieved response", async () => {
     const { text } = await post({ model: 'lonely', stream: true })
     const ids = new Set([...text.matchAll(/"(?:response_)?id":"(resp_[^"]+)"/g)].map(([, id]) => id))
     expect(ids.size).toBe(1)
@@ -79,7 +79,7 @@ describe('ids of native responses', () => {
     expect(JSON.parse((await at(id)).text)).toMatchObject({ id, status: 'completed' })
   })
 
-  test('are found when a stream begins with an event of half a megabyte', async () => {
+  test('the id is found when a stream begins with an event of half a megabyte', async () => {
     const instructions = 'x'.repeat(500_000)
     fixture.upstream.script('lonely', {
       kind: 'stream',
@@ -98,7 +98,7 @@ describe('ids of native responses', () => {
 })
 
 describe('a response that is continued', () => {
-  test('reaches the channel and the key that made it, under the upstream’s id, and the answer names ours', async () => {
+  test("a continued call reaches the channel and the key of the earlier response, with the upstream’s id, and its response has the gateway's", async () => {
     for (let round = 0; round < 6; round += 1) {
       const id = await created()
       const next = await post({ previous_response_id: id, stream: round % 2 === 1 })
@@ -108,7 +108,7 @@ describe('a response that is continued', () => {
     }
   })
 
-  test('is counted where it was made, under the upstream’s id', async () => {
+  test('a continued call is counted where the earlier response was made, with the upstream’s id', async () => {
     for (let round = 0; round < 6; round += 1) {
       const id = await created()
       const counted = await post({ previous_response_id: id }, 'ann', '/v1/responses/input_tokens')
@@ -116,7 +116,7 @@ describe('a response that is continued', () => {
     }
   })
 
-  test('is not counted for others, by an unknown id, or by half', async () => {
+  test('a continued call is not counted for other users, by an unknown id, or partially', async () => {
     const id = await created({ model: 'lonely' })
     const count = (fields: object, key?: string): Promise<FullResponse> =>
       post({ model: 'lonely', ...fields }, key, '/v1/responses/input_tokens')
@@ -138,7 +138,7 @@ describe('a response that is continued', () => {
     expect(uncounted.text).toContain(`Invalid 'previous_response_id': expected all items`)
   })
 
-  test('is held with the tokens of its context', async () => {
+  test('a continued call is held with the tokens of its context', async () => {
     const id = await created({ model: 'lonely', max_output_tokens: 400 }, 'eve')
     expect(databaseOf(fixture.gateway.dataDir).user('eve').quota).toBe(2_000 - 300)
     const fields = { model: 'lonely', max_output_tokens: 1_000 }
@@ -148,7 +148,7 @@ describe('a response that is continued', () => {
       return Number(/(\d+) are needed/.exec(answer.text)?.[1])
     }
     const alone = await neededFor({ prompt_cache_key: `${id}____` })
-    // The dearest rate of a prompt is that of tokens written to a cache, twice the plain one.
+    // The highest rate of a prompt is that of tokens written to a cache, twice the plain one.
     expect(await neededFor({ previous_response_id: id })).toBe(alone + 2 * 150)
   })
 
@@ -159,7 +159,7 @@ describe('a response that is continued', () => {
     '',
     'sk-secret-key-that-nobody-may-see',
     `resp_${'a'.repeat(200)}`,
-  ])('by the id %j is refused before anything is sent or charged', async (id) => {
+  ])('a continued call with the id %j is refused before anything is sent or charged', async (id) => {
     const before = made()
     const answer = await post({ previous_response_id: id })
     expect(answer.status).toBe(400)
@@ -168,7 +168,7 @@ describe('a response that is continued', () => {
     expect(made()).toBe(before)
   })
 
-  test('belongs to its user: to another it is unknown', async () => {
+  test('a response belongs to its user: another user cannot continue it', async () => {
     const id = await created()
     const answer = await post({ previous_response_id: id }, 'bob')
     expect(answer.status).toBe(400)
@@ -183,14 +183,14 @@ describe('a response that is continued', () => {
     expect((await at(id)).status).toBe(200)
   })
 
-  test('by a model that its channel does not serve is refused in words', async () => {
+  test('a continued call with a model that its channel does not serve is refused with a clear message', async () => {
     const id = await created({ model: 'lonely' })
     const answer = await post({ previous_response_id: id })
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.text).error.message).toContain('does not serve this model')
   })
 
-  test('that the upstream has forgotten is named by our id in its error', async () => {
+  test("the error for a response that the upstream has deleted has the gateway's id", async () => {
     const id = await created({ model: 'lonely' })
     lanes.get('lonely')?.made.splice(0)
     const answer = await post({ model: 'lonely', previous_response_id: id })
@@ -199,7 +199,7 @@ describe('a response that is continued', () => {
     expect(answer.text).not.toContain('resp_lonely')
   })
 
-  test('with store: false was never stored', async () => {
+  test('a response with store: false cannot be continued', async () => {
     const id = await created({ store: false })
     expect((await at(id)).status).toBe(404)
     expect((await post({ previous_response_id: id })).status).toBe(400)
@@ -207,29 +207,32 @@ describe('a response that is continued', () => {
 })
 
 describe('encrypted reasoning', () => {
-  test.each([false, true])('goes back to the account that made it, stream: %s', async (stream) => {
-    for (let round = 0; round < 6; round += 1) {
-      const before = new Map([...lanes].map(([name, { made: list }]) => [name, list.length]))
-      await post({ store: false, stream })
-      const [lane, upstream] =
-        [...lanes].find(([name, { made: list }]) => list.length > (before.get(name) ?? 0)) ?? []
-      const first = upstream?.made.at(-1)
-      const input = [
-        { type: 'message', role: 'user', content: 'hi' },
-        { type: 'reasoning', summary: [], encrypted_content: `sealed for ${lane} ${first?.id}` },
-        { type: 'message', role: 'user', content: 'go on' },
-      ]
-      expect((await post({ input, store: false })).status).toBe(200)
-      expect(upstream?.made.at(-1)?.body['input']).toEqual(input)
-      expect(upstream?.made.at(-1)?.key).toBe(first?.key)
-    }
-  })
+  test.each([false, true])(
+    'encrypted reasoning goes back to the account that made it, stream: %s',
+    async (stream) => {
+      for (let round = 0; round < 6; round += 1) {
+        const before = new Map([...lanes].map(([name, { made: list }]) => [name, list.length]))
+        await post({ store: false, stream })
+        const [lane, upstream] =
+          [...lanes].find(([name, { made: list }]) => list.length > (before.get(name) ?? 0)) ?? []
+        const first = upstream?.made.at(-1)
+        const input = [
+          { type: 'message', role: 'user', content: 'hi' },
+          { type: 'reasoning', summary: [], encrypted_content: `sealed for ${lane} ${first?.id}` },
+          { type: 'message', role: 'user', content: 'go on' },
+        ]
+        expect((await post({ input, store: false })).status).toBe(200)
+        expect(upstream?.made.at(-1)?.body['input']).toEqual(input)
+        expect(upstream?.made.at(-1)?.key).toBe(first?.key)
+      }
+    },
+  )
 
   test.each([
     ['/v1/responses', { background: true }],
     ['/v1/responses/compact', {}],
     ['/v1/responses/input_tokens', {}],
-  ])('goes back there also by %s with %j', async (path, fields) => {
+  ])('encrypted reasoning also goes back to its account by %s with %j', async (path, fields) => {
     const posts = (): Received[] =>
       LANES.flatMap((lane) => fixture.upstream.received(lane)).filter(({ method }) => method === 'POST')
     for (let round = 0; round < 6; round += 1) {
@@ -245,7 +248,7 @@ describe('encrypted reasoning', () => {
 })
 
 describe('a compaction', () => {
-  test('of a response goes to the account that made it, and what it gives comes back there', async () => {
+  test('a compaction goes to the account of its response, and its result comes back there', async () => {
     for (let round = 0; round < 4; round += 1) {
       const id = await created()
       const before = fixture.upstream.received('one').length + fixture.upstream.received('two').length
@@ -265,7 +268,7 @@ describe('a compaction', () => {
 })
 
 describe('the official client', () => {
-  test('continues, retrieves, lists the input of, and deletes a response', async () => {
+  test('the OpenAI client continues, retrieves, lists the input of, and deletes a response', async () => {
     const first = await client.responses.create({ model: 'm', input: 'hi' })
     const next = await client.responses.create({ model: 'm', input: 'go on', previous_response_id: first.id })
     expect(next.previous_response_id).toBe(first.id)
@@ -280,7 +283,7 @@ describe('the official client', () => {
     ).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
   })
 
-  test('tries a continued call again, which is charged once', async () => {
+  test('the OpenAI client retries a continued call, which is charged once', async () => {
     const first = await client.responses.create({ model: 'lonely', input: 'hi' })
     const provider = lanes.get('lonely')
     let calls = 0
@@ -301,7 +304,7 @@ describe('the official client', () => {
     expect(charges.toSorted((a, b) => a - b)).toEqual([0, 300])
   })
 
-  test('reads the stream of a response again, which costs nothing', async () => {
+  test('the OpenAI client reads the stream of a response again, which costs nothing', async () => {
     const { id } = await client.responses.create({ model: 'm', input: 'hi' })
     const before = databaseOf(fixture.gateway.dataDir).usage().length
     const stream = await client.responses.retrieve(id, { stream: true, starting_after: 0 })
@@ -312,16 +315,16 @@ describe('the official client', () => {
   })
 })
 
-describe('after a change of the configuration', () => {
+describe('stored responses after a change of the configuration', () => {
   const configured = (channels: readonly Record<string, unknown>[]): Configuration => ({
     models: priced(['m']),
     channels,
     users: [ROOT, user(2, 'ann', [token('ann')])],
   })
 
-  test('a response is reached with a new key of its channel, and refused in words when the channel is gone', async () => {
+  test('a stored response is reached with a new key of its channel, and refused with a message when the channel is gone', async () => {
     const provider = storingUpstream('moved')
-    // One organisation: all keys reach what it stores.
+    // All keys belong to one organisation and reach what it stores.
     fixture.upstream.decide('moved', (request) =>
       provider.decision({ ...request, headers: { ...request.headers, authorization: 'one organisation' } }),
     )

@@ -54,10 +54,10 @@ const PATH = { path: '/v1/responses' }
 const TEXT = 'Hello there, friend.'
 const CALLS = [{ id: 'call_1', name: 'weather', input: '{"city":"Bern"}' }]
 const tools = [{ type: 'function' as const, name: 'weather', parameters: { type: 'object' }, strict: false }]
-/** One hundred tokens of the prompt, 70 of them cached, and 7 of the output. */
+/** One hundred prompt tokens, 70 of them cached, and 7 output tokens. */
 const CHARGE = 30 + 70 / 4 + 7 * 4
 
-/** Scripts the upstream of a protocol: a text, or calls. */
+/** Scripts the upstream of a protocol to send a text, or tool calls. */
 function scripted(protocol: Protocol, how: 'whole' | 'stream', calls = false): Behaviour {
   const content = calls ? { calls: CALLS } : { text: TEXT }
   const counts = { input_tokens: 30, cache_read_input_tokens: 70, output_tokens: 7 }
@@ -99,7 +99,7 @@ const eventsOf = (text: string): Event[] =>
   [...text.matchAll(/^data: (.*)$/gm)].map(([, json = '']) => JSON.parse(json))
 
 describe.each(PROTOCOLS)('the official OpenAI client, with a channel that speaks %s', (protocol) => {
-  test('gets a whole response, which is charged by its usage', async () => {
+  test('the OpenAI client gets a whole response, which is charged by its usage', async () => {
     fixture.upstream.script(protocol, scripted(protocol, 'whole'))
     const { data: response, request_id: id } = await client.responses
       .create({ model: protocol, input: 'hi' })
@@ -115,7 +115,7 @@ describe.each(PROTOCOLS)('the official OpenAI client, with a channel that speaks
     expect(charged(id).quota).toBe(Math.ceil(CHARGE))
   })
 
-  test('gets a stream, whose last event has the charged usage', async () => {
+  test('the OpenAI client gets a stream, whose last event has the charged usage', async () => {
     fixture.upstream.script(protocol, scripted(protocol, 'stream'))
     const { data: stream, request_id: id } = await client.responses
       .create({ model: protocol, input: 'hi', stream: true })
@@ -137,7 +137,7 @@ describe.each(PROTOCOLS)('the official OpenAI client, with a channel that speaks
     expect(charged(id).quota).toBe(Math.ceil(CHARGE))
   })
 
-  test.each(['whole', 'stream'] as const)('gets the call of a tool, %s', async (how) => {
+  test.each(['whole', 'stream'] as const)('the OpenAI client gets a tool call, %s', async (how) => {
     fixture.upstream.script(protocol, scripted(protocol, how, true))
     const asked = { model: protocol, input: 'hi', tools }
     const { output } =
@@ -153,13 +153,13 @@ describe.each(PROTOCOLS)('the official OpenAI client, with a channel that speaks
     })
   })
 
-  test('gets the error of an upstream in its own class', async () => {
+  test('the OpenAI client gets the error of an upstream in its own class', async () => {
     fixture.upstream.script(protocol, { kind: 'status', status: 429, body: errorBody('slow down') })
     const asking = client.responses.create({ model: protocol, input: 'hi' })
     await expect(asking).rejects.toBeInstanceOf(RateLimitError)
   })
 
-  test('leaves, and the upstream is aborted and charged for what it sent', async () => {
+  test('when the OpenAI client leaves, the upstream is aborted and charged for what it sent', async () => {
     const begun = begunStream(protocol)
     const endless = [...begun, ...Array.from({ length: 5_000 }, () => begun.at(-1) ?? '')]
     fixture.upstream.script(protocol, { kind: 'stream', frames: endless, paceMs: 5, ending: 'stall' })
@@ -175,29 +175,32 @@ describe.each(PROTOCOLS)('the official OpenAI client, with a channel that speaks
 })
 
 describe('a stream that the upstream breaks off', () => {
-  test.each(PROTOCOLS)('ends in response.failed, with a channel that speaks %s', async (protocol) => {
-    fixture.upstream.script(protocol, { kind: 'stream', frames: begunStream(protocol), ending: 'close' })
-    const live = await fixture.live('ann', { model: protocol, input: 'hi', stream: true }, PATH)
-    const { text, headers } = await live.end()
-    const last = eventsOf(text).at(-1)
-    expect(last).toMatchObject({
-      type: 'response.failed',
-      response: { object: 'response', status: 'failed', error: { code: 'server_error' } },
-    })
-    expect(last?.['response'].error.message).toContain(String(headers['x-request-id']))
-    const numbers = eventsOf(text).map((event) => event['sequence_number'])
-    expect(numbers).toEqual(numbers.map((_, index) => index))
-    if (protocol !== 'responses') checkResponsesStream(text, false)
-  })
+  test.each(PROTOCOLS)(
+    'a stream that breaks off ends in response.failed, with a channel that speaks %s',
+    async (protocol) => {
+      fixture.upstream.script(protocol, { kind: 'stream', frames: begunStream(protocol), ending: 'close' })
+      const live = await fixture.live('ann', { model: protocol, input: 'hi', stream: true }, PATH)
+      const { text, headers } = await live.end()
+      const last = eventsOf(text).at(-1)
+      expect(last).toMatchObject({
+        type: 'response.failed',
+        response: { object: 'response', status: 'failed', error: { code: 'server_error' } },
+      })
+      expect(last?.['response'].error.message).toContain(String(headers['x-request-id']))
+      const numbers = eventsOf(text).map((event) => event['sequence_number'])
+      expect(numbers).toEqual(numbers.map((_, index) => index))
+      if (protocol !== 'responses') checkResponsesStream(text, false)
+    },
+  )
 
-  test('behind a frame that only its end completes leaves no gap in the numbers', async () => {
+  test('a stream that breaks off after a frame without its blank line has no gap in the sequence numbers', async () => {
     const all = [...begunStream('chat'), contentFrame('lo').replaceAll('\n', '\r')]
     fixture.upstream.script('chat', { kind: 'stream', frames: all, ending: 'no done' })
     const live = await fixture.live('ann', { model: 'chat', input: 'hi', stream: true }, PATH)
     checkResponsesStream((await live.end()).text, false)
   })
 
-  test('by an error ends in response.failed with that error, converted', async () => {
+  test('a stream that breaks off by an error ends in response.failed with that error, converted', async () => {
     fixture.upstream.script('chat', {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('Hi'), `data: ${errorBody('out of order', 'server_error')}\n\n`],
@@ -212,8 +215,8 @@ describe('a stream that the upstream breaks off', () => {
   })
 })
 
-describe('between two parties that speak responses', () => {
-  test('bytes pass unchanged but for the id, whole', async () => {
+describe('responses clients on responses channels', () => {
+  test('a native whole response passes unchanged except its id', async () => {
     const behaviour = wholeResponse({ text: TEXT })
     fixture.upstream.script('responses', behaviour)
     const body = '{"model":"responses",  "input":"hi","x_new":9007199254740993, "store":true}'
@@ -225,14 +228,14 @@ describe('between two parties that speak responses', () => {
     expect(sent.headers['authorization']).toBe('Bearer upstream-key-of-responses')
   })
 
-  test('bytes pass unchanged but for the id, streamed', async () => {
+  test('a native stream passes unchanged except its id', async () => {
     const all = frames({ text: TEXT, calls: CALLS })
     fixture.upstream.script('responses', { kind: 'stream', frames: all, ending: 'no done', drip: true })
     const answer = await post('responses', { stream: true })
     expect(upstreamNamed(answer.text)).toBe(all.join(''))
   })
 
-  test('the name of the model is mapped, and nothing is stored where the channel forbids it', async () => {
+  test('the model name of a native call is mapped, and nothing is stored where the channel forbids it', async () => {
     fixture.upstream.script('mapped', wholeResponse({ text: TEXT }))
     await fixture.chat('ann', '{"model":"mapped", "input":"hi"}', PATH)
     expect(JSON.parse(fixture.upstream.only('mapped').text)).toEqual({
@@ -247,7 +250,7 @@ describe('between two parties that speak responses', () => {
     safety_identifier: 'a',
     stream_options: { include_obfuscation: false },
   }
-  test('gated fields are removed unless the channel allows them', async () => {
+  test('gated fields of a native call are removed unless the channel allows them', async () => {
     for (const name of ['responses', 'allowing']) fixture.upstream.script(name, wholeResponse({ text: TEXT }))
     await post('responses', gated)
     await post('allowing', gated)
@@ -257,7 +260,7 @@ describe('between two parties that speak responses', () => {
 })
 
 describe('a channel that speaks responses', () => {
-  test('answers chat clients and messages clients, and stores nothing for them', async () => {
+  test('a responses channel answers chat and messages clients, and stores nothing for them', async () => {
     fixture.upstream.script('responses', wholeResponse({ text: TEXT }))
     const messages = [{ role: 'user', content: 'hi' }]
     const chat = await fixture.chat('ann', { model: 'responses', messages })
@@ -272,7 +275,7 @@ describe('a channel that speaks responses', () => {
     expect(charged(chat.headers['x-request-id']).quota).toBe(10 + 5 * 4)
   })
 
-  test('takes no n above 1', async () => {
+  test('a responses channel refuses n above 1', async () => {
     fixture.upstream.script('responses', wholeResponse({ text: TEXT }))
     const answer = await fixture.chat('ann', {
       model: 'responses',

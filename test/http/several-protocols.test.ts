@@ -6,7 +6,7 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { wholeResponse } from '../equipment/responses-behaviour.ts'
 
-/** Models, each behind one channel that speaks these. */
+/** Models, each on one channel that speaks these protocols. */
 const LISTS = {
   'chat+responses': ['chat', 'responses'],
   'chat+messages': ['chat', 'messages'],
@@ -57,7 +57,7 @@ const ENDPOINTS: Record<string, string> = {
   '/v1/responses': 'responses',
 }
 
-/** Scripts an upstream that answers in whatever dialect it is asked. */
+/** Scripts an upstream that answers in the dialect of the request. */
 function answerAll(name: string): void {
   const answers: Record<string, ReturnType<typeof wholeChat>> = {
     chat: wholeChat({ text: 'said' }),
@@ -70,7 +70,7 @@ function answerAll(name: string): void {
 const ask = (client: Client, model: string, fields: object = {}): Promise<FullResponse> =>
   fixture.chat('ann', { model, ...CLIENTS[client].body, ...fields }, { path: CLIENTS[client].path })
 
-/** The dialect in which the channel was asked. */
+/** The dialect of the channel's request. */
 const asked = (name: string): string | undefined => ENDPOINTS[fixture.upstream.only(name).path]
 
 describe('a channel that speaks several protocols', () => {
@@ -87,14 +87,14 @@ describe('a channel that speaks several protocols', () => {
     ['all-three', 'chat', 'chat'],
     ['all-three', 'messages', 'messages'],
     ['all-three', 'responses', 'responses'],
-  ])('%s is asked by a client of %s in %s', async (model, client, spoken) => {
+  ])('the channel %s gets the request of a %s client in %s', async (model, client, spoken) => {
     const answer = await ask(client, model)
     expect(answer.status).toBe(200)
     expect(answer.text).toContain('said')
     expect(asked(model)).toBe(spoken)
   })
 
-  test('gets its key as each of them sends it', async () => {
+  test('a channel with several protocols gets its key as each protocol sends it', async () => {
     await ask('chat', 'chat+messages')
     await ask('messages', 'chat+messages')
     const [chat, message] = fixture.upstream.received('chat+messages')
@@ -104,7 +104,7 @@ describe('a channel that speaks several protocols', () => {
     expect(message?.headers).not.toHaveProperty('authorization')
   })
 
-  test('is asked in messages for a thinking suffix that it does not list', async () => {
+  test('a channel with several protocols gets messages for a thinking suffix that it does not list', async () => {
     const answer = await ask('chat', 'chat+messages-thinking', { max_tokens: 9_000 })
     expect(answer.status).toBe(200)
     expect(asked('chat+messages')).toBe('messages')
@@ -114,7 +114,7 @@ describe('a channel that speaks several protocols', () => {
     })
   })
 
-  test('counts tokens with the upstream where it speaks messages', async () => {
+  test('a channel with several protocols counts tokens with the upstream where it speaks messages', async () => {
     fixture.upstream.script('chat+messages', { kind: 'whole', body: '{"input_tokens":5}' })
     const path = '/v1/messages/count_tokens'
     const answer = await fixture.chat('ann', { model: 'chat+messages', messages }, { path })
@@ -139,8 +139,8 @@ test('a model list states the endpoints that serve a model, whatever its channel
   expect(entry('chat+rerank')).toMatchObject({ endpoints: [...conversations, 'rerank'] })
 })
 
-describe('among channels of one model', () => {
-  test("of equal priority, one that speaks the client's dialect is preferred", async () => {
+describe('the choice among channels of one model', () => {
+  test("among channels of equal priority, one that speaks the client's dialect is preferred", async () => {
     for (let round = 0; round < 5; round++) {
       for (const client of ['chat', 'responses', 'messages'] as const) {
         for (const name of ['one', 'two']) answerAll(name)
@@ -150,13 +150,13 @@ describe('among channels of one model', () => {
     }
   })
 
-  test('the priority counts for more than the dialect', async () => {
+  test('the priority of a channel counts for more than its dialect', async () => {
     await ask('responses', 'urgent')
     expect(asked('one')).toBe('messages')
     expect(fixture.upstream.received('less')).toHaveLength(0)
   })
 
-  test('the next is asked in its own dialect when the first fails', async () => {
+  test('the next channel gets its own dialect when the first fails', async () => {
     fixture.upstream.script('two', { kind: 'status', status: 500, body: '{}' })
     const answer = await ask('responses', 'both')
     expect(answer.status).toBe(200)

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Counts the requests that a client really sends. */
+/** Counts the requests that a client actually sends. */
 function counting(): { readonly fetch: typeof fetch; sent: number } {
   const counter = {
     sent: 0,
@@ -32,8 +32,8 @@ function counting(): { readonly fetch: typeof fetch; sent: number } {
   return counter
 }
 
-describe('a model without a channel is requested once', () => {
-  test('by the official OpenAI client', async () => {
+describe('official clients and a model without a channel', () => {
+  test('a model without a channel is requested once by the official OpenAI client', async () => {
     const counter = counting()
     const client = new OpenAI({
       apiKey: 'sk-ann',
@@ -47,7 +47,7 @@ describe('a model without a channel is requested once', () => {
     await expect(asking).rejects.toMatchObject({ status: 503, code: 'model_not_found' })
     expect(counter.sent).toBe(1)
   })
-  test('by the official Anthropic client', async () => {
+  test('a model without a channel is requested once by the official Anthropic client', async () => {
     const counter = counting()
     const client = new Anthropic({ apiKey: 'sk-ann', baseURL: fixture.gateway.url, fetch: counter.fetch })
     const asking = client.messages.create({
@@ -60,7 +60,7 @@ describe('a model without a channel is requested once', () => {
   })
 })
 
-describe('x-should-retry is false', () => {
+describe('final errors', () => {
   const get = (path: string, key: string, method = 'GET'): Promise<FullResponse> =>
     call(fixture.gateway.url, undefined, { method, path, key })
   test.each<[string, number, () => Promise<FullResponse>]>([
@@ -79,14 +79,14 @@ describe('x-should-retry is false', () => {
     ['for what is not implemented', 501, () => get('/v1/models/m', 'ann', 'DELETE')],
     ['for a model that nobody serves', 503, () => fixture.chat('ann', ask('unheard-of'))],
     ['for no account', 401, () => get('/api/user/self', 'ann')],
-  ])('%s: %i', async (_, status, asking) => {
+  ])('x-should-retry is false %s: %i', async (_, status, asking) => {
     const answer = await asking()
     expect(answer.status, answer.text).toBe(status)
     expect(answer.headers['x-should-retry']).toBe('false')
   })
 })
 
-describe('clients decide for themselves', () => {
+describe('errors without x-should-retry', () => {
   test.each<[string, number, () => Promise<FullResponse>]>([
     [
       'after a limit',
@@ -113,7 +113,7 @@ describe('clients decide for themselves', () => {
         return fixture.chat('ann', ask('m'))
       },
     ],
-  ])('%s: %i', async (_, status, asking) => {
+  ])('clients decide for themselves whether to retry %s: %i', async (_, status, asking) => {
     const answer = await asking()
     expect(answer.status, answer.text).toBe(status)
     expect(answer.headers).not.toHaveProperty('x-should-retry')

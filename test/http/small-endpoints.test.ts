@@ -8,22 +8,22 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
 import { answered, ChargedCalls, json } from '../equipment/media-fixture.ts'
 
-/** An endpoint besides those of conversations, and a call of it. */
+/** An endpoint other than conversations, and a call of it. */
 interface SmallEndpoint {
   readonly path: string
   /** Its name in the usage log, and in model lists. */
   readonly kind: string
   readonly price: object
   readonly answer: Whole
-  /** Units that the answer costs, and what its row counts. */
+  /** Quota units of the response, and the usage in its row. */
   readonly quota: number
   readonly counts: Readonly<Record<string, number>>
-  /** Fields of a JSON body, or the parts of a form besides its model. */
+  /** Fields of a JSON body, or the parts of a form except its model. */
   readonly fields?: object
   readonly parts?: (model: string) => Buffer
-  /** Units where the client leaves before the answer. */
+  /** Quota units where the client leaves before the response. */
   readonly left: number
-  /** Whether the answer is passed on as it comes, so that it cannot be made anew. */
+  /** Whether the response is passed on as it arrives, so that no other channel can be tried. */
   readonly isPassed?: boolean
 }
 
@@ -181,7 +181,7 @@ describe.each(NAMES)('%s', (name) => {
   const { answer, quota, counts, kind, left, isPassed = false } = ENDPOINTS[name] as SmallEndpoint
   const bytes = Buffer.from(answer.body ?? '')
 
-  test('are charged to the unit, and noted with what was counted in the log, its sums and its file', async () => {
+  test('the endpoint is charged to the unit, and its row, sums and file have what was counted', async () => {
     const stat = async () =>
       (await manage<Record<string, number>>(fixture.gateway.url, ANN, 'GET /api/log/self/stat')).data
     const before = await stat()
@@ -209,7 +209,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(cells).toMatchObject(Object.fromEntries(expected.map(([column, cell]) => [column, String(cell)])))
   })
 
-  test('are made by the next channel where one fails, and paid once', async () => {
+  test('the endpoint is served by the next channel where one fails, and charged once', async () => {
     fixture.upstream.script(`spare-${name}`, answer)
     const failure = { kind: 'status', status: 500, body: '{}' } as const
     const { answer: got, row } = await calls.charged(name, failure, ask(name))
@@ -220,7 +220,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(made?.body.equals(failed?.body ?? Buffer.alloc(0))).toBe(true)
   })
 
-  test('that break off are made by the next channel, or seen to be broken off and paid', async () => {
+  test("a response that breaks off is replaced by the next channel's, or visibly broken off and charged", async () => {
     fixture.upstream.script(`spare-${name}`, answer)
     const head = `HTTP/1.1 200 OK\r\ncontent-type: ${String(answer.headers?.['content-type'])}\r\ncontent-length: ${bytes.length}\r\n\r\n`
     const half = Buffer.concat([Buffer.from(head), bytes.subarray(0, -4)])
@@ -233,7 +233,7 @@ describe.each(NAMES)('%s', (name) => {
     else expect([got.text, row?.quota, row?.channel]).toEqual([bytes.toString(), quota, `spare-${name}`])
   })
 
-  test('whose client leaves cost what was sent', async () => {
+  test('a call whose client leaves is charged for what was sent', async () => {
     fixture.upstream.script(name, { ...answer, after: new Promise<void>(() => {}) })
     const leaving = new AbortController()
     const [body, { headers = {}, path = '' }] = requestOf(name, 'ann')
@@ -254,7 +254,7 @@ describe.each(NAMES)('%s', (name) => {
     expect(row).toMatchObject({ reason: 'client_gone', quota: left, kind })
   })
 
-  test('count at the rate limit of their key', async () => {
+  test('the endpoint counts against the rate limit of the key', async () => {
     fixture.upstream.script(name, answer)
     expect((await ask(name, `once${name}`)()).status).toBe(200)
     fixture.upstream.forget(name)
@@ -264,7 +264,7 @@ describe.each(NAMES)('%s', (name) => {
   })
 })
 
-test('lists of models name their endpoint', async () => {
+test('the lists of models name the endpoint of each model', async () => {
   const { text } = await call(fixture.gateway.url, undefined, {
     method: 'GET',
     path: '/v1/models',

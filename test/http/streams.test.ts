@@ -49,7 +49,7 @@ async function streamed(model: string, behaviour: Behaviour, fields: Record<stri
 
 describe('the usage of a stream', () => {
   const usage = usageText(11, 5)
-  test('is sent to a client that asked for it', async () => {
+  test('the usage of a stream is sent to a client that requested it', async () => {
     const answer = await streamed('m', { kind: 'stream', usage }, WITH_USAGE)
     expect(answer.sent.stream_options).toEqual({ include_usage: true })
     expect(events(answer.text).at(-2)).toContain(`"choices":[],"usage":${usage}`)
@@ -61,20 +61,23 @@ describe('the usage of a stream', () => {
     { stream_options: null },
     { stream_options: {} },
     { stream_options: { include_usage: false } },
-  ])('is requested by the gateway, and its frame removed, where the client says %j', async (fields) => {
-    const answer = await streamed('m', { kind: 'stream', usage, events: 4 }, fields)
-    expect(answer.sent.stream_options).toMatchObject({ include_usage: true })
-    expect(answer.text).not.toContain('"usage"')
-    expect(streamedContent(answer.text)).toBe(' word0 word1 word2 word3')
-    expect(answer.text.endsWith(`${finishFrame()}${DONE_FRAME}`)).toBe(true)
-  })
+  ])(
+    'the usage of a stream is requested by the gateway, and its frame removed, where the client sends %j',
+    async (fields) => {
+      const answer = await streamed('m', { kind: 'stream', usage, events: 4 }, fields)
+      expect(answer.sent.stream_options).toMatchObject({ include_usage: true })
+      expect(answer.text).not.toContain('"usage"')
+      expect(streamedContent(answer.text)).toBe(' word0 word1 word2 word3')
+      expect(answer.text.endsWith(`${finishFrame()}${DONE_FRAME}`)).toBe(true)
+    },
+  )
 
-  test('is kept in a chunk that has choices', async () => {
+  test('the usage of a stream is kept in a chunk that has choices', async () => {
     const answer = await streamed('m', { kind: 'stream', usage, usageIn: 'finish chunk' })
     expect(answer.text).toContain(finishFrame(usage))
   })
 
-  test('where the upstream sends none, is the charged usage, in a chunk before the final frame', async () => {
+  test('the charged usage is sent in a chunk before the final frame, where the upstream sends none', async () => {
     const answer = await streamed('m', { kind: 'stream', usage: null, events: 3 }, WITH_USAGE)
     const [last, chunk] = events(answer.text).toReversed()
     expect(last).toBe('[DONE]')
@@ -99,7 +102,7 @@ describe('the usage of a stream', () => {
   test.each([
     ['sends it beside choices', usage],
     ['sends what cannot be true', usageText(-1, 5)],
-  ])('is not added where the upstream %s', async (_, told) => {
+  ])('the usage of a stream is not added where the upstream %s', async (_, told) => {
     const frames = [roleFrame(), contentFrame('a'), finishFrame(told), DONE_FRAME]
     const answer = await streamed('m', { kind: 'stream', frames, ending: 'no done' }, WITH_USAGE)
     expect(answer.text).toBe(frames.join(''))
@@ -113,7 +116,7 @@ describe('the usage of a stream', () => {
     ['under a name of its own', besides],
     ['in a choice', inChoice],
   ])(
-    'where the upstream sends it %s alone, is in a chunk where clients look for it, too',
+    'usage that the upstream sends %s only is also sent in a chunk where clients look for it',
     async (_, finish) => {
       const frames = [roleFrame(), contentFrame('a'), finish]
       const answer = await streamed(
@@ -134,19 +137,19 @@ describe('the usage of a stream', () => {
     },
   )
 
-  test('is not added for a client that did not ask', async () => {
+  test('the usage of a stream is not added for a client that did not request it', async () => {
     const answer = await streamed('m', { kind: 'stream', usage: null })
     expect(answer.text).not.toContain('"usage"')
     expect(answer.text.endsWith(DONE_FRAME)).toBe(true)
   })
 
-  test('is not requested in pass-through mode, and nothing is removed', async () => {
+  test('the usage of a stream is not requested in pass-through mode, and nothing is removed', async () => {
     const answer = await streamed('through', { kind: 'stream', usage, usageIn: 'always' })
     expect(answer.sent.stream_options).toBeUndefined()
     expect(answer.text).toContain(usageFrame(usage))
   })
 
-  test('is not requested where there is no stream', async () => {
+  test('the usage of a stream is not requested for a whole response', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     await fixture.chat('ann', { model: 'm', messages: [{ role: 'user', content: 'hi' }] })
     expect(fixture.upstream.only('m').text).not.toContain('stream_options')
@@ -168,13 +171,13 @@ describe('the bytes of a stream', () => {
   test.each([
     ['event by event', false],
     ['byte by byte', true],
-  ])('come as the upstream sent them, %s', async (_, drip) => {
+  ])('the bytes of a stream are passed on unchanged, %s', async (_, drip) => {
     const answer = await streamed('m', { kind: 'stream', frames, drip }, WITH_USAGE)
     expect(answer.text).toBe(frames.join(''))
     expect(answer.headers['content-type']).toMatch(/^text\/event-stream/)
   })
 
-  test('are so with carriage returns, too', async () => {
+  test('the bytes of a stream with carriage returns are passed on unchanged', async () => {
     const crlf = [contentFrame('a'), finishFrame(), DONE_FRAME].map((each) => each.replaceAll('\n', '\r\n'))
     const answer = await streamed('m', { kind: 'stream', frames: crlf })
     expect(answer.text).toBe(crlf.join(''))
@@ -183,24 +186,24 @@ describe('the bytes of a stream', () => {
   test.each([
     ['before the first event', [': hm\n\n', ':\n\n', contentFrame('a'), finishFrame(), DONE_FRAME]],
     ['before an end without one', [': hm\n\n', DONE_FRAME]],
-  ])('are complete where comments came %s', async (_, commented) => {
+  ])('the bytes of a stream are complete where comments were sent %s', async (_, commented) => {
     const answer = await streamed('m', { kind: 'stream', frames: commented, paceMs: 20, ending: 'no done' })
     expect(answer.text).toBe(commented.join(''))
   })
 
-  test('begin with comments that came alone, if the first event is late', async () => {
+  test('a stream begins with comments that arrived alone, if the first event is late', async () => {
     fixture.upstream.script('m', { kind: 'stream', frames: [': hm\n\n'], ending: 'stall' })
     const live = await fixture.live('ann', askStream('m'))
     await live.until(': hm')
     live.abort()
   })
 
-  test('are unchanged except for the removed frame, however they are cut', async () => {
+  test('the bytes of a stream are unchanged except for the removed frame, however they are divided', async () => {
     const answer = await streamed('m', { kind: 'stream', frames, drip: true })
     expect(answer.text).toBe(frames.filter((each) => !each.includes('"choices":[],"usage"')).join(''))
   })
 
-  test('arrive as they are sent, not at the end', async () => {
+  test('the bytes of a stream arrive as they are sent, not at the end', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 3, ending: 'stall' })
     const live = await fixture.live('ann', askStream('m'))
     await live.until(' word2')
@@ -208,7 +211,7 @@ describe('the bytes of a stream', () => {
   })
 })
 
-describe('a stream that does not end as it should', () => {
+describe('a stream that does not end properly', () => {
   const cases: [string, Behaviour][] = [
     ['reset', { kind: 'stream', events: 3, ending: 'reset' }],
     ['closed', { kind: 'stream', events: 3, ending: 'close' }],
@@ -219,7 +222,7 @@ describe('a stream that does not end as it should', () => {
     ],
   ]
   test.each(cases)(
-    '(%s) never looks finished: an error event ends it, without [DONE]',
+    'a stream that does not end properly (%s) never looks finished: an error event ends it, without [DONE]',
     async (_, behaviour) => {
       const answer = await streamed('m', behaviour)
       expect(answer.text).toContain(' word2')
@@ -234,7 +237,7 @@ describe('a stream that does not end as it should', () => {
     },
   )
 
-  test('because of an upstream error passes that on byte for byte, as the last event', async () => {
+  test('an upstream error in a stream is passed on byte for byte, as the last event', async () => {
     const error = `: odd\ndata: {"error": {"message":"no","x":9007199254740993, "code":502},"y":[1e3]}\n\n`
     const frames = [roleFrame(), contentFrame('begun'), error]
     const answer = await streamed('m', {
@@ -249,7 +252,7 @@ describe('a stream that does not end as it should', () => {
     ['in base64', (key: string) => Buffer.from(key).toString('base64url')],
     ['in hexadecimal', (key: string) => Buffer.from(key).toString('hex').toUpperCase()],
     ['percent-encoded', (key: string) => key.replaceAll('-', '%2d')],
-  ])('because of an upstream error shows neither key nor address of the channel: %s', async (_, encode) => {
+  ])('an upstream error in a stream shows neither key nor address of the channel: %s', async (_, encode) => {
     const said = (key: string, url: string): string =>
       `data: {"error":{"message":"call to ${url} with ${key} \\"failed\\"","x":9007199254740993,"deep":[{"k":"${key}"}]}, "z" :"é\\u00e9"}\n\n`
     const frames = [roleFrame(), contentFrame('begun')]
@@ -258,10 +261,10 @@ describe('a stream that does not end as it should', () => {
     expect(answer.text).toBe(frames.join('') + said('[redacted]', '[upstream]'))
   })
 
-  test('because nothing comes any more ends after the idle timeout', async () => {
+  test('a silent stream ends after the idle timeout', async () => {
     const started = performance.now()
     const answer = await streamed('stall', { kind: 'stream', events: 2, ending: 'stall' })
-    // Limits are precise to within half a second; they are meant for minutes.
+    // Timeouts are precise to half a second; they are meant for minutes.
     expect(performance.now() - started).toBeGreaterThan(1400)
     expect(performance.now() - started).toBeLessThan(30_000)
     expect(answer.text).toContain('"error"')
@@ -277,7 +280,7 @@ describe('a stream that has not begun', () => {
     [JSON.stringify({ error: { message: 'canary: too many', code: 429 } }), 429],
     [JSON.stringify({ error: { message: 'canary: busy', type: 'overloaded_error' } }), 529],
   ])(
-    'fails with the message and the status of its error, if nothing else came: %s',
+    'a stream that has not begun fails with the message and the status of its error: %s',
     async (error, status) => {
       const answer = await streamed('m', {
         kind: 'stream',
@@ -289,14 +292,14 @@ describe('a stream that has not begun', () => {
     },
   )
 
-  test('fails with 500 and no details, if the error is a refused upstream key', async () => {
+  test('a stream that has not begun fails with 500 and no details if the upstream refused the key', async () => {
     const error = errorBody('canary: bad key', 'authentication_error')
     const answer = await streamed('m', { kind: 'stream', frames: [`data: ${error}\n\n`], ending: 'no done' })
     expect(answer.status).toBe(500)
     expect(answer.text).not.toContain('canary')
   })
 
-  test('fails with 500 if the first byte is late, and the upstream is aborted', async () => {
+  test('a stream fails with 500 if its first byte is late, and the upstream request is aborted', async () => {
     const answer = await streamed('ttfb', { kind: 'silence' })
     expect(answer.status).toBe(500)
     expect(answer.json().error.type).toBe('api_error')

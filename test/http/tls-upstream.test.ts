@@ -67,27 +67,27 @@ function ask(model: string, of = gateway): Promise<FullResponse> {
 }
 
 describe('an upstream with TLS', () => {
-  test('answers calls one after another over one connection', async () => {
+  test('an upstream with TLS answers successive calls over one connection', async () => {
     for (let i = 0; i < 3; i++) expect((await ask('named')).text).toContain('under lock and key')
     expect(connections).toBe(1)
   })
 
-  test('may be named by its address', async () => {
+  test('an upstream with TLS may be configured by its IP address', async () => {
     expect((await ask('numbered')).status).toBe(200)
   })
 
-  test('resumes its TLS session on the next connection', async () => {
+  test('an upstream with TLS resumes its session on the next connection', async () => {
     const before = resumed
     for (let i = 0; i < 3; i++) expect((await ask('closing')).status).toBe(200)
     expect(resumed).toBeGreaterThan(before)
   })
 
-  test('that does not finish the handshake is aborted at the connect timeout', async () => {
+  test('an upstream that does not finish the TLS handshake is aborted at the connect timeout', async () => {
     expect((await ask('mute')).status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain('"failure":"connect time-out"')
   })
 
-  test('with an untrusted certificate gets no data', async () => {
+  test('an upstream with an untrusted certificate gets no data', async () => {
     const before = connections
     expect((await ask('named', untrusting)).status).toBe(500)
     await expect.poll(() => untrusting.logs()).toContain('"failure":"DEPTH_ZERO_SELF_SIGNED_CERT"')

@@ -7,10 +7,10 @@ import { channel, ROOT, token, user } from '../equipment/configuration.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
-/** Quota units for each token: 1 of input, 4 of output. */
+/** Quota units a token: 1 for input, 4 for output. */
 const price = { input: 2, output: 8 }
 const TOKENS = 100 + 10 * 4
-/** Quota units of one use, from the list prices in USD times 500,000. */
+/** Quota units of one use: the list prices in USD times 500,000. */
 const LISTED = { search: 5_000, file: 1_250, interpreter: 15_000, container: 25_000, maps: 12_500 }
 const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const STATED = {
@@ -160,7 +160,7 @@ describe('tools of responses', () => {
       3 * LISTED.search,
     ],
     ['calls of MCP servers, which cost nothing', [item('mcp_call'), item('mcp_call')], {}, 0],
-    // gpt-image-1: 0.011 USD a square of low quality, 0.25 an oblong of high quality.
+    // gpt-image-1: 0.011 USD for a square in low quality, 0.25 for an oblong in high quality.
     [
       'pictures by size and quality',
       [drawn('1024x1024', 'low'), drawn('1536x1024', 'high')],
@@ -183,23 +183,30 @@ describe('tools of responses', () => {
       {},
       0,
     ],
-  ])('%s are charged, whole, streamed and in the background', async (_, output, more, quota) => {
-    fixture.upstream.script('r', json(response(output, more)))
-    const whole = await row(await CLIENTS.responses({}))
-    expect(whole).toMatchObject({ quota: TOKENS + quota, price_incomplete: false })
-    fixture.upstream.script('r', { kind: 'stream', frames: responseFrames(output, more), ending: 'no done' })
-    expect((await row(await CLIENTS.responses({ stream: true }))).quota).toBe(TOKENS + quota)
-    fixture.upstream.script(
-      'r',
-      json(response([], { status: 'queued', usage: null })),
-      json(response(output, more)),
-    )
-    const begun = await CLIENTS.responses({ background: true })
-    await fixture.chat('ann', '', { path: `/v1/responses/${begun.json().id}`, method: 'GET' })
-    expect((await row(begun)).quota).toBe(TOKENS + quota)
-  })
+  ])(
+    'responses tools are charged, whole, streamed and in the background: %s',
+    async (_, output, more, quota) => {
+      fixture.upstream.script('r', json(response(output, more)))
+      const whole = await row(await CLIENTS.responses({}))
+      expect(whole).toMatchObject({ quota: TOKENS + quota, price_incomplete: false })
+      fixture.upstream.script('r', {
+        kind: 'stream',
+        frames: responseFrames(output, more),
+        ending: 'no done',
+      })
+      expect((await row(await CLIENTS.responses({ stream: true }))).quota).toBe(TOKENS + quota)
+      fixture.upstream.script(
+        'r',
+        json(response([], { status: 'queued', usage: null })),
+        json(response(output, more)),
+      )
+      const begun = await CLIENTS.responses({ background: true })
+      await fixture.chat('ann', '', { path: `/v1/responses/${begun.json().id}`, method: 'GET' })
+      expect((await row(begun)).quota).toBe(TOKENS + quota)
+    },
+  )
 
-  test('that an item adds cost what they would in the request, and unknown ones are named', async () => {
+  test('tools that an item adds cost the same as in the request, and unknown ones are named', async () => {
     const container = { type: 'auto', memory_limit: '4g' }
     const tools = (...list: object[]): object => ({
       input: [
@@ -216,7 +223,7 @@ describe('tools of responses', () => {
     expect(unknown).toMatchObject({ quota: TOKENS, price_incomplete: true })
   })
 
-  test('have lines with the price of one use in USD', async () => {
+  test('responses tools have cost lines with the price of one use in USD', async () => {
     fixture.upstream.script('r', json(response([ran('a'), ran('b'), item('file_search_call')])))
     const { cost } = await row(await CLIENTS.responses({}))
     expect(cost).toEqual([
@@ -227,7 +234,7 @@ describe('tools of responses', () => {
     ])
   })
 
-  test('are charged as they were shown where the stream broke off', async () => {
+  test('responses tools are charged as they had begun where the stream broke off', async () => {
     const frames = responseFrames([ran('a'), item('file_search_call')]).slice(0, -3)
     fixture.upstream.script('r', { kind: 'stream', frames, ending: 'reset' })
     const answer = await CLIENTS.responses({ stream: true })
@@ -296,7 +303,7 @@ describe('tools of messages', () => {
       LISTED.container,
     ],
     ['searches for tools', [block('tool_search_tool_regex')], {}, 0],
-  ])('%s are charged, whole and streamed', async (_, content, usage, quota) => {
+  ])('messages tools are charged, whole and streamed: %s', async (_, content, usage, quota) => {
     fixture.upstream.script('m', json(message(content, usage)))
     expect((await row(await CLIENTS.messages({}))).quota).toBe(TOKENS + quota)
     fixture.upstream.script('m', { kind: 'stream', frames: messageFrames(content, usage), ending: 'no done' })
@@ -304,7 +311,7 @@ describe('tools of messages', () => {
   })
 })
 
-describe("Anthropic's execution of code beside its web tools", () => {
+describe("Anthropic's code execution beside its web tools", () => {
   const running = { type: 'code_execution_20260120', name: 'code_execution' }
   const web = (type: string): object => ({ type, name: type.replace(/_\d+$/, ''), max_uses: 1 })
   test.each<[string, object[], number]>([
@@ -315,7 +322,7 @@ describe("Anthropic's execution of code beside its web tools", () => {
     ['charged beside an older search', [running, web('web_search_20250305')], LISTED.container],
     ['charged beside an older fetch', [running, web('web_fetch_20260208')], LISTED.container],
     ['charged alone', [running], LISTED.container],
-  ])('is %s, whole, streamed and in a hold', async (_, tools, quota) => {
+  ])('code execution beside web tools is %s, whole, streamed and in a hold', async (_, tools, quota) => {
     const content = [block('web_search'), block('bash_code_execution')]
     const usage = { server_tool_use: { web_search_requests: 0, code_execution_requests: 3 } }
     fixture.upstream.script('m', json(message(content, usage)))
@@ -329,7 +336,7 @@ describe("Anthropic's execution of code beside its web tools", () => {
       { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }], tools },
       { path: '/v1/messages' },
     )
-    // Four containers are 100,000 units, of which the key has 25,000.
+    // Four containers are 100,000 units, and the key has 25,000.
     expect(status).toBe(quota === 0 ? 200 : 403)
   })
 })
@@ -359,7 +366,7 @@ describe('tools of gemini', () => {
       { content: { role: 'model', parts: [{ executableCode: { code: '1' } }, { text: 'said' }] } },
       0,
     ],
-  ])('%s are charged, whole and streamed', async (_, model, candidate, quota) => {
+  ])('Gemini tools are charged, whole and streamed: %s', async (_, model, candidate, quota) => {
     fixture.upstream.script('g', json(answer(candidate)))
     expect((await row(await gemini(model, {}))).quota).toBe(TOKENS + quota)
     fixture.upstream.script('g', {
@@ -393,7 +400,7 @@ describe('a search of chat', () => {
   test.each([
     ['one that was asked for', { web_search_options: {} }, LISTED.search],
     ['none that nobody asked for', {}, 0],
-  ])('is told by what is cited: %s', async (_, fields, quota) => {
+  ])('a search of chat is recognized by its citations: %s', async (_, fields, quota) => {
     fixture.upstream.script('c', { kind: 'whole', body: cited })
     expect((await row(await CLIENTS.chat(fields))).quota).toBe(TOKENS + quota)
     fixture.upstream.script('c', { kind: 'stream', frames: chatFrames })
@@ -402,7 +409,7 @@ describe('a search of chat', () => {
 })
 
 describe('converted calls', () => {
-  test('are charged for what the provider ran, by its own prices', async () => {
+  test("converted calls are charged for what the provider ran, at the provider's prices", async () => {
     fixture.upstream.script(
       'm',
       json(message([block('web_search')], { server_tool_use: { web_search_requests: 2 } })),
@@ -413,7 +420,7 @@ describe('converted calls', () => {
       { type: 'new_thing' },
     ]
     const converted = await row(await CLIENTS.responses({ model: 'm', tools }))
-    // A tool that a conversion leaves out costs nothing, and is no tool without a price.
+    // A tool that a conversion leaves out costs nothing, and is not an unpriced tool.
     expect(converted).toMatchObject({
       quota: TOKENS + 2 * LISTED.search,
       web_searches: 2,
@@ -427,7 +434,7 @@ describe('converted calls', () => {
   })
 })
 
-/** Frames of answers with a search, and the uses that these show. */
+/** Frames of responses with a search, and the uses that they report. */
 const SHOWN = {
   r: [responseFrames([searched('a'), searched('b'), ran('c')]), ['web_search', 2], ['code_interpreter', 1]],
   m: [
@@ -442,7 +449,7 @@ type Upstream = keyof typeof SHOWN
 const GEMINI_BEGUN: object = {
   candidates: [{ content: { role: 'model', parts: [{ text: 'said' }] }, index: 0, ...QUERIES }],
 }
-/** Frames before a client leaves, where these are not all but the last two. */
+/** The frames before a client leaves, unless these are all except the last two. */
 const BEGUN: Partial<Record<Upstream, readonly string[]>> = {
   r: SHOWN.r[0].slice(0, -1),
   c: [citedFrame],
@@ -463,7 +470,7 @@ const SEARCHING: Readonly<Record<string, object>> = {
 const ROADS = Object.keys(SEARCHING).flatMap((client) =>
   (Object.keys(SHOWN) as Upstream[]).map((model) => [client, model] as const),
 )
-/** Uses that are charged: a chat model that cannot search is not asked to. */
+/** The uses that are charged: a chat model that cannot search gets no search request. */
 const usesOf = (client: string, model: Upstream) =>
   client === '/v1/responses' && model === 'c' ? [] : SHOWN[model].slice(1)
 const laneOf = (model: Upstream): string => (model === 'gemini-3-pro' ? 'g' : model)
@@ -476,33 +483,39 @@ async function searchFor(client: string, model: Upstream) {
   return fixture.live('ann', body, { path })
 }
 
-describe('a search through any pair of dialects, streamed,', () => {
-  test.each(ROADS)('is charged as the upstream shows it: %s to %s', async (client, model) => {
-    const [frames] = SHOWN[model]
-    fixture.upstream.script(laneOf(model), { kind: 'stream', frames, ending: 'no done' })
-    const live = await searchFor(client, model)
-    expect((await live.end()).broken).toBe(false)
-    const { cost, reason } = await rowOf(String(live.headers['x-request-id']))
-    expect(reason).toBe('complete')
-    expect(cost?.slice(2).map(({ kind, count }) => [kind, count])).toEqual(usesOf(client, model))
-  })
+describe('a streamed search through any pair of dialects', () => {
+  test.each(ROADS)(
+    'a streamed search is charged as the upstream reports it: %s to %s',
+    async (client, model) => {
+      const [frames] = SHOWN[model]
+      fixture.upstream.script(laneOf(model), { kind: 'stream', frames, ending: 'no done' })
+      const live = await searchFor(client, model)
+      expect((await live.end()).broken).toBe(false)
+      const { cost, reason } = await rowOf(String(live.headers['x-request-id']))
+      expect(reason).toBe('complete')
+      expect(cost?.slice(2).map(({ kind, count }) => [kind, count])).toEqual(usesOf(client, model))
+    },
+  )
 
-  test.each(ROADS)('is charged as far as it came when its client leaves: %s to %s', async (client, model) => {
-    const [frames] = SHOWN[model]
-    const begun = BEGUN[model] ?? frames.slice(0, -2)
-    fixture.upstream.script(laneOf(model), { kind: 'stream', frames: begun, ending: 'stall' })
-    const live = await searchFor(client, model)
-    await live.until('said')
-    await sleep(CERTAINLY_GONE_MS)
-    live.abort()
-    const id = String(live.headers['x-request-id'])
-    const { cost, reason } = await vi.waitFor(() => rowOf(id), 20_000)
-    expect(reason).toBe('client_gone')
-    expect(cost?.slice(2).map(({ kind, count }) => [kind, count])).toEqual(usesOf(client, model))
-  })
+  test.each(ROADS)(
+    'a streamed search is charged as far as it came when its client leaves: %s to %s',
+    async (client, model) => {
+      const [frames] = SHOWN[model]
+      const begun = BEGUN[model] ?? frames.slice(0, -2)
+      fixture.upstream.script(laneOf(model), { kind: 'stream', frames: begun, ending: 'stall' })
+      const live = await searchFor(client, model)
+      await live.until('said')
+      await sleep(CERTAINLY_GONE_MS)
+      live.abort()
+      const id = String(live.headers['x-request-id'])
+      const { cost, reason } = await vi.waitFor(() => rowOf(id), 20_000)
+      expect(reason).toBe('client_gone')
+      expect(cost?.slice(2).map(({ kind, count }) => [kind, count])).toEqual(usesOf(client, model))
+    },
+  )
 })
 
-describe('a hold', () => {
+describe('the hold for tools', () => {
   /** Whether a key with 25,000 units may make the call. */
   const affords = async (path: string, body: object): Promise<boolean> => {
     const { status, text } = await fixture.chat('poor', body, { path })
@@ -519,12 +532,12 @@ describe('a hold', () => {
   const files = [{ type: 'file_search', vector_store_ids: [] }]
   const searching = [{ type: 'web_search' }]
 
-  test('of a whole answer pays for as many uses as the request allows, four where it says nothing', async () => {
+  test('the hold of a whole response pays for the uses that the request allows, four by default', async () => {
     fixture.upstream.script(
       'r',
       json(response([], { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, output: [] })),
     )
-    // Four searches are 20,000, code in four containers 60,000.
+    // Four searches are 20,000 units, code in four containers 60,000.
     expect(await affords('/v1/responses', asked(searching))).toBe(true)
     expect(await affords('/v1/responses', asked([...searching, ...searching]))).toBe(false)
     expect(await affords('/v1/responses', asked([...searching, ...searching], { max_tool_calls: 4 }))).toBe(
@@ -546,7 +559,7 @@ describe('a hold', () => {
   test.each([
     ['an item that adds tools', { type: 'additional_tools', role: 'developer' }],
     ['the result of a search for tools', { type: 'tool_search_output', execution: 'client', call_id: 'c' }],
-  ])('pays for the tools of %s', async (_, item) => {
+  ])('the hold pays for the tools of %s', async (_, item) => {
     fixture.upstream.script('r', json(response([], { usage: { input_tokens: 0, output_tokens: 0 } })))
     const input = (tools: readonly object[]): object => ({
       ...asked([]),
@@ -563,7 +576,7 @@ describe('a hold', () => {
     expect(await affords('/v1/responses', asked([nested, nested]))).toBe(false)
   })
 
-  test('of a stream pays for one use and grows by one with each that begins, and ends where it cannot', async () => {
+  test('the hold of a stream pays for one use, grows with each use, and ends the stream where it cannot grow', async () => {
     const found = Array.from({ length: 8 }, (_, at) =>
       item('web_search_call', { id: `ws_${at}`, action: { type: 'search' } }),
     )
@@ -573,11 +586,11 @@ describe('a hold', () => {
     expect(ended.text).toContain('response.failed')
     const { quota, reason } = await row(ended)
     expect(reason).toBe('cut')
-    // The use that the hold could not pay for had begun: the provider bills it.
+    // The use that the hold could not pay for had begun, so that the provider bills it.
     expect(quota).toBeGreaterThanOrEqual(5 * LISTED.search)
   })
 
-  test('that was too small is counted where the provider used more', async () => {
+  test('uses above the hold are counted where the provider made more', async () => {
     const exceeded = async (): Promise<number> =>
       (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r' })
     const before = await exceeded()
@@ -595,8 +608,8 @@ describe('a hold', () => {
   })
 })
 
-describe('a tool that no list has', () => {
-  test('goes upstream on the road of its own, and its row says so', async () => {
+describe('an unlisted tool', () => {
+  test('an unlisted tool is sent upstream on a native channel, and its usage row names it', async () => {
     fixture.upstream.script('r', json(response([])))
     const tools = [{ type: 'new_thing', depth: 3 }]
     const called = await row(await CLIENTS.responses({ tools }))
@@ -645,7 +658,7 @@ describe('a tool that no list has', () => {
         { type: 'custom', custom: { name: 'g' } },
       ],
     ],
-  ] as const)('is none that the client runs: %s %j', async (client, tools) => {
+  ] as const)('a tool that the client runs is not an unlisted tool: %s %j', async (client, tools) => {
     fixture.upstream.script('r', json(response([])))
     fixture.upstream.script('m', json(message([])))
     fixture.upstream.script('c', { kind: 'whole', content: 'said', usage: usageText(100, 10) })
@@ -693,7 +706,7 @@ describe('a tool that a conversion leaves out', () => {
     '/v1beta/models/:': 'gemini-3-pro',
   }
   test.each(ROADS.filter(([client, model]) => OWN[client] !== model))(
-    'is neither charged nor held: %s to %s',
+    'a tool that a conversion leaves out is neither charged nor held: %s to %s',
     async (client, model) => {
       fixture.upstream.script(laneOf(model), PLAIN[model])
       const isGemini = client.endsWith(':')
@@ -705,8 +718,8 @@ describe('a tool that a conversion leaves out', () => {
   )
 })
 
-// Last, as the configuration changes.
-test('prices that the operator states hold, 0 makes a tool free, and unknown ones may be refused', async () => {
+// The last test, as it changes the configuration.
+test("the operator's tool prices apply, 0 makes a tool free, and tools without a price can be refused", async () => {
   await fixture.gateway.apply({
     options: { retries: 0, unknown_tools: 'refuse' },
     models: { r: { price: STATED }, m: { price: STATED }, c: { price: { ...price, web_search: 0.002 } } },
@@ -733,7 +746,7 @@ test('prices that the operator states hold, 0 makes a tool free, and unknown one
     code: 'tool_not_priced',
     message: expect.stringContaining('new_thing'),
   })
-  // The other road leaves it out.
+  // A converted call leaves it out.
   fixture.upstream.script('m', json(message([])))
   expect((await CLIENTS.responses({ model: 'm', tools: [{ type: 'new_thing' }] })).status).toBe(200)
 })

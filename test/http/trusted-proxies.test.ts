@@ -17,19 +17,20 @@ const forwarded = async (value: string): Promise<number> =>
   (await fixture.chat('office', ask('m'), { headers: { 'x-forwarded-for': value } })).status
 
 describe('behind a trusted proxy', () => {
-  test('the forwarded address counts', async () => {
+  test('behind a trusted proxy the forwarded address counts', async () => {
     expect(await forwarded('10.1.2.3')).toBe(200)
     expect(await forwarded('9.9.9.9')).toBe(403)
     expect(await forwarded('2001:db8::7')).toBe(200)
   })
-  test('the last address that no trusted proxy wrote counts, whatever a client sent before it', async () => {
+  test('behind trusted proxies the last address that is not a trusted proxy counts, whatever the client sent', async () => {
     expect(await forwarded('10.1.2.3, 9.9.9.9')).toBe(403)
     expect(await forwarded('9.9.9.9, 10.1.2.3')).toBe(200)
     expect(await forwarded('9.9.9.9, 10.1.2.3, 172.16.5.5')).toBe(200)
     expect(await forwarded('10.1.2.3, 9.9.9.9, 172.16.5.5')).toBe(403)
   })
-  test('an invalid address is denied', async () => expect(await forwarded('10.0.0.1.evil')).toBe(403))
-  test('without the header its own address counts', async () => {
+  test('behind a trusted proxy an invalid forwarded address is denied', async () =>
+    expect(await forwarded('10.0.0.1.evil')).toBe(403))
+  test("behind a trusted proxy without the header the proxy's own address counts", async () => {
     expect((await fixture.chat('office', ask('m'))).status).toBe(403)
   })
 })

@@ -5,7 +5,7 @@ import { databaseOf, type UsageRow } from '../equipment/database.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { picture } from '../equipment/picture.ts'
 
-/** 20,000 units for a picture of one size, 50,000 for others, 1,000 for a second. */
+/** 20,000 units for an image of one size, 50,000 for others, 1,000 for a second. */
 const MEDIA_PRICE = { ...PLAIN_PRICE, second: 0.002, image: { '1024x1024': 0.04, default: 0.1 } }
 const ADMIN = { id: 3, accessToken: 'the-access-token-of-ada' }
 const LANES = ['gemini', 'chat'] as const
@@ -66,7 +66,7 @@ interface Row extends UsageRow {
   readonly cost: readonly { readonly kind: string; readonly count: number; readonly quota: string }[]
 }
 
-/** The row of a whole answer without usage. */
+/** The usage row of a whole response without usage. */
 async function unreported(client: keyof typeof CLIENTS, model: string): Promise<Row> {
   const lane = model.replace('-media', '') as (typeof LANES)[number]
   fixture.upstream.script(lane, { kind: 'whole', body: JSON.stringify(ANSWERS[lane]) })
@@ -91,23 +91,29 @@ const ROADS = [
   ['messages', 'chat', 4_160],
 ] as const
 
-describe('media in a whole answer without usage count as what they are', () => {
-  test.each(ROADS)('as tokens where they have no price: %s to %s', async (client, model, tokens) => {
-    const { quota, input_tokens, output_tokens } = await unreported(client, model)
-    // Four words, and three seconds at 20 tokens.
-    expect(output_tokens - tokens - 60).toBeGreaterThanOrEqual(4)
-    expect(output_tokens - tokens - 60).toBeLessThan(8)
-    expect(quota).toBe(input_tokens + 4 * output_tokens)
-  })
+describe('media in a whole response without usage', () => {
+  test.each(ROADS)(
+    'media without reported usage are charged as tokens where they have no price: %s to %s',
+    async (client, model, tokens) => {
+      const { quota, input_tokens, output_tokens } = await unreported(client, model)
+      // Four words, and three seconds at 20 tokens.
+      expect(output_tokens - tokens - 60).toBeGreaterThanOrEqual(4)
+      expect(output_tokens - tokens - 60).toBeLessThan(8)
+      expect(quota).toBe(input_tokens + 4 * output_tokens)
+    },
+  )
 
-  test.each(ROADS)('by their prices, in lines that add up: %s to %s', async (client, model) => {
-    const { quota, input_tokens, output_tokens, cost } = await unreported(client, `${model}-media`)
-    expect(output_tokens).toBeLessThan(8)
-    expect(quota).toBe(input_tokens + 4 * output_tokens + 3 * 1_000 + 20_000)
-    expect(cost.map(({ kind, count }) => [kind, count]).slice(2)).toEqual([
-      ['second', 3],
-      ['image', 1],
-    ])
-    expect(cost.reduce((sum, line) => sum + Number(line.quota), 0)).toBe(quota)
-  })
+  test.each(ROADS)(
+    'media without reported usage are charged by their prices, in cost lines that add up: %s to %s',
+    async (client, model) => {
+      const { quota, input_tokens, output_tokens, cost } = await unreported(client, `${model}-media`)
+      expect(output_tokens).toBeLessThan(8)
+      expect(quota).toBe(input_tokens + 4 * output_tokens + 3 * 1_000 + 20_000)
+      expect(cost.map(({ kind, count }) => [kind, count]).slice(2)).toEqual([
+        ['second', 3],
+        ['image', 1],
+      ])
+      expect(cost.reduce((sum, line) => sum + Number(line.quota), 0)).toBe(quota)
+    },
+  )
 })

@@ -23,7 +23,7 @@ const keysSeen = (lane: string): string[] =>
   fixture.upstream.received(lane).map(({ headers }) => (headers.authorization ?? '').replace('Bearer ', ''))
 
 describe('the keys of a channel', () => {
-  test('are used in turn', async () => {
+  test('the keys of a channel are used in turn', async () => {
     fixture.upstream.script('turns', { kind: 'whole' })
     for (let call = 0; call < 9; call++) await fixture.chat('ann', ask('turns'))
     const seen = keysSeen('turns')
@@ -31,7 +31,7 @@ describe('the keys of a channel', () => {
     expect(new Set(seen.slice(0, 3)).size).toBe(3)
   })
 
-  test.each([401, 403, 407])('are set aside when the upstream refuses one with %i', async (status) => {
+  test.each([401, 403, 407])('a key that the upstream refuses with %i is set aside', async (status) => {
     const lane = `refused${status}`
     fixture.upstream.decide(lane, ({ headers }) =>
       headers.authorization === `Bearer ${KEYS[1]}`
@@ -46,7 +46,7 @@ describe('the keys of a channel', () => {
     expect(keysSeen(lane)).toHaveLength(10)
   })
 
-  test('never show a refusal to the client: all refused is a 500 api_error', async () => {
+  test('a refusal of upstream keys is not shown to the client: when all are refused, it gets a 500 api_error', async () => {
     fixture.upstream.script('allbad', {
       kind: 'status',
       status: 401,
@@ -60,14 +60,14 @@ describe('the keys of a channel', () => {
     expect(new Set(keysSeen('allbad')).size).toBe(KEYS.length)
   })
 
-  test('that are all refused leave the call to another channel', async () => {
+  test('a channel whose keys are all refused leaves the call to another channel', async () => {
     fixture.upstream.script('spare', { kind: 'status', status: 403, body: errorBody('no') })
     fixture.upstream.script('spare-channel', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('spare'))).status).toBe(200)
     expect(fixture.upstream.received('spare-channel')).toHaveLength(1)
   })
 
-  test('help where one is over its limit: the next one is tried', async () => {
+  test('the next key is tried where one is over its rate limit', async () => {
     fixture.upstream.decide('limited', ({ headers }) =>
       headers.authorization === `Bearer ${KEYS[0]}`
         ? { kind: 'status', status: 429, headers: { 'retry-after': '7' }, body: errorBody('slow down') }

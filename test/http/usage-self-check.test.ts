@@ -57,7 +57,7 @@ async function usage(key: string): Promise<Record<string, unknown>> {
 }
 
 describe('GET /api/usage/token/', () => {
-  test('is the token usage object in the usage envelope', async () => {
+  test('the response is the token usage object in the usage envelope', async () => {
     const answer = await get('used')
     expect(answer.headers['content-type']).toBe('application/json')
     expect(answer.headers['cache-control']).toContain('no-store')
@@ -75,7 +75,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('shows a balance below zero', async () => {
+  test('a balance below zero is reported', async () => {
     expect(await usage('overshot')).toMatchObject({
       total_granted: 100,
       total_used: 120,
@@ -83,7 +83,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('shows three zeros for an unlimited token', async () => {
+  test('an unlimited token has three zeros', async () => {
     expect(await usage('unlimited')).toMatchObject({
       total_granted: 0,
       total_used: 0,
@@ -92,7 +92,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('names the models that the token is limited to, if any', async () => {
+  test('the models that the token is limited to are named', async () => {
     const { data } = JSON.parse((await get('limits')).text)
     expect(data.model_limits_enabled).toBe(true)
     expect(Object.entries(data.model_limits)).toEqual([
@@ -103,15 +103,15 @@ describe('GET /api/usage/token/', () => {
     expect(await usage('nolimits')).toMatchObject({ model_limits_enabled: false, model_limits: {} })
   })
 
-  test('says when the token expires', async () => {
+  test('the expiry of the token is reported', async () => {
     expect(await usage('ann')).toMatchObject({ expires_at: 4_000_000_000 })
   })
 
-  test('shows charges as soon as the response is complete, and no holds', async () => {
+  test('charges are reported as soon as the response is complete, and holds are not', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
       await fixture.chat('ann', ask('m'))
-      // One quota unit for each prompt token, four for each output token.
+      // One quota unit for a prompt token, four for an output token.
       expect(await usage('ann')).toMatchObject({
         total_granted: 100_000,
         total_used: 30 * calls,
@@ -126,11 +126,11 @@ describe('GET /api/usage/token/', () => {
   })
 })
 
-describe('readable by:', () => {
-  test('an expired and an exhausted key', async () => {
+describe('who can read the usage', () => {
+  test('the usage is readable with an expired and with an exhausted key', async () => {
     expect(await usage('expired')).toMatchObject({ total_available: 5, expires_at: 1_000_000_000 })
     expect(await usage('overshot')).toMatchObject({ total_available: -20 })
-    // Also once the expiry is stored.
+    // The same holds once the expiry is stored.
     expect(await usage('expired')).toMatchObject({ total_available: 5 })
     expect(await usage('overshot')).toMatchObject({ total_available: -20 })
     expect((await fixture.chat('expired', ask('m'))).status).toBe(401)
@@ -143,7 +143,7 @@ describe('readable by:', () => {
     ['a deleted key', 'deleted', 401, 'token_deleted', 'authentication_error'],
     ['a key of a disabled user', 'ofbanned', 403, 'user_disabled', 'permission_error'],
     ['a key that is used from a foreign address', 'elsewhere', 403, 'ip_not_allowed', 'permission_error'],
-  ])('not %s', async (_, key, status, code, type) => {
+  ])('the usage is not readable %s', async (_, key, status, code, type) => {
     const answer = await get(key)
     expect(answer.status, answer.text).toBe(status)
     const body = JSON.parse(answer.text)
@@ -157,13 +157,13 @@ describe('readable by:', () => {
     ['x-goog-api-key', { 'x-goog-api-key': 'sk-used' }, PATH],
     ['the query', {}, `${PATH}?key=sk-used`],
     ['an account', { authorization: 'root-access-token', 'gateway-user': '1' }, PATH],
-  ])('not by %s', async (_, headers, path) => {
+  ])('the usage is not readable by %s', async (_, headers, path) => {
     expect((await get(undefined, headers, path)).status).toBe(401)
   })
 })
 
-describe('the path', () => {
-  test('without the slash at its end leads to the one with it', async () => {
+describe('the path of the usage', () => {
+  test('the path without the slash at its end redirects to the one with it', async () => {
     const answer = await get('used', {}, '/api/usage/token')
     expect(answer.status).toBe(301)
     expect(answer.headers.location).toBe(PATH)
@@ -175,7 +175,7 @@ describe('the path', () => {
     expect(await followed.json()).toMatchObject({ code: true, data: { total_used: 300 } })
   })
 
-  test.each(['POST', 'PUT', 'DELETE'])('accepts no %s', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE'])('the path refuses the method %s', async (method) => {
     for (const path of [PATH, '/api/usage/token']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'used' })
       expect(answer.status).toBe(405)
@@ -184,7 +184,7 @@ describe('the path', () => {
   })
 
   test.each(['/api/usage/token//', '/api/usage//token/', '/api/usage/token%2F', '/api/usage/token/1'])(
-    'is not %s',
+    'the usage is not served at %s',
     async (path) => {
       expect((await get('used', {}, path)).status).toBe(404)
     },

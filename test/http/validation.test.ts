@@ -11,7 +11,7 @@ afterAll(() => fixture?.close())
 const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } }
 const message = { role: 'user', content: 'hi' }
 
-/** Values that break the rule of their field, by field of the contract's table. */
+/** Values that break the rule of their field, by the field's name. */
 const WRONG: Record<string, unknown[]> = {
   model: [undefined, null, 5, '', ['m'], {}],
   messages: [
@@ -63,11 +63,11 @@ const WRONG: Record<string, unknown[]> = {
   service_tier: [5, {}],
 }
 
-describe('a wrong value is a 400 that names its field:', () => {
+describe('wrong values of fields', () => {
   const cases = Object.entries(WRONG).flatMap(([field, values]) =>
     values.map((value): [string, unknown] => [field, value]),
   )
-  test.each(cases)('%s = %j', async (field, value) => {
+  test.each(cases)('a wrong value is a 400 that names its field: %s = %j', async (field, value) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const answer = await fixture.chat('ann', { ...ask('m'), [field]: value })
     expect(answer.status, answer.text).toBe(400)
@@ -79,19 +79,25 @@ describe('a wrong value is a 400 that names its field:', () => {
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
 
-  test.each([21, -1, 1.5, '3'])('top_logprobs = %j', async (value) => {
-    const answer = await fixture.chat('ann', ask('m', { logprobs: true, top_logprobs: value }))
-    expect(answer.status, answer.text).toBe(400)
-    expect(answer.json().error.message).toContain('top_logprobs')
-  })
-  test.each([undefined, false, null])('top_logprobs without logprobs true (%j)', async (logprobs) => {
-    const answer = await fixture.chat('ann', ask('m', { logprobs, top_logprobs: 3 }))
-    expect(answer.status, answer.text).toBe(400)
-    expect(answer.json().error.message).toContain('logprobs')
-  })
+  test.each([21, -1, 1.5, '3'])(
+    'a wrong value is a 400 that names its field: top_logprobs = %j',
+    async (value) => {
+      const answer = await fixture.chat('ann', ask('m', { logprobs: true, top_logprobs: value }))
+      expect(answer.status, answer.text).toBe(400)
+      expect(answer.json().error.message).toContain('top_logprobs')
+    },
+  )
+  test.each([undefined, false, null])(
+    'top_logprobs without logprobs true is a 400 that names its field (%j)',
+    async (logprobs) => {
+      const answer = await fixture.chat('ann', ask('m', { logprobs, top_logprobs: 3 }))
+      expect(answer.status, answer.text).toBe(400)
+      expect(answer.json().error.message).toContain('logprobs')
+    },
+  )
 })
 
-/** Values at the edges of the rules, and values that the rules leave open. */
+/** Values at the limits of the rules, and values that the rules do not restrict. */
 const RIGHT: Record<string, unknown[]> = {
   messages: [
     [{ role: 'system', content: 's' }, { role: 'developer', content: 'd' }, message],
@@ -160,7 +166,7 @@ test.each(Object.entries(RIGHT))('%s is accepted with every value of its rule', 
   }
 })
 
-test('null in an optional field is absence', async () => {
+test('null in an optional field is the same as its absence', async () => {
   const optional = Object.keys(WRONG).filter((field) => field !== 'model' && field !== 'messages')
   for (const field of [...optional, 'top_logprobs']) {
     const answer = await fixture.chat('ann', { ...ask('m'), [field]: null })

@@ -70,7 +70,7 @@ const rowOf = ({ headers }: FullResponse): UsageRow | undefined =>
   databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
 
 describe('DeepSeek', () => {
-  test('sends blank lines and comments while a call is queued; cached tokens are part of the prompt', async () => {
+  test('DeepSeek sends blank lines and comments while a call is queued, and its cached tokens are part of the prompt', async () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 20,
@@ -84,7 +84,8 @@ describe('DeepSeek', () => {
     whole('deepseek', body)
     const answer = await chat('deepseek')
     expect(answer.text).toBe(body)
-    // 40 units, a quarter of 60, and four for each of 20.
+    // 40 units for the uncached prompt, a quarter of 60 for the cached one, and four for each of 20 output
+    // tokens.
     expect(rowOf(answer)).toMatchObject({ quota: 40 + 15 + 80, cache_read_tokens: 60 })
     const frames = [
       ': keep-alive\n\n',
@@ -100,8 +101,8 @@ describe('DeepSeek', () => {
   })
 })
 
-describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls without thoughts,', (vendor) => {
-  test('gets the thoughts of turns with tool calls back', async () => {
+describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls without thoughts', (vendor) => {
+  test('a provider that requires thoughts gets back those of turns with tool calls', async () => {
     whole(vendor, completion({ content: 'Sunny' }, USAGE))
     const history = [
       { role: 'user', content: 'weather?' },
@@ -124,29 +125,32 @@ describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls witho
   test.each([
     ['are empty', [{ type: 'thinking', thinking: '', signature: '' }]],
     ['are gone', []],
-  ])('gets empty thoughts of turns with tool calls whose thoughts %s', async (_, thoughts) => {
-    whole(vendor, completion({ content: 'Sunny' }, USAGE))
-    const history = [
-      { role: 'user', content: 'weather?' },
-      {
-        role: 'assistant',
-        content: [...thoughts, { type: 'tool_use', id: 'call_1', name: 'look', input: {} }],
-      },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'sun' }] },
-      { role: 'assistant', content: 'Sunny' },
-      { role: 'user', content: 'and now?' },
-    ]
-    const tools = [{ name: 'look', input_schema: { type: 'object' } }]
-    const answer = await messages(vendor, { messages: history, tools })
-    expect(answer.status, answer.text).toBe(200)
-    const sent = JSON.parse(fixture.upstream.only(vendor).text).messages
-    expect(sent[1]).toMatchObject({ role: 'assistant', reasoning_content: '' })
-    expect(sent[3]).toEqual({ role: 'assistant', content: 'Sunny' })
-  })
+  ])(
+    'a provider that requires thoughts gets empty thoughts for turns with tool calls whose thoughts %s',
+    async (_, thoughts) => {
+      whole(vendor, completion({ content: 'Sunny' }, USAGE))
+      const history = [
+        { role: 'user', content: 'weather?' },
+        {
+          role: 'assistant',
+          content: [...thoughts, { type: 'tool_use', id: 'call_1', name: 'look', input: {} }],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'sun' }] },
+        { role: 'assistant', content: 'Sunny' },
+        { role: 'user', content: 'and now?' },
+      ]
+      const tools = [{ name: 'look', input_schema: { type: 'object' } }]
+      const answer = await messages(vendor, { messages: history, tools })
+      expect(answer.status, answer.text).toBe(200)
+      const sent = JSON.parse(fixture.upstream.only(vendor).text).messages
+      expect(sent[1]).toMatchObject({ role: 'assistant', reasoning_content: '' })
+      expect(sent[3]).toEqual({ role: 'assistant', content: 'Sunny' })
+    },
+  )
 })
 
 describe('Kimi', () => {
-  test('tells usage inside the last choice of a stream', async () => {
+  test('Kimi reports usage inside the last choice of a stream', async () => {
     const last = { index: 0, delta: {}, finish_reason: 'stop', usage: { ...USAGE, cached_tokens: 4 } }
     const frames = [
       chunk({ role: 'assistant', content: '', reasoning_content: 'Hm' }),
@@ -160,7 +164,7 @@ describe('Kimi', () => {
     expect(rowOf(live)).toMatchObject({ cache_read_tokens: 4, quota: 6 + 1 + 20, reason: 'complete' })
   })
 
-  test('has its own sampling: that of a converted request is left out, and named', async () => {
+  test("Kimi has its own sampling: a converted request's is left out, and named", async () => {
     whole('kimi-k2.6', completion({ content: 'Hello' }, USAGE))
     const answer = await messages('kimi-k2.6', { temperature: 0.2, top_p: 0.5 })
     expect(answer.status, answer.text).toBe(200)
@@ -172,7 +176,7 @@ describe('Kimi', () => {
 })
 
 describe('OpenRouter', () => {
-  test('comments while it works, and tells usage with its cost in the last chunk', async () => {
+  test('OpenRouter sends comments while it works, and usage with its cost in the last chunk', async () => {
     const usage = { ...USAGE, cost: 0.0001, is_byok: false, cost_details: { upstream_inference_cost: null } }
     const frames = [
       ': OPENROUTER PROCESSING\n\n',
@@ -187,7 +191,7 @@ describe('OpenRouter', () => {
     expect(rowOf(live)?.quota).toBe(30)
   })
 
-  test('may fail with status 200: another channel is asked', async () => {
+  test('OpenRouter may fail with status 200, and then another channel is tried', async () => {
     const error = { code: 502, message: 'Provider returned error', metadata: { provider_name: 'Acme' } }
     whole('openrouter', `\n         \n${JSON.stringify({ error, user_id: 'u' })}`)
     expect((await chat('openrouter')).text).toContain('from the spare')
@@ -204,7 +208,7 @@ describe('Mistral', () => {
     { type: 'text', text: 'Hello' },
   ]
 
-  test('writes thoughts as a part of the content', async () => {
+  test('Mistral sends thoughts as a part of the content', async () => {
     const body = completion({ content: CONTENT }, USAGE)
     whole('mistral', body)
     expect((await chat('mistral')).text).toBe(body)
@@ -215,14 +219,14 @@ describe('Mistral', () => {
     ])
   })
 
-  test('counts audio beside the prompt', async () => {
+  test('Mistral counts audio beside the prompt', async () => {
     const details = { prompt_tokens_details: { audio_tokens: 375 }, prompt_audio_seconds: 30 }
     const usage = { prompt_tokens: 9, completion_tokens: 201, total_tokens: 585, ...details }
     whole('mistral', completion({ content: 'Hello' }, usage))
     expect(rowOf(await chat('mistral'))?.quota).toBe(9 + 375 + 201 * 4)
   })
 
-  test('refuses with a list, which the client can read', async () => {
+  test('Mistral refuses with a list, which the client can read', async () => {
     const detail = [{ loc: ['body', 'max_completion_tokens'], msg: 'Extra inputs', type: 'extra_forbidden' }]
     fixture.upstream.script('mistral', failing(422, { detail }))
     const refused = await chat('mistral')
@@ -232,7 +236,7 @@ describe('Mistral', () => {
 })
 
 describe('xAI', () => {
-  test('counts reasoning beside the output: its total is charged', async () => {
+  test('xAI counts reasoning beside the output, and its total is charged', async () => {
     const usage = {
       prompt_tokens: 291,
       completion_tokens: 26,
@@ -245,7 +249,7 @@ describe('xAI', () => {
     expect(row).toMatchObject({ input_tokens: 291, output_tokens: 222, quota: 291 + 222 * 4 })
   })
 
-  test('has errors of its own form', async () => {
+  test('xAI has its own form of errors', async () => {
     fixture.upstream.script(
       'xai',
       failing(400, { code: 'invalid-argument', error: 'Argument not supported' }),
@@ -257,7 +261,7 @@ describe('xAI', () => {
 })
 
 describe('Groq', () => {
-  test('may tell the usage under its own name alone', async () => {
+  test('Groq may report the usage under its own name only', async () => {
     const frames = [
       chunk({ role: 'assistant', content: '' }, { x_groq: { id: 'req_1' } }),
       chunk({ content: 'Hello' }),
@@ -270,7 +274,7 @@ describe('Groq', () => {
     expect(rowOf(live)).toMatchObject({ quota: 30, reason: 'complete' })
   })
 
-  test('ends a stream whose tool call failed with an error', async () => {
+  test('Groq ends a stream with an error when a tool call failed', async () => {
     const error = { message: 'Failed to call a function', code: 'tool_use_failed', failed_generation: '<x' }
     streamed('groq', chunk({ content: 'He' }), `event: error\ndata: ${JSON.stringify({ error })}\n\n`)
     const live = await stream('groq')
@@ -280,7 +284,7 @@ describe('Groq', () => {
 })
 
 describe('Ollama', () => {
-  test('tells usage only where it is asked for it, and sends a tool call in one piece', async () => {
+  test('Ollama reports usage only where it is requested, and sends a tool call in one piece', async () => {
     const calls = [
       { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } },
     ]
@@ -304,7 +308,7 @@ describe('Ollama', () => {
     expect(live.text).toContain('"stop_reason":"tool_use"')
   })
 
-  test('has not pulled the model: another channel is asked', async () => {
+  test('Ollama may not have pulled the model, and then another channel is tried', async () => {
     const error = { message: "model 'x' not found, try pulling it first", type: 'api_error', code: null }
     fixture.upstream.script('ollama', failing(404, { error }))
     expect((await chat('ollama')).text).toContain('from the spare')
@@ -312,7 +316,7 @@ describe('Ollama', () => {
 })
 
 describe('vLLM', () => {
-  test('may tell the usage so far in every chunk: the last one counts', async () => {
+  test('vLLM may report the usage so far in every chunk, and the last one counts', async () => {
     const sofar = (completed: number): object => ({
       usage: { prompt_tokens: 10, completion_tokens: completed, total_tokens: 10 + completed },
     })
@@ -331,7 +335,7 @@ describe('vLLM', () => {
     expect(rowOf(live)?.quota).toBe(30)
   })
 
-  test('has errors without an envelope', async () => {
+  test('vLLM sends errors without an envelope', async () => {
     const body = { object: 'error', message: 'maximum context length', type: 'BadRequestError', code: 400 }
     fixture.upstream.script('vllm', failing(400, body))
     const refused = await chat('vllm')
@@ -341,7 +345,7 @@ describe('vLLM', () => {
 })
 
 describe('LM Studio', () => {
-  test('adds figures of its own, which pass', async () => {
+  test('LM Studio adds its own statistics, which are passed on', async () => {
     const body = completion({ content: 'Hello' }, USAGE, { stats: { tokens_per_second: 51.4 } })
     whole('lmstudio', body)
     const answer = await chat('lmstudio')
@@ -349,7 +353,7 @@ describe('LM Studio', () => {
     expect(rowOf(answer)?.quota).toBe(30)
   })
 
-  test('has errors that are a text, and an event for those in a stream', async () => {
+  test('LM Studio sends errors as a text, and as an event in a stream', async () => {
     fixture.upstream.script('lmstudio', failing(400, { error: 'No models loaded' }))
     expect((await chat('lmstudio')).json().error.message).toContain('No models loaded')
     const error = { error: { message: 'The model has crashed' } }
