@@ -6,11 +6,11 @@ import type { Client } from '../limits/shared-pool.ts'
 import type { SharedSlots, SlotEntry } from '../limits/shared-slots.ts'
 import type { ClientExchange } from './endpoint.ts'
 
-/** Error of a call whose client disconnected in the queue; seen in the log alone. */
+/** Error of a call whose client disconnected in the queue; it appears only in the log. */
 const DISCONNECTED = new GatewayError('overloaded', 'the client disconnected while its call waited')
 
 /**
- * Admission of calls: each begins at once, waits in the queue, or is refused before its body is read; and
+ * Admission of calls. Each call begins at once, waits in the queue, or is refused before its body is read. It
  * takes a slot once its key or address is known.
  */
 export class Admission {
@@ -24,7 +24,9 @@ export class Admission {
     this.#slots = slots
   }
 
-  /** Calls `begin` or `refuse`, now or later. `open`: exchanges under way, this one included. */
+  /**
+   * Calls `begin` or `refuse`, now or later. `open` is the number of exchanges under way, this one included.
+   */
   enter(
     exchange: ClientExchange,
     open: number,
@@ -54,8 +56,8 @@ export class Admission {
   }
 
   /**
-   * Takes a slot for relay calls of a key, waiting for one if necessary; the end of the response gives it
-   * back. False if the client has disconnected; rejects if no slot was free in time.
+   * Takes a slot for relay calls of a key, waiting for one if necessary. The end of the response releases it.
+   * Resolves to false if the client has disconnected; rejects if no slot became free in time.
    */
   takeCallSlot(exchange: ClientExchange, key: Client): boolean | Promise<boolean> {
     return this.#take(exchange, this.#slots.calls, key)
@@ -73,7 +75,7 @@ export class Admission {
   }
 
   #isIn({ response }: ClientExchange, entry: SlotEntry): boolean | Promise<never> {
-    // The response may have been aborted before its listener was set.
+    // The response may have been aborted before the listener was added.
     if (response.isAborted) entry.leave()
     return response.isAborted || entry.isIn ? entry.isIn : this.#refuse(NO_SLOT)
   }

@@ -6,7 +6,7 @@ import type { Response } from '../server/response.ts'
 /** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '7200'
 const METHODS = 'GET, POST, DELETE'
-/** Response headers that a page may read, beside the CORS-safelisted ones. */
+/** Response headers that a page may read, in addition to the CORS-safelisted ones. */
 const EXPOSED = [
   'allow',
   'ratelimit-limit',
@@ -28,8 +28,8 @@ export interface Cors {
 }
 
 /**
- * Sets the CORS headers of the response where the request's origin is allowed. A preflight request is
- * answered here: true.
+ * Sets the CORS headers of the response if the request's origin is allowed. Returns true if the request was a
+ * preflight request, which it has then answered.
  */
 export function applyCors(
   cors: Cors,
@@ -46,12 +46,12 @@ export function applyCors(
   return true
 }
 
-/** Whether pages may call a path: the relay's paths, never those of account management. */
+/** Whether pages of other origins may call a path: those of the relay, never those of account management. */
 function allowsCors(path: string): boolean {
   return path.startsWith('/v1/') || path.startsWith('/v1beta/') || path === '/v2/rerank'
 }
 
-/** The headers of every response to this origin; undefined where it is not allowed. */
+/** The headers of every response to this origin; undefined if it is not allowed. */
 function corsHeaders({ origins }: Cors, origin: string): ResponseHeaders | undefined {
   const isAny = origins.includes('*')
   if (!isAny && !origins.includes(origin)) return undefined
@@ -67,7 +67,7 @@ function isPreflight({ method, headers }: Request): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
-/** The headers of a preflight response beside `corsHeaders`: all requested headers are allowed. */
+/** The headers of a preflight response in addition to `corsHeaders`. All requested headers are allowed. */
 function preflightHeaders({ headers }: Request): ResponseHeaders {
   const requested = headers['access-control-request-headers']
   return {

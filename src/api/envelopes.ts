@@ -7,7 +7,7 @@ import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
 
-/** An error, ready to be sent. */
+/** A rendered error, ready to be sent. */
 export interface RenderedError {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -16,24 +16,24 @@ export interface RenderedError {
 
 type Renderer = (error: ErrorFacts, requestId: string) => Buffer
 
-/** The facts of an error that a client may see. */
+/** The properties of an error that a client may see. */
 interface ErrorFacts {
   readonly status: number
   readonly type: string
   readonly code: string
-  /** The code that clients of messages are shown for an error of the gateway itself. */
+  /** Code of an error of the gateway itself, as clients of the messages protocol see it. */
   readonly codeInMessages: string | undefined
   readonly message: string
   readonly retryAfter: string | undefined
-  /** An error of the gateway itself: the message ends with the request's id. */
+  /** The error is the gateway's own: its message ends with the request's id. */
   readonly ours: boolean
-  /** The type was set by an upstream. */
+  /** The type comes from the upstream. */
   readonly hasOwnType: boolean
-  /** The code was set by an upstream. */
+  /** The code comes from the upstream. */
   readonly hasOwnCode: boolean
   /** An identical request would fail in the same way. */
   readonly recurs: boolean
-  /** An upstream's own envelope. */
+  /** The envelope that the upstream sent. */
   readonly envelope: ErrorEnvelope | undefined
   readonly details: Readonly<Record<string, number>> | undefined
   readonly present: object | undefined
@@ -54,7 +54,7 @@ const geminiError: Renderer = ({ status, code, message, ours, retryAfter, envelo
     }),
   )
 
-/** An upstream's own error, where the client speaks its protocol. */
+/** The error as the upstream sent it, if the client speaks the same protocol. */
 function ownEnvelope(
   area: ErrorEnvelope['protocol'],
   envelope: ErrorEnvelope | undefined,
@@ -84,7 +84,7 @@ const RENDERERS = {
   gemini: geminiError,
   'gemini-array': (facts, requestId) =>
     Buffer.concat([Buffer.from('['), geminiError(facts, requestId), Buffer.from(']')]),
-  // As in `relay`, but for the type of 429: `docs/api.md: Errors`.
+  // As in `relay`, except for the type of a 429: `docs/api.md: Errors`.
   rerank: (facts, requestId) =>
     relayError(
       facts.status === 429 && !facts.hasOwnType ? { ...facts, type: 'gateway_error' } : facts,
@@ -96,10 +96,10 @@ const RENDERERS = {
     json({ success: false, message, code, ...details, ...(present && { data: present }) }),
 } satisfies Record<string, Renderer>
 
-/** The parts of the API, each with one shape of errors; `docs/api.md: Envelopes`. */
+/** The areas of the API; each has its own shape of errors. `docs/api.md: Envelopes`. */
 export type Area = keyof typeof RENDERERS
 
-// Two statuses have types of their own where balances are read; `docs/api.md: Errors`.
+// Two statuses have their own types where balances are read; `docs/api.md: Errors`.
 function balanceError(
   { status, type, code, message }: ErrorFacts,
   internal: string,
@@ -112,7 +112,7 @@ function balanceError(
   return { type: types.get(status) ?? type, code, message: withRequestId(message, requestId) }
 }
 
-/** A success in the envelope of its area. `data` is undefined where an endpoint returns nothing. */
+/** Wraps a success in the envelope of its area. `data` is undefined if an endpoint returns nothing. */
 export function inEnvelope(area: Area, data: unknown): unknown {
   return SUCCESS_ENVELOPES[area]?.(data) ?? data
 }
@@ -122,7 +122,7 @@ export function hasEnvelope(area: Area): boolean {
   return SUCCESS_ENVELOPES[area] !== undefined
 }
 
-/** The envelopes of successes; other areas have none. */
+/** The envelopes of successes; areas that are not listed have none. */
 const SUCCESS_ENVELOPES: { readonly [In in Area]?: (data: unknown) => object } = {
   management: (data) => ({ success: true, message: '', data }),
   usage: (data) => ({ code: true, message: 'ok', data }),
@@ -136,10 +136,13 @@ function withRequestId(message: string, requestId: string): string {
   return `${message} (request id: ${requestId})`
 }
 
-/** A 426 states the protocol to use: the one that the client spoke (RFC 9110, 15.5.22 and 7.8). */
+/** A 426 states the protocol to use: the one that the client used (RFC 9110, 15.5.22 and 7.8). */
 const UPGRADE = { upgrade: 'HTTP/1.1', connection: 'upgrade' }
 
-/** The one place where errors become responses. An unexpected error is shown without its message. */
+/**
+ * Turns an error into a response; the only place that does so. The message of an unexpected error is not
+ * shown.
+ */
 export function renderError(area: Area, error: unknown, requestId: string): RenderedError {
   const facts = errorFacts(error)
   const body = RENDERERS[area](facts, requestId)

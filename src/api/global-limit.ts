@@ -6,12 +6,12 @@ import type { Request } from '../http/request.ts'
 import type { Response } from '../server/response.ts'
 import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
-/** Whether the global limit holds for a path: for accounts and billing. `docs/api.md: Limits`. */
+/** Whether the global limit applies to a path: to those of accounts and billing. `docs/api.md: Limits`. */
 export function isGloballyLimited(path: string): boolean {
   return /^\/(?:api|(?:v1\/)?dashboard)\//.test(path)
 }
 
-/** The limit of each address on all of accounts and billing together. */
+/** The limit of each address for all requests to accounts and billing together. */
 export class GlobalLimit {
   readonly #limits: RateLimiter
   readonly #clientAddress: () => ClientAddress
@@ -23,7 +23,7 @@ export class GlobalLimit {
     this.#limit = limit
   }
 
-  /** Takes a request off the limit, if that holds for the path, whether or not an endpoint has the path. */
+  /** Counts a request against the limit, if that applies to the path, even if no endpoint has the path. */
   take(request: Request, response: Response, path: string): void | Promise<void> {
     if (!isGloballyLimited(path)) return undefined
     const subject = addressBlock(this.#clientAddress()(request))

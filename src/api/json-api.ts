@@ -33,7 +33,7 @@ import type { PathParams } from './routing/path-pattern.ts'
 import { sendBody, sendJson } from './send-json.ts'
 import { sendText } from './send-text.ts'
 
-/** Bytes that a request body may have, unless its endpoint declares another limit. */
+/** Maximum size of a request body in bytes, unless its endpoint declares another limit. */
 const BODY_LIMIT = 1024 * 1024
 
 const NEVER_CACHED = {
@@ -42,7 +42,7 @@ const NEVER_CACHED = {
   expires: '0',
 }
 
-/** The services that JSON endpoints are served with. */
+/** The services that JSON endpoints need. */
 export interface JsonParts {
   readonly accounts: AccountAuthenticator
   readonly apiKeys: ApiKeys
@@ -55,12 +55,12 @@ export interface JsonParts {
   readonly models: ModelLists
 }
 
-/** A `LimitSubject` that may be an account's id. */
+/** A `LimitSubject` whose subject may be the id of an account. */
 type Limit = Omit<LimitSubject, 'subject'> & { readonly subject: string | number }
 
 type Handle = (input: object) => Promise<unknown>
 
-/** Serves JSON endpoints: limits, access, input by schema, and the envelope, the same for all of them. */
+/** Serves JSON endpoints. Limits, access, validation of input and envelopes are the same for all of them. */
 export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
@@ -70,19 +70,19 @@ export class JsonApi {
     this.#parts = parts
   }
 
-  /** The endpoint of a request; undefined where no route has the path. */
+  /** Finds the endpoint of a request; undefined if no route has the path. */
   find(method: string, path: string): FoundEndpoint<JsonEndpoint> | AllowedMethods | undefined {
     return this.#routes.find(method, path)
   }
 
-  /** The path of the API that a mistyped one probably stands for. */
+  /** Suggests the path of the API that was probably meant by a mistyped one. */
   suggest(path: string): string | undefined {
     return this.#suggestions.suggest(path)
   }
 
   /**
-   * The caller by the key that a request names in `Gateway-Key`, which must be a key of the account that the
-   * request is authenticated for. Rejects like a call with that key.
+   * Returns the caller of the key that a request names in `Gateway-Key`, which must belong to the account
+   * that the request is authenticated for. Rejects like a call with that key.
    */
   async ownCaller(request: Request): Promise<Caller> {
     const { accounts } = this.#parts
@@ -95,12 +95,12 @@ export class JsonApi {
     const { 'Gateway-Key': id } = readInput(namedKey, {
       'Gateway-Key': headerText(request, 'gateway-key') ?? '',
     })
-    // A call is no revealing of the key.
+    // Read directly, because a call is not recorded in the audit log as revealing the key.
     const key = await management.store.read('revealKey', { tokenId: id, userId: user.id })
     return apiKeys.authenticate(key === null ? noOwnToken() : `sk-${key}`, clientAddress()(request))
   }
 
-  /** Rejects with the error for the client. `area`: the endpoint's, for this request. */
+  /** Rejects with the error for the client. `area` is that of the endpoint for this request. */
   async respond(
     exchange: ClientExchange,
     endpoint: JsonEndpoint,
@@ -115,7 +115,7 @@ export class JsonApi {
     const principal = await this.#authenticate(exchange, endpoint, session)
     const address = clientAddress()(request)
     const block = addressBlock(address)
-    // The console's own limit covers its searches.
+    // Searches of the console count against its own limit instead.
     const isCovered = session !== undefined && endpoint.limit === 'search'
     const { limitIf } = endpoint
     const has = (parameter: string): boolean => queryOf(request.url)[parameter] === '1'
@@ -164,7 +164,7 @@ export class JsonApi {
     )
   }
 
-  /** Takes a request off the limit that sessions have in place of `global` and `search`. */
+  /** Counts a request against the limit that sessions have instead of `global` and `search`. */
   async #takeFromConsole({ response }: ClientExchange, { user }: SignedIn): Promise<void> {
     const { limits, management } = this.#parts
     const limit = management.settings().rateLimits.console
@@ -206,7 +206,9 @@ export class JsonApi {
     return caller
   }
 
-  /** Takes a request off each of the endpoint's limits; the response's headers state the first one. */
+  /**
+   * Counts a request against each of the endpoint's limits. The headers of the response state the first one.
+   */
   async #takeFromLimits(
     { response }: ClientExchange,
     { limit }: JsonEndpoint,
@@ -227,8 +229,8 @@ export class JsonApi {
   }
 
   /**
-   * The body, counted on the limits of the subjects that it names; where it cannot be read, on the limit of
-   * the address.
+   * Reads the body, and counts the request against the limits of the subjects that it names; if the body
+   * cannot be read, against the limit of the address.
    */
   async #bodyWithinLimits(
     exchange: ClientExchange,
@@ -258,7 +260,7 @@ export class JsonApi {
     const body = await this.#parts.bodies.read(exchange, {
       owner: { client: addressBlock(address), key: '' },
       limit: endpoint.bodyLimit ?? BODY_LIMIT,
-      // A client that is not authenticated gets no decompression.
+      // Bodies of clients that are not authenticated are not decompressed.
       isPlain: endpoint.access === 'visitor',
     })
     try {
@@ -269,14 +271,14 @@ export class JsonApi {
   }
 }
 
-// An endpoint with a schema returns text only where it was asked to.
+// An endpoint with a response schema returns text only if the request asked for it.
 function isText({ responseBody }: JsonEndpoint, data: unknown): data is AsyncIterable<string> {
   return !responseBody || (typeof data === 'object' && data !== null && Symbol.asyncIterator in data)
 }
 
 const MIN_ROLE = { account: Role.user, admin: Role.admin, root: Role.root } as const
 
-/** The query's parameters; the first value of a repeated one counts. */
+/** The parameters of the query; of a repeated one the first value counts. */
 function queryOf(url: string): Record<string, string> {
   const start = url.indexOf('?')
   if (start === -1) return {}
@@ -292,7 +294,10 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** The source of changes that a request makes. Without an account, only sessions of the console change. */
+/**
+ * The origin of the changes that a request makes, for the audit log. Changes without an account can only come
+ * from sessions of the console.
+ */
 function originOf({ user, sessionHash }: Partial<Authenticated>, address: string, atMs: number): Origin {
   const via = user && sessionHash === undefined ? 'api' : 'console'
   return { actorId: user?.id ?? 0, actor: user?.username ?? '', via, address, atMs }
@@ -310,7 +315,7 @@ function meteredParts(
   if (!user) return management
   const reading = reads.of(user.id)
   response.onClosed(() => reading.end())
-  // The response may have been aborted before its listener was set.
+  // The response may have been aborted before the listener was added.
   if (response.isAborted) reading.end()
   return { ...management, store: meteredStore(management.store, reading) }
 }

@@ -2,8 +2,8 @@ import { whenDecided, type SubjectLimit, type RateLimiter, requireAllowed } from
 import type { Response } from '../server/response.ts'
 
 /**
- * Takes a request off a limit, and states the remainder in the response's RateLimit headers. Throws
- * `rate_limited` where nothing remains; `label` names the subject in the message.
+ * Counts a request against a limit, and states what remains in the RateLimit headers of the response. Throws
+ * `rate_limited` if nothing remains; `label` names the subject in the message.
  */
 export function takeAndSetHeaders(
   limits: RateLimiter,

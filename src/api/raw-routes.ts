@@ -15,7 +15,7 @@ import { rerank } from './relay/rerank.ts'
 import type { RawEndpoint } from './endpoint.ts'
 import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
 
-/** The endpoints that read requests and write responses by themselves: model calls and monitoring. */
+/** The endpoints that read requests and write responses themselves: model calls and monitoring. */
 export const RAW_ROUTES: readonly RawEndpoint[] = [
   chatCompletions,
   completions,

@@ -29,17 +29,17 @@ export const PAGE_HEADERS = {
   vary: 'accept, accept-language',
 } as const
 
-/** Whether a person waits for a page: browsers ask for one when they go to an address, programs do not. */
+/** Whether a person waits for a page: browsers accept HTML when they open an address, programs do not. */
 export function wantsPage(accept: string | undefined): boolean {
   return accept?.includes('text/html') ?? false
 }
 
-/** Language of a browser's person, by its first choice. */
+/** Language of the person, by the browser's first choice. */
 export function pageLanguage(acceptLanguage: string | undefined): PageLanguage {
   return acceptLanguage?.trimStart().toLowerCase().startsWith('zh') === true ? 'zh' : 'en'
 }
 
-/** A refusal as a page: the sentence of the gateway, and a way back. */
+/** Renders a refusal as a page, with the message of the gateway and a link back. */
 export function refusalPage(language: PageLanguage, message: string, requestId: string): Buffer {
   const { lang, title, back, request } = TEXTS[language]
   const sentence = message === '' ? message : message.slice(0, 1).toUpperCase() + message.slice(1)

@@ -8,18 +8,19 @@ export interface FoundEndpoint<Kind extends Endpoint> {
   readonly params: PathParams
 }
 
-/** The methods of a path that does not take the requested one. */
+/** The methods of a path that does not accept the requested method. */
 export interface AllowedMethods {
   readonly methods: readonly string[]
   readonly area: Area
 }
 
 /**
- * Finds endpoints by method and path; a literal path goes before one with parameters. A web framework would
- * bring a second set of error handlers, request ids and body limits, to be kept equal to those of calls.
+ * Finds endpoints by method and path; a literal path takes precedence over one with parameters. A web
+ * framework would bring a second set of error handlers, request ids and body limits, which would have to
+ * match those of calls.
  */
 export class RouteTable<Kind extends Endpoint> {
-  /** Endpoints by their declared path, with empty parameters. */
+  /** Endpoints by their declared path, without parameters. */
   readonly #byPath = new Map<string, FoundEndpoint<Kind>[]>()
   readonly #patterns: { readonly match: (path: string) => PathParams | undefined; readonly path: string }[] =
     []
@@ -37,7 +38,7 @@ export class RouteTable<Kind extends Endpoint> {
     }
   }
 
-  /** Undefined where no endpoint has the path. HEAD is served where GET is (RFC 9110, 9.3.2). */
+  /** Returns undefined if no endpoint has the path. HEAD is served wherever GET is (RFC 9110, 9.3.2). */
   find(method: string, path: string): FoundEndpoint<Kind> | AllowedMethods | undefined {
     const pattern = this.#byPath.has(path) ? undefined : this.#patterned(path)
     const found = this.#byPath.get(pattern?.path ?? path)

@@ -4,15 +4,15 @@ import type { AllowedMethods } from './route-table.ts'
 import { responses } from './relay/responses.ts'
 import { shownPath } from './routing/shown-path.ts'
 
-/** The error where no endpoint has the path. `suggestion`: the path that was probably meant. */
+/** The error if no endpoint has the path. `suggestion` is the path that was probably meant. */
 export function pathNotFound(path: string, suggestion: string | undefined): GatewayError {
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
   return new GatewayError('not_found', `there is nothing at ${shownPath(path)}${hint}`)
 }
 
 /**
- * The error where endpoints have the path, with other methods. Clients of responses that ask for a WebSocket
- * send their requests by POST after a 426, and not after a 405; `docs/api.md: Responses`.
+ * The error if endpoints have the path, but for other methods. Clients of the responses protocol that ask for
+ * a WebSocket fall back to POST after a 426, but not after a 405; `docs/api.md: Responses`.
  */
 export function methodNotAllowed(
   { method, headers }: Pick<Request, 'method' | 'headers'>,

@@ -5,18 +5,18 @@ import { sendPieces } from '../server/send-pieces.ts'
 import { jsonPieces } from './json-pieces.ts'
 
 const IS_JSON = { 'content-type': 'application/json' }
-/** Characters that are written together. */
+/** Number of characters written at a time. */
 const BATCH = 64 * 1024
 
-/** Characters of a JSON text, and whether more come. */
+/** Part of a JSON text, and whether more follows. */
 interface Batch {
   readonly text: string
   readonly isLast: boolean
 }
 
 /**
- * Sends a value as JSON, of status 200. A large one is written batch by batch, as its client reads, and calls
- * have their turns in between.
+ * Sends a value as JSON with status 200. A large one is written batch by batch, as fast as its client reads,
+ * and other calls run in between.
  */
 export async function sendJson(response: Response, headers: ResponseHeaders, value: unknown): Promise<void> {
   const pieces = jsonPieces(value)
@@ -25,7 +25,7 @@ export async function sendJson(response: Response, headers: ResponseHeaders, val
   return sendPieces(response, { ...IS_JSON, ...headers }, batches(first, pieces))
 }
 
-/** Sends JSON that is rendered, of status 200. */
+/** Sends rendered JSON with status 200. */
 export function sendBody(response: Response, headers: ResponseHeaders, body: Buffer): void {
   const length = String(body.length)
   response.writeHead(200, { ...IS_JSON, 'content-length': length, ...headers }).end(body)

@@ -3,7 +3,7 @@ import type { Response } from '../server/response.ts'
 import { sendPieces } from '../server/send-pieces.ts'
 import type { TextFormat } from './endpoint.ts'
 
-/** Sends a text response piece by piece, as `sendPieces` does. */
+/** Sends a text response piece by piece; see `sendPieces`. */
 export function sendText(
   response: Response,
   { type, filename, isEndless }: TextFormat,
@@ -15,7 +15,7 @@ export function sendText(
   return sendPieces(response, { 'content-type': type, ...saved, ...unbuffered, ...headers }, text)
 }
 
-/** A text as the one piece that it is sent in. */
+/** Yields a text as a single piece. */
 export async function* wholeText(text: string): AsyncGenerator<string, void, undefined> {
   yield await Promise.resolve(text)
 }

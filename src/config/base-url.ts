@@ -1,6 +1,6 @@
 import { withoutTrailing } from '../domain/without-trailing.ts'
 
-/** A base URL without a trailing slash; or the expectation that it does not meet. */
+/** Returns a base URL without its trailing slash, or what was expected of it. */
 export function readBaseUrl(text: string): { url: string } | { expected: string } {
   const url = URL.canParse(text) && !/[\s\\]/.test(text) ? new URL(text) : undefined
   if (!url || !/^https?:\/\//i.test(text)) return { expected: 'an http:// or https:// URL' }

@@ -30,7 +30,7 @@ export function requireWholeBudget(
   }
 }
 
-/** The declared budget: null for none (0), undefined where nothing is declared. */
+/** The declared budget: null for a budget of 0, which means none; undefined if nothing is declared. */
 export function declaredBudget({ budget, budget_period: period }: GivenBudget): Budget | null | undefined {
   if (budget === undefined) return undefined
   return budget > 0 && period !== undefined ? { amount: budget, period } : null

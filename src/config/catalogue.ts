@@ -5,12 +5,12 @@ import type { BuiltInPrices } from './prices/built-in-prices.ts'
 
 const MAX_CACHED_MODELS = 4096
 
-/** Tokens of the context of a model of which the price data does not tell them. */
+/** Assumed context length, in tokens, of a model without one in the price data. */
 const ASSUMED_CONTEXT_TOKENS = 200_000
 
 /**
- * The declared models over the built-in prices. `preferred` maps an undeclared model to its vendor's price
- * list.
+ * Combines the declared models with the built-in prices. `preferred` maps a model that is not declared to the
+ * vendor whose price list applies.
  */
 export function catalogue(
   declared: ReadonlyMap<string, ModelSettings>,

@@ -3,10 +3,10 @@ import type { Channel } from '../domain/records/channel.ts'
 import { ALREADY_REPORTED, dictionary, type Field, list, name, section } from './fields.ts'
 import { type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
-/** Members that carry what the call is, or what it costs. */
+/** Members that determine the call or its cost. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'stream', 'n', 'messages', 'input', 'contents'])
 
-/** A value of JSON, as its text. */
+/** A JSON value, as its text. */
 const json: Field<string> = z.unknown().transform((given, ctx): string => {
   const written = jsonOf(given as YamlNode)
   if (written !== undefined) return written
@@ -32,10 +32,10 @@ export const override: Field<Channel['override']> = section({
   remove: list(removed, 'a list of names of members'),
 })
 
-/** A number in the notation of JSON, which keeps all its digits. */
+/** A number in JSON notation, which keeps all its digits. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** The JSON text of a node; undefined with variables that are not set. */
+/** The JSON text of a node; undefined if it contains variables that are not set. */
 function jsonOf(node: YamlNode): string | undefined {
   if (node === undefined) return 'null'
   if (node instanceof UnresolvedScalar) return undefined

@@ -4,19 +4,19 @@ import { BEDROCK_KEY_FORMS, parseBedrockKey } from '../domain/bedrock-key.ts'
 import { parseServiceAccount } from '../domain/service-account.ts'
 import { locationError, regionError } from './regions.ts'
 
-/** A channel as far as its provider is concerned; the address may be missing. */
+/** The part of a channel that concerns its provider; the address may be missing. */
 type GivenProvider = Pick<
   Channel,
   'provider' | 'api_version' | 'region' | 'project' | 'location' | 'protocol' | 'keys'
 > & { readonly base_url?: string | undefined }
 
-/** An error of a channel, at one of its keys. */
+/** An error of a channel, with the path of the faulty key. */
 export interface ProviderIssue {
   readonly path: readonly (string | number)[]
   readonly message: string
 }
 
-/** Providers that a setting belongs to. */
+/** Providers that support each setting. */
 const OWNERS = {
   api_version: ['azure'],
   region: ['bedrock'],
@@ -24,7 +24,7 @@ const OWNERS = {
   location: ['vertex'],
 } as const
 
-/** Errors of a channel's provider and of the settings that go with it. */
+/** Errors in a channel's provider and in the settings that depend on it. */
 export function providerIssues(given: GivenProvider): ProviderIssue[] {
   const { provider, protocol, keys } = given
   const issues: ProviderIssue[] = []
@@ -51,7 +51,7 @@ export function providerIssues(given: GivenProvider): ProviderIssue[] {
   return issues
 }
 
-/** The form that a key lacks, by provider. */
+/** Checks of a key's form, by provider; each returns the expected form if the key does not have it. */
 const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => string | undefined>> = {
   bedrock: (key) => (parseBedrockKey(key) ? undefined : BEDROCK_KEY_FORMS),
   vertex(key) {
@@ -60,7 +60,7 @@ const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => stri
   },
 }
 
-/** The base URL of a channel without issues: its own, else that of its provider's region or location. */
+/** The base URL of a channel without issues: its own, otherwise that of its provider's region or location. */
 export function addressOf({ provider, base_url, region, location }: GivenProvider): string {
   if (base_url !== undefined) return base_url
   if (provider === 'bedrock') return bedrockUrl(region ?? '')

@@ -27,7 +27,7 @@ import { DEFAULT_GROUP, groupName } from './groups.ts'
 import { rateLimit } from './rate-limits.ts'
 import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** Headers of the connection or of the sent body, which an operator may not set. */
+/** Headers of the connection or of the body, which an operator may not set. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
@@ -46,7 +46,7 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 
 const plainKey = credential('a key: printable characters without spaces')
 
-// Its form is checked with the provider.
+// The form of the key is checked together with the provider.
 const serviceAccount = secret("the JSON of a service account's key, or file: and its path", (given) =>
   given.trim().startsWith('{') ? given : undefined,
 )
@@ -58,7 +58,7 @@ const baseUrl = text('an http:// or https:// URL', (given) => {
   return 'url' in read ? read.url : new Refusal(read.expected)
 })
 
-// May hold a password, so that no message repeats it.
+// May contain a password, so messages do not repeat it.
 const proxy = secret('http://USER:PASSWORD@HOST:PORT, or the same with socks5://', (given) =>
   parseProxy(given) ? given : undefined,
 )
@@ -130,7 +130,7 @@ export function channel(groups: ReadonlySet<string>): Field<Channel> {
   })
 }
 
-/** A channel of providers whose addresses and keys are read so. */
+/** A channel whose provider needs these readers for its address and its keys. */
 function channelWith(
   groups: ReadonlySet<string>,
   address: Field<string> | z.ZodOptional<Field<string>>,

@@ -9,33 +9,33 @@ import { settingsOf } from './settings.ts'
 import type { VendorChannels } from './vendors/vendor-channels.ts'
 import type { YamlNode } from './yaml-node.ts'
 
-/** All decisions of the operator, deeply frozen. */
+/** The whole configuration by the operator, deeply frozen. */
 export interface Config {
   readonly environment: Environment
   /** The settings of the file alone, without those set over HTTP. */
   readonly settings: Settings
   readonly users: readonly UserSeed[]
-  /** Diagnostics of settings that are valid but probably not intended. */
+  /** Diagnostics of settings that are valid but probably unintended. */
   readonly warnings: readonly Diagnostic[]
-  /** The file as it was read; empty where there is none. */
+  /** The text of the file; empty if there is none. */
   readonly fileText: string
-  /** The file with its variables substituted and without users, for merging with settings set over HTTP. */
+  /** The file with its variables substituted, without users, to be merged with the settings set over HTTP. */
   readonly fileNode: YamlNode
-  /** Channels made from vendor keys in the environment; none where the file declares any channel. */
+  /** Channels made from vendor keys in the environment; none if the file declares any channel. */
   readonly environmentChannels: VendorChannels
   readonly builtIn: BuiltInPrices
 }
 
 /**
- * Reads the configuration file, if there is one, over the defaults. `given`: the text to read in place of the
- * file's. Throws a ConfigError with every error in it.
+ * Reads the configuration file, if there is one, and fills in defaults. `given` is a text to read instead of
+ * the file. Throws a ConfigError with every error in it.
  */
 export function readConfig(environment: Environment, given?: string): Config {
   const builtIn = builtInPrices()
   return configOf(environment, readFile(environment, builtIn, given), builtIn)
 }
 
-/** The configuration that a file states. */
+/** Builds the configuration from a file that was read. */
 export function configOf(
   environment: Environment,
   { text, content, channels, tree, warnings, environmentChannels }: FileReading,

@@ -14,7 +14,7 @@ function read(text: string, env: Record<string, string> = {}): FileContent {
   return content
 }
 
-/** Settings of a channel that states nothing of them. */
+/** Settings of a channel that does not declare any of them. */
 const UNSTATED = {
   provider: 'generic',
   api_version: null,

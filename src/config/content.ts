@@ -33,7 +33,7 @@ export interface FileContent {
   readonly alerts: readonly AlertTarget[]
 }
 
-/** Reads the sections of the file; errors come as diagnostics with their lines. */
+/** Reads the sections of the file. Errors are returned as diagnostics with their lines. */
 export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
   content?: FileContent
   diagnostics: DocumentDiagnostic[]
@@ -47,9 +47,8 @@ export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
 }
 
 /**
- * Reads the sections of a file, or of a file merged with stored settings. Channels and users refer to
- * groups, and `quota_per_unit` bounds quotas: those count even if other entries of their sections are
- * invalid.
+ * Reads the sections of a file, or of a file merged with stored settings. Channels and users refer to groups,
+ * and `quota_per_unit` bounds quotas; both are used even if other entries of their sections are invalid.
  */
 export function readSections(tree: YamlNode): { content?: FileContent; issues: Issue[] } {
   const declared = declaredGroups(child(tree, 'groups'))
@@ -91,11 +90,11 @@ const models: Field<ReadonlyMap<string, ModelSettings>> = dictionary(
   }
 })
 
-/** Length of a signing key in bytes, by Standard Webhooks. */
+/** Length of a signing key in bytes, as Standard Webhooks defines it. */
 const MIN_KEY_BYTES = 24
 const MAX_KEY_BYTES = 64
 
-// Receivers put passwords into their URLs, so that no message repeats one.
+// URLs of receivers often contain passwords, so messages do not repeat them.
 const url = secret(
   "an http:// or https:// URL without a user and password, and not of a cloud's metadata service",
   (given) => {

@@ -2,14 +2,14 @@ import type { DeclaredSetting } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** Sections whose entries are told one by one. */
+/** Sections whose entries are recorded one by one. */
 const SECTIONS = ['options', 'groups', 'models'] as const
-/** Users are told by the database, which has them too. */
+/** Users are recorded by the database, which contains them too. */
 const ELSEWHERE: ReadonlySet<string> = new Set([...SECTIONS, 'channels', 'users'])
 
 /**
  * The settings that a file declares, for the audit log: channels, options, groups, models and their prices,
- * and other sections as options. `channelId` returns the id of the channel of a name.
+ * and other sections as options. `channelId` returns the id of the channel with a name.
  */
 export function declaredSettings(
   file: YamlNode,
@@ -45,7 +45,7 @@ function asMapping(node: YamlNode): Readonly<Record<string, YamlNode>> {
   return isMapping(node) ? node : {}
 }
 
-/** A node as JSON. Values that come from variables and files are shown as they are written. */
+/** A node as JSON. Values from variables and files appear as they are written in the file. */
 function writtenAs(node: YamlNode): Json {
   if (node === undefined) return null
   if (node instanceof YamlScalar)

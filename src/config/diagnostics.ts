@@ -5,7 +5,7 @@ export type Path = readonly (string | number)[]
 export interface Diagnostic {
   /** The file's displayed path, or `environment`. */
   readonly file: string
-  /** The line, from 1; absent where none applies. */
+  /** The line, starting at 1; absent if no line applies. */
   readonly line?: number
   /** `channels[0].base_url`, or the name of a variable; empty for the file as a whole. */
   readonly path: string
@@ -13,7 +13,7 @@ export interface Diagnostic {
   readonly message: string
 }
 
-/** A refused configuration: all of its errors, in the order of lines. */
+/** A refused configuration, with all of its errors in the order of lines. */
 export class ConfigError extends Error {
   readonly diagnostics: readonly Diagnostic[]
 
@@ -30,7 +30,7 @@ export function formatDiagnostic({ file, line, path, message }: Diagnostic): str
   return path === '' ? `${place}: ${message}` : `${place}: ${path}: ${message}`
 }
 
-/** `channels[0].base_url`; a key that is no plain name is quoted in brackets. */
+/** Formats a path: `channels[0].base_url`. A key that is not a plain name is quoted in brackets. */
 export function pathText(path: Path): string {
   let text = ''
   for (const step of path) {

@@ -4,7 +4,7 @@ import { type Path, pathText } from './diagnostics.ts'
 import { substitute } from './substitute.ts'
 import { isMapping, type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
-/** A diagnostic without the name of its file. */
+/** A diagnostic that does not name its file. */
 export interface DocumentDiagnostic {
   readonly line?: number
   readonly path: string
@@ -22,17 +22,17 @@ export interface ParsedDocument {
 
 type Yaml = typeof import('yaml')
 
-/** Maximum number of values that aliases add: aliases of aliases must not exhaust the memory. */
+/** Maximum number of values that aliases add, so that nested aliases cannot exhaust the memory. */
 const MAX_ALIASED = 100_000
 const MAX_DEPTH = 32
 const SYNTAX = 'expected YAML: '
 const EXPECTED_NAME = 'expected a name as the key'
 const TOO_DEEP = `expected at most ${MAX_DEPTH} levels`
 
-// Loaded when there is a file to parse: a start without one does without its 70 modules.
+// Loaded only if there is a file to parse, because the library has 70 modules.
 const load = createRequire(import.meta.url)
 
-/** Parses the text of a YAML file. Errors are returned as diagnostics, never thrown. */
+/** Parses the text of a YAML file. Errors are returned as diagnostics, not thrown. */
 export function parseYamlDocument(
   text: string,
   lookup: (name: string) => string | undefined,
@@ -50,10 +50,10 @@ export function parseYamlDocument(
   }
 
   const tokens = [...new yaml.Parser(counter.addNewLine).parse(text)]
-  // The composer calls itself for each level: some thousand levels would end the process.
+  // The composer recurses for each level; some thousand levels would overflow the stack and end the process.
   const deep = tokens.map((token) => tooDeep(token, 0)).find((token) => token !== undefined)
   if (deep) return refused(deep.offset, TOO_DEEP)
-  // Duplicate keys are found below, with the line of the first.
+  // Duplicate keys are found below, where the line of the first one is known.
   const composer = new yaml.Composer({ resolveKnownTags: false, stringKeys: true, uniqueKeys: false })
   const [document, second] = composer.compose(tokens)
   if (!document) return noTree([])
@@ -90,21 +90,21 @@ function unknownDirective({ directives }: Document): string | undefined {
   return handle === undefined ? undefined : `%TAG ${handle}`
 }
 
-/** Converts the document of the library to the tree that the sections are read from. */
+/** Converts the library's document to the tree from which the sections are read. */
 class TreeBuilder {
   readonly #yaml: Yaml
   readonly #document: Document
   readonly #counter: LineCounter
   readonly #lookup: (name: string) => string | undefined
   readonly #diagnostics: DocumentDiagnostic[] = []
-  /** Offsets of the entries of each mapping and list in the text. */
+  /** Offsets in the text of the entries of each mapping and list. */
   readonly #offsets = new Map<YamlNode, Map<string | number, number>>()
-  /** Last node so far with each anchor. */
+  /** The latest node with each anchor. */
   readonly #anchors = new Map<string, Node>()
-  /** Nodes that the aliases mean: an anchor may be given again further down. */
+  /** Nodes to which aliases refer. Recorded at each alias, because an anchor may be redefined later. */
   readonly #targets = new Map<Alias, Node | undefined>()
   #aliased = 0
-  /** Number of aliases around the current node. */
+  /** Number of aliases that enclose the current node. */
   #aliases = 0
 
   constructor(
@@ -137,7 +137,7 @@ class TreeBuilder {
     return { tree, lineOf, diagnostics: this.#diagnostics }
   }
 
-  /** `path` is that of the node, and is reused for the next one. */
+  /** `path` is the path of the node; the array is reused for the next one. */
   #convert(node: unknown, path: (string | number)[], offset: number): YamlNode {
     if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
       this.#report(path, offset, `expected at most ${MAX_ALIASED} values in aliases`)

@@ -8,30 +8,30 @@ import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** Most processes that take calls: one for each core of a large machine. */
+/** Maximum number of processes that take calls: one for each core of a large machine. */
 const MAX_WORKERS = 128
 
 /** The lowest level that is logged; `silent` logs nothing. */
 type LogLevel = (typeof LOG_LEVELS)[number]
 
 /**
- * The settings from the environment and the command line. Paths are absolute. `docs/configuration.md:
+ * The settings of the environment and the command line. Paths are absolute. `docs/configuration.md:
  * Environment`.
  */
 export interface Environment {
-  /** The port to listen on; 0 = any free port. */
+  /** The port to listen on; 0 for any free port. */
   readonly port: number
   readonly host: string
   readonly dataDir: string
   /** `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string
-  /** `redis://…` or `rediss://…`; undefined = limits are counted per node. */
+  /** `redis://…` or `rediss://…`; undefined if limits are counted per node. */
   readonly redisUrl: string | undefined
   readonly configFile: string | undefined
-  /** Encrypts keys at rest; undefined = the one in `dataDir`. */
+  /** Encrypts keys at rest; undefined if the one in `dataDir` is used. */
   readonly secret: string | undefined
   readonly logLevel: LogLevel
-  /** Processes that take calls. */
+  /** Number of processes that take calls. */
   readonly workers: number
   /** Variable → key, for known vendors. */
   readonly vendorKeys: ReadonlyMap<string, string>
@@ -41,7 +41,7 @@ export interface Environment {
 
 /**
  * Reads the environment; an empty variable counts as unset. Throws a ConfigError that names every variable
- * with a value that is not expected.
+ * with an unexpected value.
  */
 export function readEnvironment(
   env: NodeJS.ProcessEnv,

@@ -4,10 +4,10 @@ import { nearest } from '../domain/nearest.ts'
 import { parseDuration, parseSize } from './units.ts'
 import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
-/** Reads a node of the file into a `T`; its issues read `expected …, found …`. */
+/** Reads a node of the file into a `T`. Its issues have the form `expected …, found …`. */
 export type Field<T> = z.ZodType<T>
 
-/** A more specific expectation of a field, for the message of its issue. */
+/** A more specific expectation of a field, used in the message of its issue. */
 export class Refusal {
   readonly expected: string
   constructor(expected: string) {
@@ -15,16 +15,16 @@ export class Refusal {
   }
 }
 
-/** The message of an issue that was reported elsewhere, and is dropped. */
+/** The message of an issue that was reported elsewhere and is dropped. */
 export const ALREADY_REPORTED = '(reported already)'
 
-/** The longest delay of `setTimeout`. */
+/** The maximum delay of `setTimeout`. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 /** Ten years. */
 const MAX_RETENTION_MS = 87_600 * 3_600_000
 
 /**
- * A scalar: `read` returns the value, undefined if it is invalid, or a `Refusal` with a more specific
+ * A scalar. `read` returns the value, undefined if it is invalid, or a `Refusal` with a more specific
  * expectation.
  */
 export function scalar<T>(expected: string, read: (node: YamlScalar) => T | Refusal | undefined): Field<T> {
@@ -37,7 +37,7 @@ export function scalar<T>(expected: string, read: (node: YamlScalar) => T | Refu
   })
 }
 
-/** A text; `accept` returns its value, or refuses it. */
+/** A text. `accept` returns its value, or refuses it. */
 export function text(
   expected: string,
   accept: (text: string) => string | Refusal | undefined,
@@ -54,12 +54,12 @@ export function name(expected: string, maxLength = 200): Field<string> {
   )
 }
 
-/** Printable ASCII without spaces, fit for a header; never shown in messages. */
+/** Printable ASCII without spaces, as headers allow; never shown in messages. */
 export function credential(expected: string): Field<string> {
   return secret(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
 }
 
-/** A text that no message may repeat. */
+/** A text that messages do not repeat. */
 export function secret(expected: string, accept: (text: string) => string | undefined): Field<string> {
   return z.unknown().transform((given, ctx): string => {
     const value =
@@ -100,7 +100,7 @@ export function oneOf<const T extends string | number>(values: readonly T[]): Fi
   })
 }
 
-/** An exact decimal from zero (or above zero) to a million, with at most 20 places. */
+/** An exact decimal from zero (or above zero) to a million, with at most 20 decimal places. */
 export function decimal(options: { aboveZero?: boolean } = {}): Field<Decimal> {
   const from = options.aboveZero ? 'above 0 and up to' : 'from 0 to'
   return scalar(`a decimal number ${from} 1000000`, ({ value, source }) => {
@@ -114,7 +114,7 @@ export function decimal(options: { aboveZero?: boolean } = {}): Field<Decimal> {
   })
 }
 
-/** Milliseconds, written `500ms`, `5s`, `20m` or `1h`. */
+/** A duration in milliseconds, written `500ms`, `5s`, `20m` or `1h`. */
 export const duration: Field<number> = scalar('a duration such as 500ms, 5s, 20m or 1h', ({ value }) => {
   const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
   if (milliseconds === undefined) return undefined
@@ -123,7 +123,7 @@ export const duration: Field<number> = scalar('a duration such as 500ms, 5s, 20m
     : new Refusal('a duration from 1ms to 596h')
 })
 
-/** A time for which something is kept, in milliseconds; 0 = not at all. */
+/** A retention period in milliseconds; 0 keeps nothing. */
 export const retention: Field<number> = scalar('a duration such as 24h or 720h, or 0', ({ value }) => {
   if (value === 0 || value === '0') return 0
   const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
@@ -131,7 +131,7 @@ export const retention: Field<number> = scalar('a duration such as 24h or 720h, 
   return milliseconds <= MAX_RETENTION_MS ? milliseconds : new Refusal('a duration of at most 87600h, or 0')
 })
 
-/** Bytes, written `32MiB`, `1KB` or `1024`. */
+/** A number of bytes, written `32MiB`, `1KB` or `1024`. */
 export function size(min: number, max: number): Field<number> {
   return scalar('a size such as 32MiB, 20MB or 1048576', ({ value }) => {
     const bytes = typeof value === 'boolean' ? undefined : parseSize(String(value))
@@ -140,7 +140,7 @@ export function size(min: number, max: number): Field<number> {
   })
 }
 
-/** A mapping with these keys and no others. Null and absence are an empty mapping. */
+/** A mapping with these keys and no others. Null or a missing node is an empty mapping. */
 export function section<S extends z.ZodRawShape>(shape: S) {
   const known = Object.keys(shape)
   const unknownKey = (key: string): string => {
@@ -164,13 +164,15 @@ export function section<S extends z.ZodRawShape>(shape: S) {
   }, object)
 }
 
-/** A mapping with arbitrary keys. Null and absence are an empty mapping. */
+/** A mapping with arbitrary keys. Null or a missing node is an empty mapping. */
 export function dictionary<T>(value: Field<T>, expected: string): Field<ReadonlyMap<string, T>> {
   const record = z.record(z.string(), value, { error: (issue) => mismatch(expected, issue.input) })
   return z.preprocess((given) => given ?? {}, record).transform((entries) => new Map(Object.entries(entries)))
 }
 
-/** A list of distinct entries. Absence is an empty list, which is refused if `minLength` is above 0. */
+/**
+ * A list of distinct entries. A missing node is an empty list, which is refused if `minLength` is above 0.
+ */
 export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<readonly T[]> {
   return z
     .preprocess((given) => given ?? [], z.array(item, { error: (issue) => mismatch(expected, issue.input) }))
@@ -190,7 +192,7 @@ export function list<T>(item: Field<T>, expected: string, minLength = 0): Field<
     })
 }
 
-/** One entry, or a list of distinct ones, at least one. `expected` describes the list. */
+/** One entry, or a list of at least one distinct entry. `expected` describes the list. */
 export function oneOrList<T>(item: Field<T>, expected: string): Field<readonly T[]> {
   const several = list(item, expected, 1)
   const one = item.transform((value): readonly T[] => [value])
@@ -216,7 +218,7 @@ function kindOf(given: unknown): string {
   return typeof value === 'string' ? JSON.stringify(short) : short
 }
 
-/** Accepts YAML's further notations of decimals: `.5`, `+1`, `1.`. */
+/** Accepts the additional notations of decimals in YAML: `.5`, `+1`, `1.`. */
 function asDecimal(source: string): Decimal | undefined {
   return parseDecimal(
     source

@@ -12,22 +12,22 @@ import { type VendorChannels, vendorChannels } from './vendors/vendor-channels.t
 import { warnings } from './warnings.ts'
 import { child, keys, type YamlNode } from './yaml-node.ts'
 
-/** A valid configuration file. Plain values, but for the tree. */
+/** A valid configuration file, as plain values except for the tree. */
 export interface FileReading {
-  /** The file as it was read; empty where there is none. */
+  /** The text of the file; empty if there is none. */
   readonly text: string
   readonly content: FileContent
-  /** Channels of the file, else of the environment, with the names of models in place of patterns. */
+  /** Channels of the file, otherwise those of the environment, with patterns replaced by names of models. */
   readonly channels: readonly Channel[]
-  /** The file without its users, whose number may be large, and which only the database merges. */
+  /** The file without its users: there may be very many, and only the database merges them. */
   readonly tree: YamlNode
   readonly warnings: readonly Diagnostic[]
   readonly environmentChannels: VendorChannels
 }
 
 /**
- * Reads and checks the configuration file, or the text given in its place. Throws a ConfigError with every
- * error in it.
+ * Reads and checks the configuration file, or a text given instead. Throws a ConfigError with every error in
+ * it.
  */
 export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: string): FileReading {
   const { configFile } = environment
@@ -80,7 +80,7 @@ function contentOf(file: string | undefined, name: string): string {
   }
 }
 
-/** A file's path relative to the current folder, or absolute where the file lies outside it. */
+/** The path of a file relative to the current folder, or absolute if it is outside. */
 function displayPath(file: string): string {
   const path = relative(process.cwd(), file)
   return path.startsWith('..') || isAbsolute(path) ? file : path

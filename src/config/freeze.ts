@@ -1,4 +1,4 @@
-/** Freezes a value deeply, maps and sets included, and returns it. Values must not be cyclic. */
+/** Freezes a value deeply, including maps and sets, and returns it. The value must not be cyclic. */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (value instanceof Map || value instanceof Set) {

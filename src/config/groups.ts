@@ -5,7 +5,7 @@ import { declaredShape } from './record-fields.ts'
 import { nearest } from '../domain/nearest.ts'
 import { keys, type YamlNode } from './yaml-node.ts'
 
-/** The group that exists without being declared. */
+/** The group that exists even if it is not declared. */
 export const DEFAULT_GROUP = 'default'
 
 const { defaults } = GROUP_SETTINGS
@@ -38,7 +38,7 @@ export function groupName(declared: ReadonlySet<string>): Field<string> {
   })
 }
 
-/** ` (premium?)`, if a declared group has a similar name. */
+/** ` (premium?)` if a declared group has a similar name. */
 export function suggestion(given: string, declared: Iterable<string>): string {
   const meant = nearest(given, declared)
   return meant === undefined ? '' : ` (${meant}?)`

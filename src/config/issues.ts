@@ -2,13 +2,13 @@ import type { z } from 'zod'
 import { ALREADY_REPORTED } from './fields.ts'
 import type { Path } from './diagnostics.ts'
 
-/** An error that a field found, with its place. */
+/** An error found by a field, with its path. */
 export interface Issue {
   readonly path: Path
   readonly message: string
 }
 
-/** The issues of a zod error: one for each unknown key, without those reported elsewhere. */
+/** The issues of a zod error: one for each unknown key, and none of those reported elsewhere. */
 export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues
     .flatMap((issue): Issue[] => {

@@ -5,12 +5,13 @@ import { type Path, pathText } from './diagnostics.ts'
 import { child, items, keys, type YamlNode, UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 const PREFIX = 'file:'
-/** Bytes that a file with a key may have: far more than any has. */
+/** Maximum size of a file with a key, far above any real one. */
 const MAX_BYTES = 64 * 1024
 
 /**
  * Reads the files that keys of channels and client secrets of identity providers name with `file:PATH`,
- * relative to `folder`. Keys set over HTTP never name files: only the operator's own file passes here.
+ * relative to `folder`. Keys set over HTTP never name files, because only the operator's own file is
+ * processed here.
  */
 export function withKeyFiles(document: ParsedDocument, folder: string): ParsedDocument {
   const diagnostics: DocumentDiagnostic[] = []
@@ -40,7 +41,7 @@ export function withKeyFiles(document: ParsedDocument, folder: string): ParsedDo
   return { ...document, tree, diagnostics: [...document.diagnostics, ...diagnostics] }
 }
 
-// A secret is one line, and editors end lines.
+// A secret is one line, but editors end the file with a newline.
 function trimmed(node: YamlNode): YamlNode {
   return node instanceof YamlScalar && node.source === PREFIX
     ? new YamlScalar(String(node.value).trimEnd(), PREFIX)
@@ -65,7 +66,7 @@ function eachItem(node: YamlNode, change: (item: YamlNode, index: number) => Yam
   return Array.isArray(node) ? items(node).map(change) : node
 }
 
-/** A mapping whose entry `key` is replaced; any other node as it is. */
+/** A mapping with its entry `key` replaced; any other node unchanged. */
 function changed(node: YamlNode, key: string, change: (value: YamlNode) => YamlNode): YamlNode {
   if (!keys(node).includes(key)) return node
   const mapping: Record<string, YamlNode> = Object.create(null)

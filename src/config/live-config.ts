@@ -8,12 +8,12 @@ import type { Config } from './config.ts'
 import { type IgnoredEntry, type MergedSettings, mergeLayers } from './merge-layers.ts'
 import { child, keys } from './yaml-node.ts'
 
-/** The part of the store that stored settings are read from. */
+/** The part of the store from which stored settings are read. */
 type Stored = Pick<Store, 'read'>
 
 /**
- * The live configuration: the file, with the settings set over HTTP merged in. Every change replaces the
- * settings object, so that a call keeps the settings that it began with. Changes are serialized.
+ * The live configuration: the file merged with the settings set over HTTP. Every change replaces the settings
+ * object, so that a call keeps the settings with which it began. Changes are serialized.
  */
 export class LiveConfig implements LiveSettings {
   readonly #store: Stored
@@ -38,8 +38,8 @@ export class LiveConfig implements LiveSettings {
   }
 
   /**
-   * `warn` is called for stored settings that conflict with the file and are ignored; `onChange`, after this
-   * node has stored a change that other nodes should read.
+   * `warn` is called for stored settings that are ignored because they conflict with the file. `onChange` is
+   * called after this node has stored a change that other nodes should read.
    */
   static async open(
     store: Stored,
@@ -57,7 +57,7 @@ export class LiveConfig implements LiveSettings {
     return this.#merged.settings
   }
 
-  /** The file, as it was last read. */
+  /** The configuration of the file, as last read. */
   get file(): Config {
     return this.#file
   }
@@ -111,7 +111,7 @@ export class LiveConfig implements LiveSettings {
     })
   }
 
-  /** Rereads the stored settings, which another node may have changed. */
+  /** Reads the stored settings again, which another node may have changed. */
   reread(): Promise<void> {
     return this.#serialized(async () => {
       const merged = mergeLayers(this.#file, await this.#store.read('storedConfiguration'))
@@ -120,7 +120,7 @@ export class LiveConfig implements LiveSettings {
     })
   }
 
-  // An entry that was ignored before does not make another change invalid.
+  // An entry that was already ignored does not make another change invalid.
   #refuseNewlyIgnored(ignored: readonly IgnoredEntry[]): void {
     const refused = this.#newlyIgnored(ignored)
     if (refused.length === 0) return

@@ -21,7 +21,7 @@ function read(text: string, folder = '/nowhere') {
   return { content, said: diagnostics.map((one) => formatDiagnostic({ file: 'gateway.yaml', ...one })) }
 }
 
-/** A file whose provider begins at line 3, with one field a line. */
+/** A file whose provider begins at line 3, one field per line. */
 function provider(fields: Readonly<Record<string, string | undefined>>, before = ''): string {
   const lines = Object.entries({ ...FIELDS, ...fields }).filter(([, value]) => value !== undefined)
   return `${before}login:\n  oidc:\n    - ${lines.map(([key, value]) => `${key}: ${value}`).join('\n      ')}\n`

@@ -17,25 +17,25 @@ import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml
 
 /** A setting that was set over HTTP and conflicts with the file. */
 export interface IgnoredEntry {
-  /** The section of the entry; `name` is its name there. */
+  /** The section of the entry, and its name in that section. */
   readonly section: 'channels' | StoredSection
   readonly name: string
   readonly message: string
-  /** Its content as JSON, to tell whether it has changed. */
+  /** Its content as JSON, to detect changes. */
   readonly content: string
 }
 
 /** The settings of the file merged with those set over HTTP. */
 export interface MergedSettings {
   readonly settings: Settings
-  /** The channels set over HTTP by name, enabled or not. */
+  /** The channels set over HTTP by name, enabled or disabled. */
   readonly storedChannels: ReadonlyMap<string, Channel>
   readonly ignored: readonly IgnoredEntry[]
 }
 
 /**
- * Merges the settings set over HTTP with the file, which overrides them. All are read by the file's schemas;
- * entries that those refuse are ignored.
+ * Merges the settings set over HTTP with the file, which overrides them. The schemas of the file read all of
+ * them; entries that are invalid there are ignored.
  */
 export function mergeLayers(config: Config, stored: StoredConfiguration): MergedSettings {
   if (stored.channels.length === 0 && stored.entries.length === 0) return fileOnly(config)
@@ -49,7 +49,7 @@ export function mergeLayers(config: Config, stored: StoredConfiguration): Merged
     const { content, issues } = readSections(mergedNode(config.fileNode, entries))
     if (content && issues.length === 0) return { ...settingsFrom(config, content, entries), ignored }
     const faulty = faultyEntries(config.fileNode, entries, issues)
-    // No entry causes the issues; a file that is valid by itself cannot get here.
+    // No entry causes the issues. This cannot happen with a file that is valid by itself.
     if (faulty.size === 0)
       return { ...fileOnly(config), ignored: entries.map((one) => ignoredEntry(one, 'not read')) }
     for (const [one, message] of faulty) ignored.push(ignoredEntry(one, message))
@@ -61,7 +61,7 @@ function fileOnly({ settings }: Config): MergedSettings {
   return { settings, storedChannels: new Map(), ignored: [] }
 }
 
-/** The reason for which an entry is ignored before it is read; undefined if there is none. */
+/** The reason to ignore an entry before it is read; undefined if there is none. */
 function conflictOf(
   { fileNode, environmentChannels }: Config,
   { section, name, tree }: LayerEntry,
@@ -91,7 +91,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     const mapping: Record<string, YamlNode> = Object.create(null)
     for (const { section, name, tree } of entries) {
       if (section === 'channels' || SECTION_KEYS[section] !== key) continue
-      // A model's price and its other settings are entries of their own.
+      // A model's price and its other settings are separate entries.
       const before = mapping[name]
       mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
     }
@@ -172,7 +172,7 @@ function ignoredEntry({ section, name, content }: LayerEntry, message: string): 
 interface LayerEntry {
   readonly section: 'channels' | StoredSection
   readonly name: string
-  /** Its content as JSON, to tell whether it has changed. */
+  /** Its content as JSON, to detect changes. */
   readonly content: string
   readonly tree: YamlNode
   readonly enabled: boolean
@@ -210,7 +210,7 @@ function storedLayer(
   ]
 }
 
-/** The model entry that an exact price states, or that ratios make from a base price. */
+/** The model entry for an exact price, or for ratios applied to a base price. */
 function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   const { exact } = asObject(ratios)
   if (exact !== undefined) return { price: exact }

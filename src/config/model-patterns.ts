@@ -4,12 +4,12 @@ import { PROTOCOLS } from '../domain/protocols.ts'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import { VENDORS } from './vendors/vendors.ts'
 
-/** Whether the entry of a channel's `models` stands for every priced model that matches. */
+/** Whether an entry of a channel's `models` is a pattern, which matches priced models. */
 export function isModelPattern(entry: string): boolean {
   return entry.includes('*')
 }
 
-/** Whether a name matches a pattern, in which `*` stands for any characters or none. */
+/** Whether a name matches a pattern, in which `*` matches any number of characters. */
 export function matchesModelPattern(name: string, pattern: string): boolean {
   const [first = '', ...others] = pattern.split('*')
   const last = others.pop()
@@ -25,8 +25,9 @@ export function matchesModelPattern(name: string, pattern: string): boolean {
 }
 
 /**
- * The channels with the names of models in place of patterns: declared models with a price, and those of the
- * built-in table that can be called today. Models that rank go to channels that rank, all others to the rest.
+ * The channels with patterns replaced by names of models: declared models with a price, and built-in ones
+ * that can be called today. Of the built-in models, those that rerank go only to channels with the rerank
+ * protocol, all others only to other channels.
  */
 export function withModelNames(
   channels: readonly Channel[],

@@ -41,7 +41,7 @@ const cors = section({
   ),
 })
 
-// Browsers send origins in lower case, without the scheme's default port.
+// Browsers send origins in lower case and without the default port of the scheme.
 function isOrigin(given: string): boolean {
   const url = URL.parse(given)
   return url !== null && /^[^*]+$/.test(url.host) && given === `${url.protocol}//${url.host}`

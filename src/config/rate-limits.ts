@@ -5,7 +5,7 @@ import { duration, type Field, integer, section } from './fields.ts'
 
 const MINUTE = 60_000
 
-/** The limits of a file without `rate_limits`. */
+/** The limits if the file has no `rate_limits`. */
 const DEFAULTS: RateLimits = {
   global: { requests: 180, tokens: 0, windowMs: 180_000 },
   relay: NO_LIMIT,
@@ -25,7 +25,7 @@ export const rateLimit: Field<RateLimit> = section({
   window: window(MINUTE),
 }).transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
 
-/** `{ requests, tokens, parallel, window }` of a key or a user; undefined where it is not declared. */
+/** `{ requests, tokens, parallel, window }` of a key or a user; undefined if it is not declared. */
 export const callRateLimit: Field<CallRateLimit | undefined> = section({
   requests: count,
   tokens: count,
@@ -35,7 +35,7 @@ export const callRateLimit: Field<CallRateLimit | undefined> = section({
   .transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
   .optional()
 
-/** `{ requests, window }`, for requests without tokens. */
+/** `{ requests, window }`, for requests that use no tokens. */
 function requestLimit(windowMs: number): Field<RateLimit> {
   return section({ requests: count, window: window(windowMs) }).transform(({ requests, window }) => ({
     requests,
@@ -45,7 +45,8 @@ function requestLimit(windowMs: number): Field<RateLimit> {
 }
 
 /**
- * `docs/configuration.md: Rate limits`. A missing entry is off; `DEFAULTS` apply if the section is missing.
+ * `docs/configuration.md: Rate limits`. A missing entry is off; `DEFAULTS` apply if the whole section is
+ * missing.
  */
 export const rateLimits: Field<RateLimits> = section({
   global: requestLimit(DEFAULTS.global.windowMs),

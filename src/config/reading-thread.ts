@@ -20,7 +20,7 @@ export interface ToReadingThread {
 /** Message to the thread: it may post the next users. */
 export const NEXT = 'next'
 
-/** Message of the thread: some of the users, and at last the rest of the file or its errors. */
+/** Message of the thread: some of the users, and finally either everything else in the file or its errors. */
 export type FromReadingThread =
   | { readonly kind: 'users'; readonly users: readonly UserSeed[] }
   | ({
@@ -33,7 +33,10 @@ export type FromReadingThread =
 // The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
-/** Starts the thread: it posts parts of the users, the next for each message that it gets, then the rest. */
+/**
+ * Starts the thread. It posts the users in parts, one part for each message that it gets, and then everything
+ * else.
+ */
 export function startReading(task: ToReadingThread): Worker {
   return new Worker(WORKER, {
     workerData: task,
@@ -43,9 +46,9 @@ export function startReading(task: ToReadingThread): Worker {
 }
 
 /**
- * Reads the configuration file as `readConfig` does, in a thread, so that calls go on: a large file takes
- * seconds. `builtIn` are the prices of the running configuration, which are the same; `given` is the text to
- * read in place of the file's.
+ * Reads the configuration file like `readConfig`, but in a thread, so that calls continue: a large file takes
+ * seconds. `builtIn` are the prices of the running configuration, which stay the same. `given` is a text to
+ * read instead of the file.
  */
 export async function readConfigInThread(
   environment: Environment,
@@ -56,7 +59,7 @@ export async function readConfigInThread(
   try {
     worker = startReading({ environment, given })
   } catch {
-    // The system has no thread to spare: calls wait a moment.
+    // The system has no thread available, so calls wait a moment.
     return configOf(environment, readFile(environment, builtIn, given), builtIn)
   }
   const users: UserSeed[] = []
@@ -66,7 +69,7 @@ export async function readConfigInThread(
         switch (message.kind) {
           case 'users':
             users.push(...freeze(message.users))
-            // In a later turn: calls go between.
+            // In a later turn of the event loop, so that calls run in between.
             setImmediate(() => worker.postMessage(NEXT))
             return
           case 'read': {

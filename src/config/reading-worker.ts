@@ -7,12 +7,12 @@ import { packNode } from './packed-node.ts'
 import { builtInPrices } from './prices/built-in-prices.ts'
 import type { FromReadingThread, ToReadingThread } from './reading-thread.ts'
 
-/** Users and tokens in one message: the main thread restores them in a few milliseconds. */
+/** Users and tokens in one message; the main thread restores them in a few milliseconds. */
 const MAX_ACCOUNTS = 500
 
 /**
- * Reads the configuration file, and posts it in messages that the main thread takes without a pause: it asks
- * for the next one when it has taken one, so that no turn of its event loop has to take several.
+ * Reads the configuration file, and posts it in small messages. The main thread requests each of them after
+ * it has processed the previous one, so that no turn of its event loop processes several.
  */
 async function postReading({ environment, given }: ToReadingThread, port: MessagePort): Promise<void> {
   const post = (message: FromReadingThread): void => port.postMessage(message)

@@ -3,19 +3,22 @@ import { type FieldType, mismatch } from '../domain/records/field-types.ts'
 import type { Field, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 import { type Field as Reader, flag, oneOf, Refusal, scalar } from './fields.ts'
 
-/** Fields of a record that gateway.yaml may declare; those with a default may be left out. */
+/** Fields of a record that gateway.yaml may declare; those with a default may be omitted. */
 export type DeclaredShape<F extends Fields> = {
   [Name in NamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
 }
 
-/** Readers of the fields that are no texts, whole numbers and flags; absence is not theirs. */
+/**
+ * Readers of the fields that are not texts, whole numbers or flags. They are called only for fields that are
+ * present.
+ */
 export type Readers<F extends Fields> = {
   readonly [Name in NamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any' ? Name : never]: Reader<
     Exclude<ValueOf<F[Name]>, undefined>
   >
 }
 
-/** The fields of a record that gateway.yaml may declare. */
+/** The fields of a record that gateway.yaml may declare, as a schema. */
 export function declaredShape<const F extends Fields>(
   fields: F,
   ...[readers = {} as Readers<F>]: keyof Readers<F> extends never ? [] : [Readers<F>]

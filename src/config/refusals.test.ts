@@ -37,7 +37,7 @@ function token(lines: string): string {
 /** A description, the file, and its diagnostics. */
 type Case = readonly [what: string, file: string, ...said: string[]]
 
-// One long table: all errors that a file may have, in the order of the documentation.
+// One long table with all errors that a file may have, in the order of the documentation.
 
 const YAML: Case[] = [
   [

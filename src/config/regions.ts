@@ -1,6 +1,6 @@
 import { nearest } from '../domain/nearest.ts'
 
-/** Published regions of AWS, with Bedrock or without. */
+/** Published regions of AWS, with or without Bedrock. */
 const AWS: Readonly<Record<string, string>> = {
   af: 'south-1',
   ap: 'east-1 east-2 northeast-1 northeast-2 northeast-3 south-1 south-2 southeast-1 southeast-2 southeast-3 southeast-4 southeast-5 southeast-6 southeast-7',
@@ -33,17 +33,17 @@ const GOOGLE: Readonly<Record<string, string>> = {
 const REGIONS = namesOf(AWS)
 const LOCATIONS = new Set(['global', 'us', 'eu', ...namesOf(GOOGLE)])
 
-/** Error of a name that no region of AWS has; undefined where one has it. */
+/** Describes the error of a name that is not a region of AWS; undefined if it is one. */
 export function regionError(region: string): string | undefined {
   return errorOf(region, REGIONS, 'the name of a region')
 }
 
-/** Error of a name that no location of Vertex AI has; undefined where one has it. */
+/** Describes the error of a name that is not a location of Vertex AI; undefined if it is one. */
 export function locationError(location: string): string | undefined {
   return errorOf(location, LOCATIONS, 'a location')
 }
 
-// A provider may have opened one since: it can be used by its address.
+// A region that is newer than this table can be used by its address.
 function errorOf(name: string, known: ReadonlySet<string>, expected: string): string | undefined {
   if (known.has(name)) return undefined
   const near = nearest(name, known)

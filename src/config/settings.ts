@@ -8,8 +8,8 @@ import { priceVersion } from './prices/price-version.ts'
 import type { VendorChannels } from './vendors/vendor-channels.ts'
 
 /**
- * Builds settings from the file's sections, these channels and the built-in prices. Patterns of models become
- * names.
+ * Builds settings from the file's sections, the given channels and the built-in prices. Patterns of models
+ * are replaced by names.
  */
 export function settingsOf(
   { options, rateLimits, groups, models, login, alerts }: FileContent,

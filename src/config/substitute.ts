@@ -1,10 +1,10 @@
-/** A text with its variables substituted, or its errors. */
+/** A text with its variables substituted, or the errors. */
 export type Substituted = { readonly text: string } | { readonly errors: readonly string[] }
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}?/g
 const NAME = /^[A-Za-z_]\w*$/
 
-/** Substitutes `${NAME}`; `$${` is a literal `${`. A variable's value is not scanned again. */
+/** Substitutes `${NAME}`; `$${` is a literal `${`. The value of a variable is not substituted again. */
 export function substitute(text: string, lookup: (name: string) => string | undefined): Substituted {
   if (!text.includes('${')) return { text }
   const errors: string[] = []

@@ -14,10 +14,10 @@ import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = Object.values(USER_STATUS)
 
-/** The largest quota, in units of currency; `docs/api.md: Limits`. */
+/** The maximum quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000
 
-/** Base62 after any leading `sk-`. Lookups split keys at hyphens, so a key may contain none. */
+/** Base62 after an optional `sk-`. Lookups split keys at hyphens, so a key must not contain any. */
 const key = secret('sk- and then letters and digits only', (given) => {
   const bare = given.replace(/^(?:sk-)+/, '')
   return /^[A-Za-z0-9]+$/.test(bare) ? bare : undefined
@@ -30,7 +30,7 @@ const addresses = text('addresses and CIDRs, one a line', (given) => {
   return lines.filter((line) => line !== '').join('\n')
 })
 
-/** A group that a token may name: an open one, or its user's own, which is the empty name too. */
+/** A group that a token may name: an open one, or its user's own group, which an empty name means too. */
 function tokenGroup(
   groups: ReadonlyMap<string, Group>,
   own: () => string,
@@ -84,7 +84,8 @@ function declaredTerms(
 /** `docs/configuration.md: Users`. */
 export function user(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
   const maxQuota = MAX_UNITS * quotaPerUnit
-  // The group of the user that is being read. A schema for each user took most of a start with thousands.
+  // The group of the user that is being read. A separate schema per user took most of the time of a start
+  // with thousands of users.
   let own = DEFAULT_GROUP
   const seed = section({
     id: integer(1).optional(),

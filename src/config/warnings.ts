@@ -9,7 +9,7 @@ import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import { VENDORS } from './vendors/vendors.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** The minimum length of a secret that cannot be guessed. */
+/** Minimum length of a secret that is safe from guessing. */
 const MIN_SECRET_LENGTH = 16
 
 /** The path that is appended to a base URL. */
@@ -22,7 +22,7 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   rerank: '/rerank',
 }
 
-/** Warnings about settings that are valid but probably not intended. */
+/** Warnings about settings that are valid but probably unintended. */
 export function warnings(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
@@ -88,7 +88,7 @@ function missingPath({ base_url, protocol: protocols }: Channel, index: number, 
   }
 }
 
-/** The entries of a channel's `models` as they are written. */
+/** The entries of a channel's `models`, as written in the file. */
 function entriesOf(tree: YamlNode, index: number): string[] {
   const entries = items(child(items(child(tree, 'channels'))[index], 'models'))
   return entries.map((entry) => (entry instanceof YamlScalar ? String(entry.value) : ''))
@@ -118,7 +118,7 @@ function unpriced(
     ...names.map((name) => {
       const index = channels.findIndex((channel) => channel.models.includes(name))
       const position = entriesOf(tree, index).indexOf(name)
-      // A key of a vendor made the channel.
+      // The channel was made from a vendor key.
       const path = position === -1 ? ['channels'] : ['channels', index, 'models', position]
       const effect = options.unpriced_models === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
       return { path, message: `${name} has no price: ${effect}` }
@@ -127,14 +127,14 @@ function unpriced(
   ]
 }
 
-/** The line of gateway.yaml with which models of a vendor's key can be called. */
+/** Suggests the line of gateway.yaml with which the models of a vendor key can be called. */
 function priceLine(names: readonly string[]): Issue {
   const entries = names.map((name) => `${JSON.stringify(name)}: { price: { input: 0.05, output: 0 } }`)
   const message = `write their prices into gateway.yaml, in USD per million tokens, such as: models: { ${entries.join(', ')} }`
   return { path: ['models'], message }
 }
 
-/** One warning for each kind of price, since a kind concerns many models. */
+/** One warning for each kind of price, because a kind concerns many models. */
 function uncharged(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
@@ -157,7 +157,7 @@ function uncharged(
   })
 }
 
-/** The issuers whose sign-ins anybody on the network path can read. */
+/** Warns about issuers whose sign-ins can be read by anyone on the network path. */
 function loginWarnings({ login }: Settings): Issue[] {
   const nobody: Issue = {
     path: ['login', 'password'],
@@ -199,10 +199,10 @@ function userWarnings(user: UserSeed, index: number): Issue[] {
   return issues
 }
 
-/** Base URLs that a vendor serves besides the one in `VENDORS`. */
+/** Base URLs of vendors other than those in `VENDORS`. */
 const OTHER_VALID_BASE_URLS: ReadonlySet<string> = new Set(['https://api.deepseek.com'])
 
-/** Google's address for another dialect than its own, below its address for that. */
+/** Google's address for the chat protocol, below that of its native protocol. */
 const GOOGLE_CHAT = {
   protocol: 'chat',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',

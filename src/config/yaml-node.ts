@@ -1,7 +1,7 @@
 /** A scalar of the file: its value and its source text. */
 export class YamlScalar {
   readonly value: string | number | boolean
-  /** The text before substitution: safe to show, and exact where a number exceeds a double's precision. */
+  /** The text before substitution: safe to show, and exact if a number exceeds the precision of a double. */
   readonly source: string
 
   constructor(value: string | number | boolean, source: string = String(value)) {
@@ -10,10 +10,10 @@ export class YamlScalar {
   }
 }
 
-/** A text with variables that are not set: already reported, so that fields add no diagnostic. */
+/** A text with variables that are not set. It was already reported, so fields do not add a diagnostic. */
 export class UnresolvedScalar extends YamlScalar {}
 
-/** A node of the file; null and absence are undefined. Mappings have no prototype. */
+/** A node of the file; null and missing nodes are undefined. Mappings have no prototype. */
 export type YamlNode = YamlScalar | undefined | readonly YamlNode[] | { readonly [key: string]: YamlNode }
 
 /** The value of `key`, if `tree` is a mapping. */
@@ -21,12 +21,12 @@ export function child(tree: YamlNode, key: string): YamlNode {
   return isMapping(tree) ? tree[key] : undefined
 }
 
-/** The entries of a list; empty if `tree` is no list. */
+/** The entries of a list; empty if `tree` is not a list. */
 export function items(tree: YamlNode): readonly YamlNode[] {
   return Array.isArray(tree) ? tree : []
 }
 
-/** The keys of a mapping; empty if `tree` is no mapping. */
+/** The keys of a mapping; empty if `tree` is not a mapping. */
 export function keys(tree: YamlNode): readonly string[] {
   return isMapping(tree) ? Object.keys(tree) : []
 }

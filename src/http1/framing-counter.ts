@@ -1,8 +1,13 @@
-/** Most bytes of status line or request target, header names and values, trailers included, per message. */
+/**
+ * Maximum number of bytes of the status line or request target plus header names and values, including
+ * trailers, per message.
+ */
 export const MAX_HEAD_BYTES = 16_384
-/** Most bytes before the end of a head, counting blanks, empty lines and interim responses. */
+/**
+ * Maximum number of bytes before the end of a head, including whitespace, empty lines and interim responses.
+ */
 export const MAX_RAW_HEAD_BYTES = 32_768
-/** Most bytes between two pieces of a chunked body: sizes, their leading zeros, extensions, trailers. */
+/** Maximum number of bytes between two chunks of a body: sizes, their leading zeros, extensions, trailers. */
 export const MAX_FRAMING_BYTES = 16_384
 
 /** Counts the bytes of a message outside its body; the parser skips most of them without a callback. */
@@ -10,7 +15,7 @@ export class FramingCounter {
   #bytes = 0
   #countedTo = 0
 
-  /** Starts a new buffer: from now on, positions are within it. */
+  /** Starts a new buffer; positions now refer to it. */
   nextBytes(): void {
     this.#countedTo = 0
   }

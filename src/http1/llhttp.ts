@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 
-/** Most bytes that one call of `parse` takes. */
+/** Maximum number of bytes that one call of `parse` accepts. */
 export const MAX_PARSE_BYTES = 65_536
 
-/** Result of a callback: parse on. */
+/** Result of a callback: continue parsing. */
 export const CONTINUE = 0
 /** Result of a callback: the message is malformed. */
 export const REJECT = -1
@@ -12,7 +12,7 @@ export const PAUSE = 21
 /** Result of `onHeadersComplete`: the body is read without the parser. */
 export const SKIP_BODY = 1
 
-/** Callbacks that the parser makes while it runs. Positions are within the bytes that it was given. */
+/** Callbacks of the parser. Positions refer to the bytes that it was given. */
 export interface ParserCallbacks {
   onMessageBegin(): number
   /** Part of a request's target. */
@@ -26,10 +26,10 @@ export interface ParserCallbacks {
   onMessageComplete(): number
 }
 
-/** Outcome of `parse`: all bytes parsed, paused by a callback, or not HTTP. */
+/** Outcome of `parse`: all bytes were parsed, a callback paused it, or the bytes are not HTTP. */
 export type ParseResult = 'all' | 'paused' | 'malformed'
 
-/** Functions of the WebAssembly module; `pointer` is a parser's address in its memory. */
+/** Functions of the WebAssembly module; `pointer` is the address of a parser in its memory. */
 interface Exports {
   readonly memory: WebAssembly.Memory
   malloc(size: number): number
@@ -54,14 +54,14 @@ const PAUSED_FOR_UPGRADE = 22
 let exports: Exports | undefined
 /** Address of the input buffer in the module's memory. */
 let input = 0
-/** View of the input buffer; invalid once that memory grows. */
+/** View of the input buffer; it becomes invalid when the module's memory grows. */
 let view = new Uint8Array()
 let activeCallbacks: ParserCallbacks | undefined
 const methodNames: string[] = []
 
 /**
- * HTTP/1.1 parser of requests or responses: llhttp, in its strict mode, as the WebAssembly module in
- * `vendor/llhttp/`; `origin.json` there states its version, licence and source.
+ * HTTP/1.1 parser of requests or responses: llhttp in its strict mode, as the WebAssembly module in
+ * `vendor/llhttp/`. The file `origin.json` there states its version, licence and source.
  */
 export class Llhttp {
   readonly #callbacks: ParserCallbacks
@@ -73,7 +73,7 @@ export class Llhttp {
     this.#pointer = exports.llhttp_alloc(TYPES[type])
   }
 
-  /** Parses `bytes` from one position to another, at most 64 KiB. */
+  /** Parses the bytes between two positions, at most 64 KiB. */
   parse(bytes: Uint8Array, from: number, to: number): ParseResult {
     const llhttp = exports as Exports
     const { memory } = llhttp
@@ -95,12 +95,12 @@ export class Llhttp {
     }
   }
 
-  /** Count of bytes that were parsed before a pause. */
+  /** Number of bytes that were parsed before a pause. */
   get parsedBytes(): number {
     return (exports as Exports).llhttp_get_error_pos(this.#pointer) - input
   }
 
-  /** Ends a pause, also one for an upgrade: upgrades are not served. */
+  /** Ends a pause, including one for an upgrade, because upgrades are not served. */
   resume(): void {
     const llhttp = exports as Exports
     llhttp.llhttp_resume(this.#pointer)
@@ -117,14 +117,14 @@ export class Llhttp {
     }
   }
 
-  /** Method of the request whose head is complete. */
+  /** Method of the request; valid once its head is complete. */
   get method(): string {
     const llhttp = exports as Exports
     const number = llhttp.llhttp_get_method(this.#pointer)
     return (methodNames[number] ??= textAt(llhttp.memory, llhttp.llhttp_method_name(number)))
   }
 
-  /** Version of the message whose head is complete, such as `1.1`. */
+  /** Version of the message, such as `1.1`; valid once its head is complete. */
   get version(): string {
     const llhttp = exports as Exports
     const major = llhttp.llhttp_get_http_major(this.#pointer)

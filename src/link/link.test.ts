@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { Link } from './link.ts'
 
-/** Both ends of a local socket, and the socket of the first. */
+/** Both ends of a local socket, and the first end's socket. */
 async function pair(): Promise<readonly [Link, Link, Socket]> {
   const folder = mkdtempSync(join(tmpdir(), 'link-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -57,7 +57,7 @@ test('when the other end is gone, requests fail, and nothing of a part of a mess
   a.send('value', 1)
   const waiting = b.request('nobody answers')
   a.answer('nobody answers', () => new Promise(() => {}))
-  // Messages of this turn leave at its end.
+  // Messages of this turn are sent at its end.
   await new Promise((resolve) => setImmediate(resolve))
   // A message of a thousand bytes, cut off.
   socket.write(Buffer.from([0xe8, 3, 0, 0, 255, 15]))

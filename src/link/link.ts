@@ -1,12 +1,15 @@
 import type { Socket } from 'node:net'
 import { deserialize, serialize } from 'node:v8'
 
-/** Bytes of a frame's length. */
+/** Size of a frame's length prefix in bytes. */
 const LENGTH_BYTES = 4
-/** Most bytes of a frame, its length included: a batch of writes may have stored responses of 64 MiB. */
+/**
+ * Maximum size of a frame in bytes, including its length prefix. A batch of writes may contain stored
+ * responses of 64 MiB each.
+ */
 const MAX_FRAME_BYTES = 256 * 1024 * 1024
 
-/** Message without a response, request, response, or the failure of a request. */
+/** A message without a response, a request, a response, or the failure of a request. */
 type Kind = 'message' | 'request' | 'response' | 'failure'
 const KINDS: ReadonlySet<unknown> = new Set<Kind>(['message', 'request', 'response', 'failure'])
 type Frame = readonly [kind: Kind, topic: string, id: number, value: unknown]
@@ -17,12 +20,13 @@ interface Asked {
 }
 
 /**
- * Exchanges values with another process over a local socket, in order. Values are what `structuredClone`
- * takes. A frame that is too long or cannot be read ends the link; the values are not checked, as both ends
- * are the same program, and the socket has no name that others could open.
+ * Exchanges values with another process over a local socket, in order. Values may be anything that
+ * `structuredClone` accepts. A frame that is too long or unreadable closes the link. The values are not
+ * validated, because both ends are the same program, and the socket has no name by which others could open
+ * it.
  */
 export class Link {
-  /** Resolves when the other end is gone, or `close` was called; never rejects. */
+  /** Resolves when the other end is gone or `close` was called; never rejects. */
   readonly closed: Promise<void>
   readonly #socket: Socket
   readonly #listeners = new Map<string, (value: never) => void>()
@@ -32,14 +36,14 @@ export class Link {
   #outgoing: Buffer[] = []
   #received: Buffer[] = []
   #receivedBytes = 0
-  /** Bytes of the frame that is being received, its length included. */
+  /** Size of the frame that is being received, including its length prefix. */
   #wantedBytes = LENGTH_BYTES
   #isClosed = false
 
   constructor(socket: Socket) {
     this.#socket = socket
     socket.on('data', (bytes: Buffer) => this.#onBytes(bytes))
-    // Errors are followed by `close`.
+    // Errors are followed by the `close` event.
     socket.on('error', () => {})
     this.closed = new Promise((resolve) =>
       socket.on('close', () => {
@@ -56,7 +60,7 @@ export class Link {
     this.#write(['message', topic, 0, value])
   }
 
-  /** Calls back with each message of the topic; one listener for each. */
+  /** Sets the listener for messages of the topic; each topic has one. */
   on(topic: string, listener: (value: never) => void): void {
     this.#listeners.set(topic, listener)
   }
@@ -71,12 +75,12 @@ export class Link {
     })
   }
 
-  /** Answers requests of the topic; one function for each. */
+  /** Sets the function that answers requests of the topic; each topic has one. */
   answer(topic: string, answerer: (value: never) => unknown): void {
     this.#answerers.set(topic, answerer)
   }
 
-  /** Closes the socket; what was sent before still arrives. */
+  /** Closes the socket. What was sent before still arrives. */
   close(): void {
     queueMicrotask(() => this.#socket.end())
   }
@@ -91,7 +95,7 @@ export class Link {
     if (this.#outgoing.length === 2) queueMicrotask(() => this.#flush())
   }
 
-  // Frames of one turn leave in one write, and are read as one.
+  // Frames of one turn are sent in one write and read together.
   #flush(): void {
     const bytes = Buffer.concat(this.#outgoing)
     this.#outgoing = []
@@ -122,7 +126,7 @@ export class Link {
     this.#socket.destroy()
   }
 
-  /** Passes a frame on; false if its value cannot be read. */
+  /** Dispatches a frame; returns false if its value cannot be read. */
   #onFrame([kind, topic, id, value]: Frame): boolean {
     switch (kind) {
       case 'message':
@@ -146,7 +150,7 @@ export class Link {
     }
   }
 
-  // Answers in the same turn where the answer is no promise, so that answers keep the order of requests.
+  // Responds synchronously if the answer is not a promise, so that responses keep the order of requests.
   #respond(topic: string, id: number, value: unknown): void {
     const fail = (error: unknown): void =>
       this.#write(['failure', topic, id, error instanceof Error ? error.message : String(error)])

@@ -18,7 +18,7 @@ export const auditLog = defineEndpoint({
   handle: ({ query, parts }) => listAudit(parts, auditFilter(query), pageOf(query)),
 })
 
-/** The same as a file. */
+/** The audit log as a file. */
 export const auditExport = defineEndpoint({
   method: 'GET',
   path: '/api/audit/export',

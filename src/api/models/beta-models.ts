@@ -3,13 +3,13 @@ import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
 import { modelParams, requireModel } from './model.ts'
 import { MODEL_ENTRY, type ModelShape, modelListBody } from './model-shapes.ts'
 
-/** The model list at a path with a fixed shape. `docs/api.md: Models`. */
+/** The model list in a fixed shape, chosen by the path. `docs/api.md: Models`. */
 export const alternateModels = fixedShape('/v1beta/models', 'alternate')
 
 /** The model list for clients of the alternate vendor's chat endpoint. */
 export const alternateChatModels = fixedShape('/v1beta/openai/models', 'chat')
 
-/** One model at a path with a fixed shape. `docs/api.md: Models`. */
+/** One model in a fixed shape. `docs/api.md: Models`. */
 export const alternateModel = defineEndpoint({
   method: 'GET',
   path: '/v1beta/models/:id*',

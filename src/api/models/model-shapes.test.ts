@@ -14,7 +14,7 @@ const OFF = { requests: 0, tokens: 0, windowMs: 1000 }
 
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `model-${index}`)
 
-/** Settings with `models` models of ten vendors, each served by all channels. */
+/** Settings with `models` models of ten vendors, each model served by all channels. */
 function settingsOf(models: number, channels: number): Settings {
   const names = namesOf(models)
   const channel = (_: unknown, index: number): Channel =>
@@ -58,7 +58,7 @@ function callerOf(token: Partial<Token>): Caller {
   }
 }
 
-/** The minimum processor time of one list in milliseconds: load on the machine only adds to it. */
+/** The minimum CPU time of one list in milliseconds; other load on the machine can only add to it. */
 function cost(settings: Settings, caller: Caller): number {
   const lists = new ModelLists()
   const list = (): string => modelListBody('chat', lists.list(settings, caller)).toString()
@@ -73,7 +73,7 @@ function cost(settings: Settings, caller: Caller): number {
 }
 
 describe('a list of 2,000 models', () => {
-  // An idle machine needs less than 5; other load evicts its caches.
+  // An idle machine needs less than 5 ms; other load evicts CPU caches.
   const FEW_MS = 25
 
   test('takes a few milliseconds of processor time, limited and routed or not', () => {
@@ -91,7 +91,7 @@ describe('a list of 2,000 models', () => {
   })
 
   test('costs in proportion to its length, and the same however many channels there are', () => {
-    // A key without limits of its own gets a list that was made before.
+    // A key without limits of its own gets a cached list.
     const limited = (count: number): Caller =>
       callerOf({ model_limits_enabled: true, model_limits: namesOf(count).join(',') })
     const long = cost(settingsOf(2000, 1), limited(2000))

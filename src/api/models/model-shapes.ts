@@ -6,16 +6,16 @@ import type { Area } from '../envelopes.ts'
 /** The formats of model lists; `docs/api.md: Models`. */
 export type ModelShape = 'chat' | 'messages' | 'alternate'
 
-/** A placeholder: the creation time of a model is unknown. */
+/** A placeholder, because the creation time of a model is unknown. */
 const CREATED = 1_626_777_600
 const CREATED_AT = '2021-07-20T10:40:00Z'
 /** The owner of a model without a known vendor. */
 const UNKNOWN_VENDOR = 'custom'
 
-/** Methods of models that the gateway serves, as that vendor's lists name them. */
+/** Methods of the models that the gateway serves, named as in that vendor's lists. */
 const GENERATION_METHODS = ['generateContent', 'countTokens']
 
-/** Members that clients of the messages shape expect of every model, and of which nothing is known. */
+/** Members that clients of the messages shape expect of every model, and whose values are unknown. */
 const UNKNOWN_FACTS = {
   capabilities: null,
   deprecated_at: null,
@@ -58,7 +58,7 @@ export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => 
 
 const bodies = new WeakMap<readonly ListedModel[], Map<ModelShape, Buffer>>()
 
-/** The response body with a list in that shape; made once for each list. */
+/** The response body with a list in that shape, rendered once per list. */
 export function modelListBody(shape: ModelShape, models: readonly ListedModel[]): Buffer {
   let shapes = bodies.get(models)
   if (!shapes) bodies.set(models, (shapes = new Map()))
@@ -68,9 +68,9 @@ export function modelListBody(shape: ModelShape, models: readonly ListedModel[])
 }
 
 /**
- * The shape of the list for a request: clients of the messages protocol send `anthropic-version`, some of
- * them with their key as a bearer token; `vendor-version` counts only beside `x-api-key`; a key in
- * `x-goog-api-key` selects the alternate shape. `docs/api.md: Models`.
+ * Chooses the shape of the list for a request. Clients of the messages protocol send `anthropic-version`,
+ * some of them with the key as a bearer token. `vendor-version` counts only together with `x-api-key`. A key
+ * in `x-goog-api-key` selects the alternate shape. `docs/api.md: Models`.
  */
 export function listShape(request: Request): ModelShape {
   if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
@@ -79,7 +79,9 @@ export function listShape(request: Request): ModelShape {
   return headerText(request, 'x-goog-api-key') === undefined ? 'chat' : 'alternate'
 }
 
-/** The shape of one model for a request; here a key in the alternate place selects the alternate shape. */
+/**
+ * Chooses the shape of one model for a request. A key in an alternate location selects the alternate shape.
+ */
 export function entryShape(request: Request): ModelShape {
   const shape = listShape(request)
   return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape

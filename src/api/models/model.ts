@@ -5,7 +5,10 @@ import { truncatedName } from '../../relay/truncated-name.ts'
 import { defineEndpoint } from '../endpoint.ts'
 import { entryShape, MODEL_ENTRY, modelArea } from './model-shapes.ts'
 
-/** A model's name may contain slashes, literal or as `%2F`: no other path is percent-decoded. */
+/**
+ * A model's name may contain slashes, literal or as `%2F`, so its segment is percent-decoded; other paths are
+ * not.
+ */
 const PATH = '/v1/models/:id*'
 
 /** Parameters of a path that names a model. */
@@ -30,7 +33,7 @@ export const model = defineEndpoint({
   },
 })
 
-/** Always 501, as the contract says: `docs/api.md: Models`. Models are deleted in the configuration. */
+/** Always responds with 501: `docs/api.md: Models`. Models are deleted in the configuration. */
 export const deleteModel = defineEndpoint({
   method: 'DELETE',
   path: PATH,
@@ -44,7 +47,7 @@ export const deleteModel = defineEndpoint({
   handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
 })
 
-/** The model that was found; throws `unknown_model` where there is none. */
+/** Returns the model; throws `unknown_model` if it was not found. */
 export function requireModel(found: ListedModel | undefined, name: string): ListedModel {
   if (found) return found
   throw new GatewayError(

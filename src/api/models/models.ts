@@ -3,8 +3,8 @@ import { defineEndpoint } from '../endpoint.ts'
 import { listShape, MODEL_LIST, modelArea, modelListBody } from './model-shapes.ts'
 
 /**
- * The catalogue for clients that state `client_version`, such as Codex, beside the list. It is empty: an
- * entry would replace what the client knows of a model, its instructions among it, and without the member the
+ * An empty catalogue, sent in addition to the list to clients that state `client_version`, such as Codex. An
+ * entry would replace what the client knows about a model, including its instructions; without the member the
  * client reports an error.
  */
 const CATALOGUE = { models: [] }

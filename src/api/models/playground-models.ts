@@ -1,7 +1,7 @@
 import { defineEndpoint } from '../endpoint.ts'
 import { modelListBody } from './model-shapes.ts'
 
-/** The models that a key of the account's own may call. `docs/api.md: Playground`. */
+/** The models that a key of the signed-in account may call. `docs/api.md: Playground`. */
 export const playgroundModels = defineEndpoint({
   method: 'GET',
   path: '/api/playground/models',

@@ -3,7 +3,7 @@ import type { OpenEndpoint } from '../endpoint.ts'
 
 const PLAIN = ['text/plain']
 
-/** Liveness: 200 for as long as the process runs. */
+/** Liveness: 200 as long as the process runs. */
 export const healthz: OpenEndpoint = {
   method: 'GET',
   path: '/healthz',
@@ -18,8 +18,8 @@ export const healthz: OpenEndpoint = {
 }
 
 /**
- * Readiness: 200 while calls are accepted, `degraded` or not; 503 before that, while draining, and while
- * calls cannot be charged. The text of a 503 says which.
+ * Readiness: 200 while calls are accepted, `degraded` included; 503 during the start, while draining, and
+ * while calls cannot be charged. The text of a 503 names the reason.
  */
 export const readyz: OpenEndpoint = {
   method: 'GET',

@@ -2,7 +2,7 @@ import { mergedText } from '../../metrics/merged-text.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../../metrics/text.ts'
 import type { OperatorEndpoint } from '../endpoint.ts'
 
-/** The gateway's figures for Prometheus. `docs/operations.md: Metrics`. */
+/** The gateway's metrics for Prometheus. `docs/operations.md: Metrics`. */
 export const metricsEndpoint: OperatorEndpoint = {
   method: 'GET',
   path: '/metrics',

@@ -5,7 +5,7 @@ import { type Endpoint, isCall, type KeyEndpoint } from '../endpoint.ts'
 import { type Area, hasEnvelope, inEnvelope, renderError } from '../envelopes.ts'
 import { isGloballyLimited } from '../global-limit.ts'
 
-/** Statuses of upstream errors that are passed on, beside those of the gateway's own errors. */
+/** Statuses of upstream errors that are passed on and that errors of the gateway do not have. */
 const UPSTREAM_STATUSES = [404, 409, 422, 529]
 
 /** The statuses of an endpoint's errors, in ascending order. */
@@ -33,15 +33,13 @@ function upstreamStatuses({ hiddenStatuses = [] }: KeyEndpoint): number[] {
   return UPSTREAM_STATUSES.filter((status) => !hiddenStatuses.includes(status))
 }
 
-/** The codes of the gateway's own errors with a status. */
+/** Lists the codes of the gateway's own errors with a status. */
 export function errorDescription(status: number): string {
   const codes = Object.entries(ERRORS).filter(([, kind]) => kind.status === status)
   return codes.length > 0 ? codes.map(([code]) => code).join(', ') : 'passed on from the upstream'
 }
 
-/**
- * The schema of an area's errors, derived from rendered examples: one with a code of its own, one without.
- */
+/** The schema of an area's errors, derived from two rendered examples: one with a code and one without. */
 export function errorSchema(area: Area): JsonSchema {
   const shapes = EXAMPLES.map((code) => {
     const { body } = renderError(area, new GatewayError(code, 'what is wrong'), 'an-id')
@@ -52,7 +50,10 @@ export function errorSchema(area: Area): JsonSchema {
 
 const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 
-/** The schema of an area's successes around the schema of a returned value, which `mayLack`. */
+/**
+ * The schema of an area's successes, around the schema of the returned value. With `mayLack` the value may be
+ * missing.
+ */
 export function successSchema(area: Area, value: JsonSchema | undefined, mayLack = false): JsonSchema {
   if (!hasEnvelope(area)) return value ?? {}
   const placeholder = 'the returned value'
@@ -61,7 +62,7 @@ export function successSchema(area: Area, value: JsonSchema | undefined, mayLack
   return shapeOf(bodies, new Map(value ? [[placeholder, value]] : []))
 }
 
-/** The schema that fits all examples; a text that `known` has is replaced by the schema there. */
+/** A schema that fits all examples. Texts that are keys of `known` are replaced by the schema there. */
 function shapeOf(examples: readonly unknown[], known: ReadonlyMap<string, JsonSchema>): JsonSchema {
   const [example] = examples
   if (typeof example === 'string') return known.get(example) ?? { type: 'string' }

@@ -60,7 +60,7 @@ function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; 
   return { properties: properties as Record<string, JsonSchema>, required: required as string[] }
 }
 
-/** The body by its content types; undefined where it takes none. */
+/** The body by content type; undefined if the endpoint takes none. */
 function contentOf(endpoint: Endpoint): JsonSchema | undefined {
   const body = bodyOf(endpoint)
   const form = isCall(endpoint) ? endpoint.formSchema?.() : undefined
@@ -105,7 +105,7 @@ function errorOf(endpoint: Endpoint, status: number): JsonSchema {
   return { description: errorDescription(status), content: { 'application/json': { schema }, ...text } }
 }
 
-/** JSON Schema of a zod schema; `input` is before defaults and transforms. */
+/** JSON Schema of a zod schema; `input` describes the value before defaults and transforms. */
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,

@@ -32,7 +32,7 @@ const KEYED_ACCOUNT = ACCOUNT.map((requirement) => ({ ...requirement, gatewayKey
 const BEARER: Requirement = { bearerKey: [] }
 const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
 
-/** Requirements by the places where an API key may be. */
+/** Requirements by the locations in which an API key is accepted. */
 const KEYS: Readonly<Record<KeyLocations, readonly Requirement[]>> = {
   bearer: [BEARER],
   'x-api-key': [{ xApiKey: [] }, BEARER],

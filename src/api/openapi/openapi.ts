@@ -7,7 +7,7 @@ const DESCRIPTION =
   'A gateway in front of language models. A request whose head cannot be read, or takes too long, reaches none of ' +
   'these operations: it gets 400, 408, 417 or 431. A method that a path does not take gets 405.'
 
-/** The description of all routes as OpenAPI 3.1, made from the schemas that check requests and responses. */
+/** Describes all routes as OpenAPI 3.1, based on the schemas that check requests and responses. */
 export function openApiDocument(routes: readonly Endpoint[]): object {
   const paths = new Map<string, Record<string, unknown>>()
   for (const route of routes) {
@@ -28,7 +28,7 @@ export function openApiDocument(routes: readonly Endpoint[]): object {
   }
 }
 
-/** `docs/api.md: Description`. The document is built at the first request, then cached. */
+/** `docs/api.md: Description`. The document is built at the first request and then cached. */
 export function openApi(routes: () => readonly Endpoint[]): JsonEndpoint {
   let cached: string | undefined
   return defineEndpoint({

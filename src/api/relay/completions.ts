@@ -1,7 +1,9 @@
 import { chatRequestSchema, completionRequestSchema } from '../../protocols/chat/index.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
-/** `docs/api.md: Completions`. A request with messages is a chat completion at an older address. */
+/**
+ * `docs/api.md: Completions`. A request with messages is treated as a chat completion sent to an older path.
+ */
 export const completions: KeyEndpoint = {
   method: 'POST',
   path: '/v1/completions',

@@ -11,7 +11,7 @@ export const countTokens: KeyEndpoint = {
   keyIn: 'x-api-key',
   summary: 'Counts the tokens of a conversation',
   requestSchema: countRequestSchema,
-  // Upstreams need not have this path: the gateway then counts itself.
+  // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
   hiddenStatuses: [404],
   handle: (exchange, caller, relay) => relay.countTokens('messages', exchange, caller),
 }

@@ -13,7 +13,7 @@ const COMMON = {
   keyIn: 'alternate',
 } as const satisfies Partial<KeyEndpoint>
 
-/** Versions whose methods are the same here. */
+/** API versions that have the same methods. */
 const VERSIONS = ['/v1beta', '/v1']
 
 /** Methods of models: `docs/api.md: Gemini`. */
@@ -53,13 +53,13 @@ export const gemini: readonly KeyEndpoint[] = VERSIONS.flatMap((version) => [
     path: `${version}/models/:model*:countTokens`,
     summary: 'Counts the tokens of contents',
     requestSchema: () => ({ type: 'object' }),
-    // Upstreams need not have this path: the gateway then counts itself.
+    // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
     hiddenStatuses: [404],
     handle: (exchange, caller, relay, params) => relay.countContents(modelIn(params), exchange, caller),
   },
 ])
 
-/** The model that the path names, with or without `models/`; it may be percent-encoded. */
+/** The model that the path names, with or without `models/`, possibly percent-encoded. */
 function modelIn({ model = '' }: PathParams): string {
   try {
     return modelOf(decodeURIComponent(model))

@@ -4,7 +4,7 @@ import { gemini } from './gemini.ts'
 import { messages } from './messages.ts'
 import { responses } from './responses.ts'
 
-/** Endpoints of a conversation with the beginning of their paths that the playground's replaces. */
+/** Endpoints of conversations, each with the path prefix that the playground replaces. */
 const CONVERSATIONS: readonly (readonly [KeyEndpoint, string])[] = [
   [chatCompletions, '/v1/'],
   [messages, '/v1/'],
@@ -14,7 +14,7 @@ const CONVERSATIONS: readonly (readonly [KeyEndpoint, string])[] = [
     .map((endpoint) => [endpoint, '/v1beta/'] as const),
 ]
 
-/** Conversations in every dialect by a key that a signed-in account names. `docs/api.md: Playground`. */
+/** Conversations in every dialect, with a key that a signed-in account names. `docs/api.md: Playground`. */
 export const playground: readonly KeyEndpoint[] = CONVERSATIONS.map(([endpoint, prefix]) => ({
   ...endpoint,
   path: endpoint.path.replace(prefix, '/api/playground/'),

@@ -1,7 +1,7 @@
 import { rerankRequestSchema } from '../../protocols/rerank/index.ts'
 import type { KeyEndpoint } from '../endpoint.ts'
 
-/** Paths of both versions: what types of Cohere's clients promise differs in the form of documents. */
+/** Paths of both versions; they differ in the type of documents that Cohere's clients declare. */
 const PATHS = [
   ['/v1/rerank', 'rerank'],
   ['/v2/rerank', 'rerank v2'],

@@ -24,7 +24,7 @@ export const countInputTokens: KeyEndpoint = {
   ...COMMON,
   path: '/v1/responses/input_tokens',
   summary: 'How many tokens the input of a response has',
-  // Upstreams need not have this path: the gateway then counts itself.
+  // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
   hiddenStatuses: [404],
   handle: (exchange, caller, relay) => relay.countTokens('responses', exchange, caller),
 }

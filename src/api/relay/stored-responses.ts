@@ -5,11 +5,11 @@ const COMMON = {
   kind: 'raw',
   access: 'api-key',
   keyIn: 'bearer',
-  // Most of them are passed on from the upstream.
+  // Mostly passed on from the upstream.
   errorStatuses: [400, 404, 409, 413, 422, 529],
 } as const
 
-/** Responses by their ids: `docs/api.md: Stored responses`. */
+/** Operations on responses by id: `docs/api.md: Stored responses`. */
 export const storedResponses: readonly KeyEndpoint[] = [
   {
     ...COMMON,
@@ -17,7 +17,7 @@ export const storedResponses: readonly KeyEndpoint[] = [
     path: '/v1/responses/:id',
     summary: 'A response as it stands, or its stream again',
     contentTypes: ['application/json', 'text/event-stream'],
-    // May settle what a background response cost.
+    // Retrieving a response may settle the cost of a background response.
     hasEffect: true,
     handle: (exchange, caller, relay, { id = '' }) => relay.retrieve(exchange, caller, id),
   },

@@ -1,25 +1,25 @@
 import { nearest } from '../../domain/nearest.ts'
 import type { Endpoint } from '../endpoint.ts'
 
-/** Maximum lengths, in characters, of a path and of a misspelt part that get a suggestion. */
+/** Maximum lengths, in characters, of a path and of a misspelt part for which a path is suggested. */
 const MAX_LENGTH = 200
 const MAX_MISSPELT_LENGTH = 48
-/** Letters by which a misspelt part may differ: other APIs have paths that resemble those here. */
+/** Maximum edit distance of a misspelt part; other APIs have similar paths. */
 const MAX_EDITS = 3
 const VERSION = /^v\d+(?:alpha|beta)?$/
-/** Prefixes of base URLs before the version, here or at vendors. */
+/** Prefixes before the version in base URLs, here or at vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
 const MODEL = '/v1/models/{model_id}'
-/** Path of a method of models, in the version that all of them have. */
+/** Path of a method of models, in the version that has all of them. */
 const METHOD = /^(\/v1beta\/models\/):model\*:(\w+)$/
-/** The method in the last segment of a path. */
+/** The method at the end of a path. */
 const GIVEN_METHOD = /(?::|%3a)([^:/]+)$/
 
 /** A path of the API, split for comparison. */
 interface Candidate {
   readonly path: string
   readonly version: string
-  /** The part behind the version: `chat/completions`. */
+  /** The part after the version: `chat/completions`. */
   readonly rest: string
 }
 
@@ -30,7 +30,7 @@ interface Candidate {
 export class PathSuggestions {
   readonly #candidates: readonly Candidate[]
   readonly #words: ReadonlySet<string>
-  /** Paths of the methods of models, by their names. */
+  /** Paths of the methods of models, by method name. */
   readonly #methods: ReadonlyMap<string, string>
 
   constructor(routes: readonly Endpoint[]) {
@@ -47,7 +47,7 @@ export class PathSuggestions {
     this.#words = new Set(this.#candidates.flatMap(({ rest }) => rest.split('/')))
   }
 
-  /** The closest path; undefined where none is close. */
+  /** Returns the closest path; undefined if none is close. */
   suggest(path: string): string | undefined {
     if (path.length > MAX_LENGTH) return undefined
     const segments = path.toLowerCase().split('/').filter(Boolean)
@@ -70,7 +70,7 @@ export class PathSuggestions {
     return undefined
   }
 
-  /** The candidate with the last version in the path, else the first one in the table. */
+  /** The candidate with the last version in the path, otherwise the first one in the table. */
   #at(rest: string, before: readonly string[]): string | undefined {
     const same = this.#candidates.filter((candidate) => candidate.rest === rest)
     const version = before.findLast((word) => VERSION.test(word))
@@ -89,7 +89,7 @@ export class PathSuggestions {
     return segments.includes('v1beta') ? undefined : MODEL
   }
 
-  /** The candidate of several segments that one segment too many follows. */
+  /** The candidate of several segments at the start of a path that has one segment too many. */
   #prolonged(segments: readonly string[]): string | undefined {
     const start = segments.findIndex((word) => !isPrefix(word))
     const rest = segments.slice(start, -1)

@@ -1,15 +1,15 @@
 /** Parameters of a path by name, undecoded. */
 export type PathParams = Readonly<Record<string, string>>
 
-/** Parameters at the beginning of a segment; any other colon stands for itself. */
+/** Parameters at the beginning of a segment; any other colon is literal. */
 const PARAMETER = /(?<=\/)(:\w+\*?)/
-/** A colon, as it is or percent-encoded. */
+/** A colon, literal or percent-encoded. */
 const COLON = '(?::|%3[Aa])'
 
 /**
- * A matcher for paths such as `/api/token/:id/key`, where `:id` is one nonempty segment, and
- * `/v1/models/:id*`, where it is the rest of the path, slashes included, as far as no literal follows. Paths
- * are matched undecoded, but for a literal colon: no dot segments, no extra slash.
+ * Returns a matcher for paths such as `/api/token/:id/key`, where `:id` is one nonempty segment, and
+ * `/v1/models/:id*`, where it is the remaining path including slashes, up to the next literal. Paths are
+ * matched undecoded, except for a literal colon; dot segments and extra slashes do not match.
  */
 export function pathPattern(path: string): (given: string) => PathParams | undefined {
   const names = parameterNames(path)
@@ -18,7 +18,7 @@ export function pathPattern(path: string): (given: string) => PathParams | undef
     return piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll(':', COLON)
   })
   const expression = new RegExp(`^${pieces.join('')}$`)
-  // Most patterns are of other paths: comparing text rules them out at a fraction of the cost.
+  // Comparing the literal beginning first rules out most patterns at a fraction of the cost.
   const [beginning = ''] = path.split(':', 1)
   return (given) => {
     if (!given.startsWith(beginning)) return undefined
@@ -27,7 +27,7 @@ export function pathPattern(path: string): (given: string) => PathParams | undef
   }
 }
 
-/** The names of a path's parameters, in their order. */
+/** The names of a path's parameters, in order. */
 export function parameterNames(path: string): string[] {
   return [...path.matchAll(/(?<=\/):(\w+)/g)].map(([, name = '']) => name)
 }

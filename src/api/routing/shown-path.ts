@@ -1,21 +1,27 @@
 const MAX_LENGTH = 200
 
-/** An API key, and any run of letters and digits as long as one. */
+/** An API key, or any run of letters and digits of that length. */
 const KEY = /sk-[^/]*|[0-9a-z]{32,}/gi
 const UNSAFE = /[^\w/.~%:@+,=…-]/g
 
 /**
- * Percent-encoded letters, digits, hyphens and percent signs, also encoded repeatedly: keys could hide in
+ * Percent-encoded letters, digits, hyphens and percent signs, also if encoded repeatedly: keys could hide in
  * these.
  */
 const ESCAPED = /%(?:25)*(2[5d]|3\d|[46][1-9a-f]|[57][0-9a])/gi
-/** Decoding passes before a nested encoding is given up. */
+/** Number of decoding passes before a nested encoding is given up. */
 const MAX_PASSES = 5
 
-/** Paths that hide nothing and have no markup, as most are: one look is cheaper than the replacements. */
+/**
+ * Paths without markup and without anything like a key. Most paths are; this one test is cheaper than the
+ * replacements.
+ */
 const PLAIN = /^(?!.*(?:sk-|[0-9a-z]{32}))[\w/.~:@+,=-]*$/i
 
-/** A path for messages and logs: at most 200 characters, no markup, and no keys in any encoding. */
+/**
+ * Prepares a path for messages and logs: at most 200 characters, without markup and without keys in any
+ * encoding.
+ */
 export function shownPath(path: string): string {
   return path.length <= MAX_LENGTH && PLAIN.test(path) ? path : redacted(path)
 }
@@ -27,7 +33,7 @@ function redacted(path: string): string {
     .slice(0, MAX_LENGTH)
 }
 
-/** The path with its escapes decoded; `…` where they are nested too deeply. */
+/** The path with its escapes decoded; `…` if they are nested too deeply. */
 function unescaped(path: string): string {
   let text = path
   for (let i = 0; i < MAX_PASSES; i++) {

@@ -1,6 +1,6 @@
 import type { OpenEndpoint } from '../endpoint.ts'
 
-/** Redirects the path without its trailing slash. `docs/api.md: Self-check and billing`. */
+/** Redirects from the path without the trailing slash. `docs/api.md: Self-check and billing`. */
 export const tokenUsageRedirect: OpenEndpoint = {
   method: 'GET',
   path: '/api/usage/token',

@@ -2,7 +2,7 @@ import { accountFigures } from '../../management/users/account-figures.ts'
 import { billingUsageObject, billingUsageSchema } from '../../management/usage/billing-objects.ts'
 import { defineEndpoint, type JsonEndpoint } from '../endpoint.ts'
 
-/** `docs/api.md: Self-check and billing`; with and without the version before it. */
+/** `docs/api.md: Self-check and billing`; with and without the version prefix. */
 export const billingUsage: readonly JsonEndpoint[] = ['/v1', ''].map((prefix) =>
   defineEndpoint({
     method: 'GET',

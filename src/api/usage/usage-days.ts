@@ -15,7 +15,7 @@ export const usageDays = defineEndpoint({
   handle: ({ query, parts }) => usageByDay(parts, query, { username: query.username }, query.username),
 })
 
-/** Daily usage of the account that asks. */
+/** Daily usage of the requesting account. */
 export const ownUsageDays = defineEndpoint({
   method: 'GET',
   path: '/api/data/self',

@@ -5,7 +5,10 @@ import { filterOf, ownUsageQuery, usageQuery } from '../../management/usage/usag
 import { type ClientExchange, defineEndpoint } from '../endpoint.ts'
 
 const EVENTS = { type: 'text/event-stream', isEndless: true } as const
-/** How often the client's authorization is checked again, and after how many checks a comment is sent. */
+/**
+ * Interval at which the client's authorization is checked again, and the number of checks between two
+ * comments.
+ */
 const CHECK_MS = 5_000
 const CHECKS_PER_COMMENT = 3
 
@@ -60,7 +63,7 @@ function live(
     checks += 1
     if (checks % CHECKS_PER_COMMENT === 0) reader.comment()
     reauthenticate().catch((error: unknown) => {
-      // While the database does not answer, the client stays.
+      // While the database is unavailable, the client stays connected.
       if (error instanceof GatewayError && error.kind.status < 500) reader.end(error.code)
     })
   }, CHECK_MS).unref()
@@ -68,9 +71,9 @@ function live(
     clearInterval(checking)
     reader.leave()
   })
-  // A client that has closed its side is gone: nothing may be sent for long that would find that out.
+  // A client that closes its side counts as gone: an idle stream would not notice it by failing to send.
   response.needsUpstream()
-  // The response may have been aborted before its listener was set.
+  // The response may have been aborted before the listener was added.
   if (response.isAborted) reader.leave()
   return reader.text()
 }

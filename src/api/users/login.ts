@@ -4,7 +4,7 @@ import { sessionCookie } from '../../auth/session-cookie.ts'
 import { logIn, loginInput } from '../../management/users/log-in.ts'
 import { defineEndpoint } from '../endpoint.ts'
 
-/** Attempts for one name from all addresses together, as a multiple of those from one address. */
+/** Attempts allowed for one name from all addresses together, as a multiple of those from one address. */
 const TIMES_BY_NAME = 10
 
 /** `docs/api.md: Sessions`. */
@@ -19,7 +19,7 @@ export const login = defineEndpoint({
   limitSubjects({ body, addressBlock, parts }) {
     if ('accessToken' in body) return [{ subject: addressBlock, label: 'this address', factor: 1 }]
     const { username } = body
-    // Guesses from elsewhere, or of other names, must not lock out a user who signed in from here before.
+    // Guesses from elsewhere, or of other names, must not lock out a user who has signed in from here before.
     if (parts.signIns.knows(username, addressBlock)) {
       return [{ subject: `at ${addressBlock} ${username}`, label: 'this name at this address', factor: 1 }]
     }

@@ -9,7 +9,7 @@ function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
     hasEffect: true,
     path: '/api/user/logout',
     area: 'management',
-    // Clients without a session are logged out already.
+    // Clients without a session are already logged out.
     access: 'visitor',
     summary: 'End the session of the console',
     errorStatuses: [403],

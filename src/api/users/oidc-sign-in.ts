@@ -18,7 +18,7 @@ const COMMON = {
   access: 'visitor',
   cache: 'never',
   redirects: true,
-  // A person at the end of a sign-in reads a page.
+  // Errors are shown as a page to a person at the end of a sign-in.
   areaOf: ({ headers }: Request) =>
     wantsPage(headers.accept) ? PAGE_AREAS[pageLanguage(headers['accept-language'])] : 'management',
   params: z.object({
@@ -40,7 +40,7 @@ export const oidcStart = defineEndpoint({
   },
 })
 
-/** End of a sign-in, or of a link, to which the provider sends the browser back. */
+/** End of a sign-in, or of linking an identity, to which the provider redirects the browser. */
 export const oidcCallback = defineEndpoint({
   ...COMMON,
   path: '/api/user/oidc/:name/callback',

@@ -17,7 +17,7 @@ export const listOwnIdentities = defineEndpoint({
   handle: ({ user, parts }) => ownIdentities(parts, user),
 })
 
-/** Begins a sign-in that ends with the identity linked to the account of this session. */
+/** Begins a sign-in after which the identity is linked to the account of this session. */
 export const linkOwnIdentity = defineEndpoint({
   ...COMMON,
   method: 'POST',
@@ -32,7 +32,7 @@ export const linkOwnIdentity = defineEndpoint({
   }),
   responseBody: z.object({ url: z.string().describe('Where the browser goes') }),
   async handle({ user, sessionHash, body, parts, exchange: { request, response } }) {
-    // An access token could link from a browser in which nobody has signed in.
+    // With an access token, the link could be started from a browser in which nobody has signed in.
     if (sessionHash === undefined)
       throw new GatewayError('unauthorized', 'an identity is linked by a session: log in first')
     const provider = providerNamed(parts.settings(), body.provider)
@@ -43,7 +43,7 @@ export const linkOwnIdentity = defineEndpoint({
   },
 })
 
-/** Takes an identity from the account. */
+/** Removes an identity from the account. */
 export const unlinkOwnIdentity = defineEndpoint({
   ...COMMON,
   method: 'DELETE',

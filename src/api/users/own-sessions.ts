@@ -16,7 +16,7 @@ export const listOwnSessions = defineEndpoint({
   handle: ({ user, sessionHash, parts }) => ownSessions(parts, user, sessionHash),
 })
 
-/** Ends one of them. */
+/** Ends one session of the account. */
 export const endOwnSession = defineEndpoint({
   method: 'DELETE',
   path: `${PATH}/:id`,

@@ -9,7 +9,7 @@ export const updateOwnProfile = defineEndpoint({
   area: 'management',
   access: 'account',
   summary: "Change the account's own display name or password",
-  // The endpoint checks a password, so guessing must be limited.
+  // Limited because the endpoint checks a password, which could be guessed.
   limit: 'critical',
   body: ownProfileInput,
   responseBody: profileSchema,

@@ -8,7 +8,7 @@ import { VENDORS } from '../vendors/vendors.ts'
 const prices = builtInPrices()
 const usd = (text: string) => parseDecimal(text)
 
-/** Compares numerically: `1.10` equals `1.1`. */
+/** Converts to a number, so that `1.10` equals `1.1`. */
 function plain(value: { digits: bigint; scale: number } | undefined): number | undefined {
   return value && Number(value.digits) / 10 ** value.scale
 }

@@ -18,21 +18,22 @@ import { chargeablePrice, unchargedKinds } from './price-data.ts'
 /** A model's entry in the built-in table. */
 interface BuiltInModel {
   readonly vendor: string
-  /** Undefined where the table has no chargeable price. */
+  /** Undefined if the table has no price that can be charged. */
   readonly price: Price | undefined
-  /** Tokens of its context; undefined where the data does not tell. */
+  /** Context length in tokens; undefined if the data does not state it. */
   readonly contextTokens: number | undefined
-  /** Kinds of price that are not charged, by the data's keys: `input_audio_mtok`. */
+  /** Kinds of price that are not charged, by their keys in the data: `input_audio_mtok`. */
   readonly uncharged: readonly string[]
 }
 
 /** The prices that come with the gateway. */
 export interface BuiltInPrices {
   /**
-   * The entry in that vendor's list if the name is there, else in the first vendor's in order of preference.
+   * Returns the entry in that vendor's list if the name is there, otherwise that of the first vendor in the
+   * order of preference.
    */
   get(name: string, vendor?: string): BuiltInModel | undefined
-  /** The names that a vendor serves at its address today and that the gateway can call and charge for. */
+  /** The names that a vendor serves at its address today, and that the gateway can call and charge for. */
   namesOf(vendor: Vendor): string[]
   /** A hash of the data. */
   readonly version: string
@@ -43,11 +44,11 @@ interface PriceListEntry {
   readonly model: ModelInfo
 }
 
-/** Bounds of the cache: clients may ask for any name. No model has a longer name. */
+/** Bounds of the cache, because clients may ask for any name. Names of models are shorter than this. */
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** Models that the data does not list; `docs/configuration.md: Prices` names pages with their prices. */
+/** Models missing from the data; `docs/configuration.md: Prices` names pages with their prices. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
   [
     'openai',
@@ -67,9 +68,7 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<str
   ],
 ])
 
-/**
- * The prices of @pydantic/genai-prices as installed, without downloads. `now` decides between dated prices.
- */
+/** The prices of @pydantic/genai-prices as installed, without downloads. `now` selects among dated prices. */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
   const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
   const found = new LRUCache<string, PriceListEntry | 'none'>({ max: MAX_CACHED_NAMES })
@@ -121,7 +120,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
       const isServed = (name: string, prices: ModelPrice): boolean => {
-        // The names of these are matched by `served` alone.
+        // Names of rerank models are selected by `served` alone.
         if (protocol === 'rerank') return true
         return 'output_mtok' in prices || endpointByName(name) !== undefined
       }
@@ -155,7 +154,7 @@ function modelsOf(vendor: string): readonly ModelInfo[] {
   return [...(ADDITIONAL_MODELS.get(vendor) ?? []), ...listed, ...others]
 }
 
-/** Names of a model with and without a date: `tts-1`, `tts-1-1106`. */
+/** Matches the name of a model with and without a date: `tts-1`, `tts-1-1106`. */
 function namedOrDated(name: string): ModelInfo['match'] {
   const escaped = name.replaceAll('.', String.raw`\.`)
   return { or: [{ equals: name }, { regex: String.raw`^${escaped}-(\d{4}|\d{4}-\d{2}-\d{2})$` }] }
@@ -167,7 +166,7 @@ function concreteNames({ id, match }: ModelInfo): string[] {
   return own ? [id, ...literalNames(match)] : literalNames(match)
 }
 
-/** The current price: the last conditional one whose date or time of day holds, else the first. */
+/** The current price: the last conditional one whose date or time of day applies, otherwise the first. */
 export function currentPrice(prices: ModelPrice | readonly ConditionalPrice[], now: Date): ModelPrice {
   if (!isList(prices)) return prices
   return (prices.findLast(({ constraint }) => holds(constraint, now)) ?? prices[0])?.prices ?? {}
@@ -203,7 +202,7 @@ export function literalNames(rule: MatchLogic): string[] {
   return 'equals' in rule ? [rule.equals] : []
 }
 
-/** `-20250929` as `-2025-09-29`: some vendors and the price data write dates differently. */
+/** Writes `-20250929` as `-2025-09-29`, because some vendors and the price data write dates differently. */
 export function withHyphenatedDate(name: string): string {
   return name.replaceAll(/-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
 }

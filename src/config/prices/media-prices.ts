@@ -2,7 +2,7 @@ import type { Decimal } from '../../domain/decimal.ts'
 import type { ImagePrices } from '../../domain/image-price.ts'
 import type { FurtherPrices } from './price-data.ts'
 
-/** Prices of images, speech and recordings of one vendor, by names of models without their dates. */
+/** Prices of one vendor for images, speech and recordings, by names of models without dates. */
 type VendorPrices = Readonly<Record<string, FurtherPrices>>
 
 const usd = (millionths: number): Decimal => ({ digits: BigInt(millionths), scale: 6 })
@@ -15,14 +15,16 @@ const perMinute = (thousandths: number): FurtherPrices => ({
   second: { digits: BigInt((thousandths * 100_000) / 60), scale: 8 },
 })
 
-/** Thousandths of a dollar per image, by form; `auto` may become the dearest. */
+/**
+ * Thousandths of a dollar per image, by size and quality. For `auto`, the most expensive result is charged.
+ */
 const images = (thousandths: Readonly<Record<string, number>>): FurtherPrices => ({
   image: Object.fromEntries(
     Object.entries(thousandths).map(([form, price]) => [form, usd(price * 1000)]),
   ) satisfies ImagePrices,
 })
 
-/** Thousandths of a dollar for a square image and for one of another shape, by quality. */
+/** Thousandths of a dollar for a square image and for any other shape, by quality. */
 const byQuality = (prices: Readonly<Record<string, readonly [number, number]>>): FurtherPrices =>
   images(
     Object.fromEntries(
@@ -37,7 +39,7 @@ const byQuality = (prices: Readonly<Record<string, readonly [number, number]>>):
 const OPENAI: VendorPrices = {
   'tts-1': spoken(15),
   'tts-1-hd': spoken(30),
-  // Speech that comes as plain bytes reports no tokens: the vendor's own estimate per minute.
+  // Speech sent as plain bytes reports no tokens, so this is the vendor's own estimate per minute.
   'gpt-4o-mini-tts': perMinute(15),
   'gpt-4o-transcribe': perMinute(6),
   'gpt-4o-transcribe-diarize': perMinute(6),
@@ -69,7 +71,7 @@ const XAI: VendorPrices = {
 }
 
 /**
- * Published prices that the price data does not have, by vendor; compared in November 2026 with the pages
+ * Published prices that are missing from the price data, by vendor; compared in November 2026 with the pages
  * that `docs/configuration.md: Prices` names.
  */
 const PRICES: Readonly<Record<string, VendorPrices>> = { openai: OPENAI, google: GOOGLE, 'x-ai': XAI }
@@ -77,7 +79,7 @@ const PRICES: Readonly<Record<string, VendorPrices>> = { openai: OPENAI, google:
 /** A date or a month at the end of a name: `-2025-12-16`, `-1106`. */
 const DATE = /-(?:\d{4}-\d{2}-\d{2}|\d{4})$/
 
-/** A vendor's prices of images, speech and recordings for this model; undefined without any. */
+/** A vendor's prices of images, speech and recordings for this model; undefined if there are none. */
 export function mediaPrices(vendor: string, name: string): FurtherPrices | undefined {
   const prices = PRICES[vendor]
   if (!prices) return undefined
@@ -85,12 +87,12 @@ export function mediaPrices(vendor: string, name: string): FurtherPrices | undef
   return found === undefined ? undefined : prices[found]
 }
 
-/** Names that only this list has a price for, by vendor. */
+/** Names that have a price only in this list, by vendor. */
 export function mediaModels(vendor: string): readonly string[] {
   return Object.keys(PRICES[vendor] ?? {})
 }
 
-/** The list as text, for the version of the built-in prices. */
+/** The list as text, which is part of the version of the built-in prices. */
 export const MEDIA_PRICES_TEXT = JSON.stringify(PRICES, (_, value: unknown) =>
   typeof value === 'bigint' ? String(value) : value,
 )

@@ -7,19 +7,19 @@ import { freeze } from '../freeze.ts'
 
 type ToolKeys = { readonly [Kind in ToolKind]?: string }
 
-/** Prices that the data does not have; `media-prices.ts`. */
+/** Prices that are missing from the data; see `media-prices.ts`. */
 export type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
 
-/** The data's key for calls, in USD per thousand, and one of the additional models' own. */
+/** Keys of prices per thousand calls, in USD: the data's own, and one used by the additional models. */
 const COUNT_KEYS = { request: 'requests_kcount', search_unit: 'search_units_kcount' } as const
 
-/** The data's keys for uses of tools, in USD per thousand. */
+/** The data's keys of prices per thousand uses of a tool, in USD. */
 const TOOL_KEYS = {
   web_search: 'web_searches_kcount',
   file_search: 'storage_searches_kcount',
 } as const satisfies ToolKeys
 
-/** The data's keys for recordings, in USD per hour, in order of preference. */
+/** The data's keys of prices per hour of recording, in USD, in order of preference. */
 const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
 
 const CHARGED_KEYS: ReadonlySet<string> = new Set([
@@ -30,10 +30,13 @@ const CHARGED_KEYS: ReadonlySet<string> = new Set([
 ])
 
 const HOUR: Decimal = { digits: 3600n, scale: 0 }
-/** Decimal places of a price per second: prices per hour have few, and a day's recording costs the same. */
+/**
+ * Decimal places of a price per second. Prices per hour have few, so that the rounding does not change the
+ * cost of a day of recordings.
+ */
 const PLACES = 18
 
-/** A model's price converted from the data; undefined where it has no kind of price that is charged. */
+/** Converts a model's price from the data; undefined if it has no kind of price that is charged. */
 export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): Price | undefined {
   const second = perSecond(data)
   if (
@@ -60,7 +63,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
   })
 }
 
-/** The kinds of price in the data that a call could cause, but that are not charged. */
+/** The kinds of price in the data that a call could cause but that are not charged. */
 export function unchargedKinds(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))
 }
@@ -98,7 +101,7 @@ function perSecond(data: ModelPrice): Decimal | undefined {
   return perHour === undefined ? undefined : divide(exactDecimal(priceAt(perHour, 0)), HOUR, PLACES)
 }
 
-/** The exact decimal: the shortest form of a double is what the data states. */
+/** The exact decimal: the shortest notation of a double is the number that the data states. */
 function exactDecimal(value: number): Decimal {
   const decimal = parseDecimal(value)
   if (!decimal || decimal.digits < 0n)

@@ -16,9 +16,7 @@ export interface Priced {
   readonly builtInVersion: string
 }
 
-/**
- * Twelve hexadecimal digits that identify a set of prices; equal prices in another notation have the same.
- */
+/** Twelve hexadecimal digits that identify a set of prices, regardless of how the prices are written. */
 export function priceVersion({ quotaPerUnit, groups, models, preferred, builtInVersion }: Priced): string {
   const content = [
     quotaPerUnit,
@@ -52,7 +50,7 @@ function tokensContent(tokens: TokenPrices): string[] {
   return TOKEN_KINDS.map(({ name }) => canonical(tokens[name]))
 }
 
-/** The same text for `0.30` and `0.3`. */
+/** Returns the same text for `0.30` and `0.3`. */
 function canonical({ digits, scale }: Decimal): string {
   let [unscaled, places] = [digits, scale]
   while (places > 0 && unscaled % 10n === 0n) [unscaled, places] = [unscaled / 10n, places - 1]

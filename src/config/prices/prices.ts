@@ -90,7 +90,7 @@ export const price: Field<Price> = section({
   })
   .transform((given) => ({
     tokens: completePrices({ ...given, output: given.output ?? ZERO }),
-    // A stated price of a part holds for every tier that states no other.
+    // A stated price of a part applies to every tier that does not state another.
     tiers: given.tiers.map((one) => ({
       above: one.above,
       tokens: completePrices(

@@ -1,12 +1,12 @@
-/** Models that a vendor shut down, and the day (UTC, `2026-10-23`). */
+/** Models that a vendor shut down, and the date (UTC, `2026-10-23`). */
 interface Retirement {
   readonly on: string
   readonly models: RegExp
 }
 
 /**
- * Shutdown dates as the vendors publish them, by the vendor's id in the built-in prices, which keep retired
- * models unmarked. A redirected name counts as retired: another model answers, at another price.
+ * Shutdown dates as published by the vendors, by the vendor's id in the built-in prices, which still contain
+ * retired models. A redirected name counts as retired, because another model answers, at another price.
  */
 const RETIREMENTS: ReadonlyMap<string, readonly Retirement[]> = new Map([
   [

@@ -12,9 +12,9 @@ export interface VendorChannels {
 }
 
 /**
- * One channel for each vendor with a key, with every model of its price list, and those whose price the
- * operator declares. A name that several vendors list goes to the first of them, since it can have only one
- * price.
+ * One channel for each vendor with a key, with every model of its price list and those whose price the
+ * operator declares. A name that several vendors list goes to the first of them, because a name can have only
+ * one price.
  */
 export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
   const preferred = new Map<string, string>()

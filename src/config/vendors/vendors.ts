@@ -1,32 +1,32 @@
 import type { ProtocolName } from '../../domain/protocols.ts'
 
-/** The address and protocol of a vendor, which is callable with a key alone. */
+/** The address and protocol of a vendor that can be called with only a key. */
 export interface Vendor {
   /** The vendor's id in the built-in prices. */
   readonly id: string
-  /** Environment variables for its key; the first one that is set counts. */
+  /** Environment variables for its key; the first one that is set is used. */
   readonly variables: readonly string[]
   readonly protocol: ProtocolName
   /** The base URL, up to and including the version. */
   readonly baseUrl: string
-  /** Models of its price list that are served at that address; all if absent. */
+  /** Models of its price list that are served at that address; all of them if absent. */
   readonly served?: RegExp
   /**
-   * Served models that the gateway cannot call there: resellers' spellings, and models of other endpoints.
+   * Served models that the gateway cannot call there: names used by resellers, and models of other endpoints.
    */
   readonly uncallable?: RegExp
   /**
-   * Names that are served there and have no built-in price, because no page states one: their calls need a
-   * price that the operator declares.
+   * Names that are served there but have no built-in price, because no page states one. Calls to them need a
+   * price declared by the operator.
    */
   readonly unpriced?: readonly string[]
 }
 
 /**
  * The known vendors, in order of preference: makers of models come before hosts, so that a bare name gets its
- * maker's price. The expressions exclude models that the data lists under a vendor but that are not served at
- * its address: open weights, and other makers' models in the same cloud. OpenAI serves `-pro`, `codex` and
- * deep research through its Responses API alone.
+ * maker's price. The expressions exclude models that the data lists under a vendor but that its address does
+ * not serve: open weights, and other makers' models in the same cloud. OpenAI serves `-pro`, `codex` and deep
+ * research models only through its Responses API.
  */
 export const VENDORS: readonly Vendor[] = Object.freeze([
   {
@@ -136,5 +136,5 @@ export const VENDORS: readonly Vendor[] = Object.freeze([
   },
 ])
 
-/** All variables for vendor keys. */
+/** All variables that contain vendor keys. */
 export const KEY_VARIABLES: ReadonlySet<string> = new Set(VENDORS.flatMap((vendor) => vendor.variables))
