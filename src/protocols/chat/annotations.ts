@@ -1,12 +1,14 @@
 import { type Citation, codePointsIn, urlCitation } from '../citation.ts'
 import type { ReplyPart } from '../reply.ts'
 
-/** Writes a citation as chat clients know it, of a part of `length` that begins at `base` in the content. */
+/**
+ * Renders a citation for chat clients. It belongs to a part of `length` that begins at `base` in the content.
+ */
 export function writeAnnotation(citation: Citation, length: number, base: number): object {
   return { type: 'url_citation', url_citation: urlCitation(citation, length, base) }
 }
 
-/** Writes the citations of all texts, which form one content. */
+/** Renders the citations of all texts; together these are one content. */
 export function annotationsIn(parts: readonly ReplyPart[]): object[] {
   let base = 0
   return parts.flatMap((part) => {

@@ -2,7 +2,7 @@ import type { ArrivedMedia } from '../arrived-media.ts'
 import type { Fields } from '../field.ts'
 import { asRecord, textOr } from '../json/record.ts'
 
-/** Notes the sound, the pictures and the encrypted reasoning of a message or a delta. */
+/** Records the audio, the images and the encrypted reasoning of a message or a delta. */
 export function noteArrived(message: Fields | undefined, arrived: ArrivedMedia, elidedBytes = 0): void {
   if (!message) return
   const sound = textOr(asRecord(message['audio'])?.['data'])

@@ -7,7 +7,7 @@ const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
   ['1h', '1h'],
 ])
 
-/** Reads the `cache_control` of a part, a message or a tool, for spreading. */
+/** Reads the `cache_control` of a part, a message or a tool, for spreading into a part. */
 export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
   const value = present(fields['cache_control'])
   if (value === undefined) return {}

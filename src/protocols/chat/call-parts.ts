@@ -4,11 +4,11 @@ import { asRecord } from '../json/record.ts'
 import type { ReplyEvent } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 
-/** Tool call that is growing. */
+/** Tool call whose arguments are still arriving. */
 interface GrowingCall {
   readonly id: string
   name: string
-  /** Number of its part; undefined until the call has a name and its part has begun. */
+  /** Number of its part; undefined until the call has a name, which begins its part. */
   part: number | undefined
   /** Arguments that came before the name. */
   pendingArguments: string
@@ -16,20 +16,20 @@ interface GrowingCall {
   ended: boolean
 }
 
-/** Reader of the reply, as its calls use it. */
+/** What `CallParts` needs from the reader of the reply. */
 export interface CallSink {
   emit(event: ReplyEvent): void
-  /** Begins a part, which ends the text before it; returns its number. */
+  /** Begins a part, which ends the text before it. Returns the number of the part. */
   begin(): number
-  /** Creates an id for a call that came without one. */
+  /** Creates an id for a call that has none. */
   mintId(part: number): string
 }
 
 /**
  * Tool calls of one reply, whole or in pieces, in every shape that providers send: with an index, an id or
  * neither; id and name once or in each piece; several calls under one index; the name after the arguments. A
- * call ends once its arguments are complete JSON and something else begins, so that the next need not wait
- * for the end.
+ * call ends as soon as its arguments are complete JSON and something else begins, so that the next one need
+ * not wait for the end of the reply.
  */
 export class CallParts {
   readonly #sink: CallSink
@@ -44,7 +44,7 @@ export class CallParts {
     this.#sink = sink
   }
 
-  /** Reads a piece of a call: `{index?, id?, function: {name?, arguments?}}`, the arguments as text. */
+  /** Reads a piece of a call, `{index?, id?, function: {name?, arguments?}}`, whose arguments are text. */
   read(piece: Fields): void {
     const definition = asRecord(piece['function'])
     if (!definition) return
@@ -56,7 +56,7 @@ export class CallParts {
     this.#add(call, textOr(definition['arguments']))
   }
 
-  /** Reads more arguments of the call under an index, from a piece without other fields. */
+  /** Reads more arguments of the call with this index, from a piece without other fields. */
   readArguments(index: number, text: string): void {
     const call = this.#byIndex.get(index)
     if (!call) return
@@ -64,7 +64,10 @@ export class CallParts {
     this.#add(call, text)
   }
 
-  /** Reads the same as it came, if the call has begun. */
+  /**
+   * Returns the part of the call with this index, so that the arguments can be copied as bytes; undefined if
+   * the call has not begun.
+   */
   copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     const call = this.#byIndex.get(index)
     if (call?.part === undefined || call.ended) return undefined
@@ -73,7 +76,7 @@ export class CallParts {
     return { kind: 'tool-input', index: call.part }
   }
 
-  /** Ends the calls that are complete, because something else begins. */
+  /** Ends the calls whose arguments are complete, because something else begins. */
   endComplete(): void {
     for (const call of this.#open) if (call.json.isComplete) this.#end(call)
   }
@@ -100,8 +103,8 @@ export class CallParts {
   }
 
   /**
-   * Finds a call without index: by its id, else the latest call, unless a name begins a new one after
-   * complete arguments.
+   * Finds a call without an index by its id, or else the latest call. A name after complete arguments begins
+   * a new call instead.
    */
   #findWithoutIndex(id: string, name: string): GrowingCall | undefined {
     const known = this.#byId.get(id)
@@ -125,7 +128,7 @@ export class CallParts {
     this.#add(call, pendingArguments)
   }
 
-  /** Adds arguments; after complete ones, once something else began, only white space can follow. */
+  /** Adds arguments. After complete arguments, once something else began, only white space can follow. */
   #add(call: GrowingCall, text: string): void {
     if (text === '' || call.ended) return
     if (call.part === undefined) {
@@ -143,7 +146,9 @@ export class CallParts {
   }
 }
 
-/** Whether a piece begins another call: another id with a name, whatever its index. */
+/**
+ * Reports whether a piece begins another call, which has another id and a name, even under the same index.
+ */
 function isOther(known: GrowingCall, id: string, name: string): boolean {
   if (known.part === undefined || id === '' || name === '') return false
   return known.id === '' ? known.json.isComplete : known.id !== id
@@ -162,13 +167,13 @@ const CLOSE_OBJECT = 0x7d
 
 /** Detects the end of a JSON object or array that arrives in pieces. */
 export class JsonProgress {
-  /** Whether its last bracket has come. */
+  /** Whether the last bracket has arrived. */
   isComplete = false
   #depth = 0
   #inString = false
   #isEscaped = false
 
-  /** Reads a piece; linear in the text, whatever its pieces. */
+  /** Reads a piece. The time is linear in the text, however it is cut into pieces. */
   feed(text: string): void {
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i)

@@ -1,10 +1,10 @@
 import type { ToolUse } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 
-/** A search that an answer tells by what it cites alone. */
+/** A web search known only from the pages that the reply cites. */
 export const CITED_SEARCH: ToolUse = { kind: 'web_search', count: 1, isCited: true }
 
-/** Whether a message, or a part of one, cites a page of the web. */
+/** Reports whether a message, or a part of one, cites a web page. */
 export function citesPage(message: unknown): boolean {
   const annotations = asRecord(message)?.['annotations']
   return (

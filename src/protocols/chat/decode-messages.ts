@@ -32,8 +32,8 @@ interface OpenTurn {
 }
 
 /**
- * Members of a message that are read, or only repeat known facts: a tool's name, an echoed list of
- * annotations.
+ * Members of a message that are read, or that only repeat known facts, such as a tool's name or the
+ * annotations of an earlier reply.
  */
 const READ_FIELDS: ReadonlySet<string> = new Set([
   'role',
@@ -55,10 +55,10 @@ const DROPPED_FIELDS: ReadonlyMap<string, DroppedName> = new Map([
 ])
 
 /**
- * Decodes `messages`; `docs/api.md: Chat completions`, translations. System and developer texts come first,
- * in order. Consecutive results of tools form one user turn, with the user's next text. Empty messages form
- * no turn. A result without its call is passed on, for the upstream to refuse. Throws `invalid_request`
- * naming the path of an unreadable value.
+ * Decodes `messages`; `docs/api.md: Chat completions`, translations. System and developer texts are
+ * collected, in order. Consecutive tool results form one user turn together with the user's next text. Empty
+ * messages form no turn. A result without its call is kept, so that the upstream refuses it. Throws
+ * `invalid_request` with the path of an unreadable value.
  */
 export function decodeMessages(messages: readonly unknown[], dropped: Dropped): Transcript {
   const reader = new MessagesReader(dropped)
@@ -75,7 +75,7 @@ class MessagesReader {
   readonly #system: SystemText[] = []
   readonly #turns: OpenTurn[] = []
   readonly #calls = new CallReader()
-  /** User turn that began with results of tools. */
+  /** User turn that began with tool results; the user's next text is added to it. */
   #results: OpenTurn | undefined
   readonly #dropped: Dropped
 
@@ -117,7 +117,7 @@ class MessagesReader {
     }
   }
 
-  /** Place of what comes now; undefined before the first turn. */
+  /** Position of the next part; undefined before the first turn. */
   get #place(): Place | undefined {
     const { length } = this.#turns
     if (this.#results) return { turn: length - 1, part: this.#results.parts.length }
@@ -180,7 +180,7 @@ class MessagesReader {
     this.#results.parts.push(part)
   }
 
-  /** Decodes content; the mark of the message goes on its last part. */
+  /** Decodes content. The cache mark of the message moves to its last part. */
   #content(message: Fields, path: string): ContentPart[] {
     const parts = decodeContent(message['content'], `${path}.content`, this.#dropped)
     markLast(parts, cacheOf(message, path).cache)
@@ -188,7 +188,7 @@ class MessagesReader {
   }
 }
 
-/** Whether a value is what clients echo for an unset field. */
+/** Reports whether a value is one that clients send back for an unset field. */
 function isEmptyValue(value: unknown): boolean {
   return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }
@@ -204,14 +204,17 @@ function markLast(parts: Part[], cache: Cache | undefined): void {
   parts[parts.length - 1] = { ...last, cache }
 }
 
-/** Reads an assistant's calls, and remembers what their results need. */
+/** Reads an assistant's calls and keeps what is needed to read their results. */
 class CallReader {
   readonly #opaqueIds = new Set<string>()
-  /** Legacy calls without a result: names in the order of the calls, with their created ids. */
+  /** Legacy calls without a result: their names, in order, with the ids created for them. */
   readonly #legacy: { readonly name: string; readonly id: string }[] = []
   #legacyCount = 0
 
-  /** Reads an element of `tool_calls`; a call of a kind that only chat knows is opaque, as is its result. */
+  /**
+   * Reads an element of `tool_calls`. A call of a kind that only chat has becomes an opaque part, and so does
+   * its result.
+   */
   readCall(value: unknown, path: string): ToolCallPart | OpaquePart {
     const call = fieldsAt(value, path)
     const id = textAt(call['id'], `${path}.id`)
@@ -229,7 +232,7 @@ class CallReader {
     return this.#opaqueIds.has(id)
   }
 
-  /** Reads a `function_call`; its id is created from its number. */
+  /** Reads a `function_call`, and creates its id from its number. */
   readLegacyCall(value: unknown, path: string): ToolCallPart {
     const part = functionCall(this.#nextId(), fieldsAt(value, path), path)
     this.#legacy.push({ name: part.name, id: part.id })
@@ -237,7 +240,7 @@ class CallReader {
   }
 
   /**
-   * Finds the id of the call that a message of role `function` answers: the first unanswered one of that
+   * Finds the id of the call that a message of role `function` answers: the first unanswered call of that
    * name.
    */
   legacyId(name: string): string {
@@ -250,7 +253,7 @@ class CallReader {
   }
 }
 
-/** Reads a call of a custom tool; its text is the argument of a function. */
+/** Reads a call of a custom tool. Its text becomes the only argument of a function. */
 function customCall(id: string, call: Fields, path: string): ToolCallPart {
   const input = present(call['input'])
   return {
@@ -262,7 +265,7 @@ function customCall(id: string, call: Fields, path: string): ToolCallPart {
   }
 }
 
-/** Reads a call; its arguments stay the text that the model wrote. */
+/** Reads a call. Its arguments remain the text that the model wrote. */
 function functionCall(id: string, call: Fields, path: string): ToolCallPart {
   const input = present(call['arguments'])
   return {

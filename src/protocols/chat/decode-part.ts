@@ -6,10 +6,10 @@ import { type Fields, fieldsAt, kindOf, listAt, present, textAt } from '../field
 import { audioAt, fileAt, mediaAt } from '../media-source.ts'
 import { generatedText } from './generated-text.ts'
 
-/** Part that a message's `content` can hold. */
+/** Part of a message's `content`. */
 export type ContentPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
-/** Reads a part of a known type; undefined if it is empty. */
+/** Reads a part of a known type. Returns undefined if it is empty. */
 type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
 
 const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
@@ -33,9 +33,9 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * Decodes a message's content: a string is one text; null and empty texts are no parts. A part of a type that
- * only chat may know is opaque. Throws `invalid_request` for a part without type, or with contents that do
- * not fit its type.
+ * Decodes a message's content. A string is one text; null and empty texts are left out. A part of a type that
+ * only chat may have becomes an opaque part. Throws `invalid_request` for a part without a type, or whose
+ * contents do not match its type.
  */
 export function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
   if (content === undefined || content === null || content === '') return []
@@ -54,14 +54,14 @@ function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart
   return text === '' ? undefined : { kind: 'text', text, ...cacheOf(part, path) }
 }
 
-/** Reads the thinking of some providers: text, or parts with text. */
+/** Reads a `thinking` part, which some providers send as text or as a list of parts with text. */
 function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
   if (typeof part['thinking'] !== 'string') listAt(part['thinking'], `${path}.thinking`)
   const text = generatedText({ content: [part] }).join('')
   return text === '' ? undefined : { kind: 'thinking', text }
 }
 
-/** Reads `{url}` under the part's type; some clients send the URL without the object. */
+/** Reads the `{url}` in a part's member. Some clients send the URL without the object. */
 function linked(part: Fields, key: string, family: string, path: string): MediaSource {
   const value = part[key]
   if (typeof value === 'string') return mediaAt(value, `${path}.${key}`, family)

@@ -13,7 +13,7 @@ import { stopOf } from './stop-reasons.ts'
 import { usageOf } from './usage.ts'
 
 /**
- * Decodes a whole reply, with as many choices as were asked for. Throws `upstream_error` for anything else.
+ * Decodes a whole reply with as many choices as were requested. Throws `upstream_error` if it is not a reply.
  */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const reply = parseAnswer(bytes.toString())
@@ -47,12 +47,12 @@ function read(choice: Fields, id: string, arrived: ArrivedMedia): Choice {
   return { parts: foldParts(events), stop: stopOf(finishReasonOf(choice), parts) }
 }
 
-/** Finds the choice that counts: number 0, or one without a number. */
+/** Finds the first choice: index 0, or without an index. */
 export function firstChoice(choices: unknown): Fields | undefined {
   return choiceAt(choices, 0)
 }
 
-/** Finds the choice of a number; one without a number has 0. */
+/** Finds the choice with this index; a choice without one has index 0. */
 export function choiceAt(choices: unknown, number: number): Fields | undefined {
   if (!Array.isArray(choices)) return undefined
   for (const value of choices) {
@@ -67,7 +67,7 @@ export function finishReasonOf(choice: Fields): string | undefined {
   return textOr(choice['finish_reason']) || undefined
 }
 
-/** Returns the log probabilities of the tokens of a choice's content; undefined without any. */
+/** Returns the log probabilities of the tokens of a choice's content; undefined if it has none. */
 export function logprobsOf(choice: Fields): Logprobs | undefined {
   const tokens = asRecord(choice['logprobs'])?.['content']
   return Array.isArray(tokens) && tokens.length > 0 ? tokens : undefined

@@ -16,8 +16,8 @@ import { decodeTools } from './tool.ts'
 import { decodeWebSearch } from './web-search.ts'
 
 /**
- * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that a conversation cannot hold are
- * reported in `dropped`. Throws `invalid_request` naming the path of an unreadable value.
+ * Decodes a checked chat request; `docs/api.md: Chat completions`. Fields that a conversation cannot express
+ * are reported in `dropped`. Throws `invalid_request` with the path of an unreadable value.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))
@@ -54,7 +54,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/** Settings of thinking as clients of Google's chat address write them. */
+/** Settings of thinking as clients of Google's chat endpoint send them. */
 function googleThinking(extraBody: unknown): unknown {
   return present(asRecord(asRecord(extraBody)?.['google'])?.['thinking_config'])
 }

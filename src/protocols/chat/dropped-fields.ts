@@ -4,9 +4,9 @@ import { SHARED_FIELDS } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
-/** Names that this codec may report in `x-gateway-dropped`, beside the fields of `DROPPED_FIELDS`. */
+/** Names that this codec may report in `x-gateway-dropped`, in addition to `DROPPED_FIELDS`. */
 export type DroppedName =
-  /** Unknown fields of a chat request, at the top or in a message. */
+  /** Unknown fields of a chat request, at the top level or in a message. */
   | 'unknown'
   | 'messages.name'
   | 'messages.audio'
@@ -14,7 +14,7 @@ export type DroppedName =
   | 'reasoning.exclude'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Names of fields of a messages request. */
+  /** Fields of a messages request. */
   | 'cache_control'
   | 'content'
   | 'reasoning_content'
@@ -30,7 +30,7 @@ export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Whether a value differs in meaning from an absent field. */
+/** Reports whether a value has another meaning than the absence of its field. */
 type IsMeaningful = (value: unknown) => boolean
 
 const always: IsMeaningful = () => true
@@ -41,8 +41,8 @@ const other =
     !defaults.includes(value as string)
 
 /**
- * Chat's fields that a conversation cannot hold, with a test for values that matter; first those of the list
- * in `docs/api.md: Chat completions`. Fields that other dialects share are not here.
+ * Chat fields that a conversation cannot express, each with a test for values that matter; first those of the
+ * list in `docs/api.md: Chat completions`. Fields that other dialects share are not listed.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['logit_bias', hasMembers],
@@ -83,7 +83,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'n',
 ])
 
-/** Reports the top-level fields of a chat request that a conversion drops, if their values matter. */
+/** Reports the top-level fields of a chat request that the conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key, node } of scan.members.values()) {
     if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue

@@ -7,19 +7,19 @@ import { inputOrEmpty } from '../tool-input.ts'
 import { drop } from './dropped-fields.ts'
 import { type ChatPart, contentOf, encodePart } from './encode-part.ts'
 
-/** Message in chat's form. */
+/** Message in chat's format. */
 type ChatMessage = Readonly<Record<string, unknown>>
 
-/** Rules of a model for the thoughts of its history. */
+/** Rules of a model about thoughts in earlier messages. */
 type ThoughtRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts'>
 
-/** Parts of a turn by their place in chat. */
+/** Parts of a turn, sorted by the message field or message they go to. */
 interface SortedTurn {
   readonly thinking: string[]
   readonly content: ChatPart[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
-  /** Media of tool results: chat's tool messages carry text, so media go into the next user message. */
+  /** Media of tool results. Chat's tool messages carry only text, so media go into the next user message. */
   readonly media: ChatPart[]
 }
 
@@ -43,7 +43,7 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
   return { role: 'system', content: contentOf(system.flatMap((part) => encodePart(part, dropped))) }
 }
 
-/** Encodes a turn; results of tools become messages of their own, before the rest of the turn. */
+/** Encodes a turn. Tool results become messages of their own, before the other parts of the turn. */
 function encodeTurn(
   turn: Turn,
   { takesThoughts, requiresThoughts }: ThoughtRules,
@@ -56,7 +56,7 @@ function encodeTurn(
   const thinking = takesThoughts ? sorted.thinking : []
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
-    // An empty turn stays: without it, the last turn would be another one, or missing.
+    // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
     if (content.length === 0 && results.length > 0) return results
     return [...results, { role: 'user', content: contentOf(content) }]
   }
@@ -100,7 +100,8 @@ function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dr
 }
 
 /**
- * Encodes a result: its text stays, its media follow later, in order. Chat cannot express that a tool failed.
+ * Encodes a tool result. Its text stays in the result, its media follow later, in order. Chat cannot express
+ * that a tool failed.
  */
 function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped): ChatMessage {
   const content: ChatPart[] = []
@@ -111,7 +112,7 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
     }
   }
   if (part.isError) drop(dropped, 'is_error')
-  // A cache mark on the result goes on its last text.
+  // A cache mark on the result moves to its last text.
   const last = content.at(-1)
   if (part.cache && last && !('cache_control' in last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }

@@ -5,10 +5,10 @@ import { cacheControl } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
 import { audioFormat, dataUrl } from '../media-source.ts'
 
-/** Part of a message's content in chat's form. */
+/** Part of a message's content in chat's format. */
 export type ChatPart = Readonly<Record<string, unknown>>
 
-/** Encodes a part of content; empty where chat cannot express it. */
+/** Encodes a part of content; returns an empty list if chat cannot express it. */
 export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): ChatPart[] {
   switch (part.kind) {
     case 'text':
@@ -22,7 +22,7 @@ export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dro
   }
 }
 
-/** Renders content as a string if it is one text without further properties. */
+/** Renders content as a string if it is a single text without other properties. */
 export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   const [first, second] = parts
   if (!first) return ''
@@ -31,8 +31,8 @@ export function contentOf(parts: readonly ChatPart[]): string | readonly ChatPar
 }
 
 /**
- * Whether media must be fetched: chat takes only images and videos by URL. A URL without a type counts as an
- * image.
+ * Reports whether media must be fetched: chat accepts only images and videos by URL. A URL without a type is
+ * treated as an image.
  */
 export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
   return kind === 'url' && !isPicture(mediaType) && !isVideo(mediaType)
@@ -57,16 +57,16 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
   return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
 }
 
-/** Values of `detail` that chat has other names for. */
+/** Values of `detail` that have another name in chat. */
 const DETAILS: ReadonlyMap<string, string> = new Map([['original', 'high']])
 
-/** Whether chat has no part of its own for the type, so that a file carries it. */
+/** Reports whether chat has no kind of part for this media type, so that it is sent as a file. */
 function isFile(mediaType: string): boolean {
   const isText = mediaType.startsWith('text/')
   return !isText && !isPicture(mediaType) && !isVideo(mediaType) && audioFormat(mediaType) === undefined
 }
 
-/** Creates a file's name, which chat requires. */
+/** Creates a file name, which chat requires. */
 function nameFor(mediaType: string): string {
   return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

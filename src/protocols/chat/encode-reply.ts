@@ -12,12 +12,12 @@ import { writeDetail } from './reasoning-details.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
 
-/** Mark that tells a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
+/** Text that shows a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
 export const PROOF_MARK = '\n'
 
 /**
- * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts form one content and thinking one
- * `reasoning_content`, as the sum of a stream of the same reply would.
+ * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts are joined to one content and
+ * thoughts to one `reasoning_content`, equal to the sum of a stream of the same reply.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
   const { usage } = reply
@@ -63,7 +63,7 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
   return parts.map(textOf).join('')
 }
 
-/** Encrypted reasoning, with its places. */
+/** Encrypted reasoning with its positions. */
 function detailsIn(parts: readonly ReplyPart[]): object[] {
   const details: object[] = []
   let [from, calls] = [0, 0]
@@ -78,7 +78,7 @@ function detailsIn(parts: readonly ReplyPart[]): object[] {
   return details
 }
 
-/** The calls; a signature in front of one stands at it. */
+/** The tool calls. A signature before a call becomes a member of it. */
 function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unknown[] {
   let signature: string | undefined
   return parts.flatMap((part): object[] => {
@@ -93,7 +93,7 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
   })
 }
 
-/** Names of the custom tools that a client declared: their calls come back as such. */
+/** Names of the custom tools that a client declared; their calls are sent back as custom calls. */
 export function customNames(asked: Asked | undefined): ReadonlySet<string> {
   return new Set(asked?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }

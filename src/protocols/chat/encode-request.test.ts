@@ -17,7 +17,7 @@ function encode(
   return { request: JSON.parse(bytes.toString()), dropped: [...dropped] }
 }
 
-/** Messages for a model that takes thoughts. */
+/** Messages for a model that accepts thoughts. */
 const messages = (...turns: Turn[]): unknown => encode({ turns }, 'glm-up').request['messages']
 const text = (words: string) => ({ kind: 'text', text: words }) as const
 const user = (...parts: Part[]): Turn => ({ role: 'user', parts })

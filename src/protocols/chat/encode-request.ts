@@ -11,13 +11,13 @@ import { encodeToolChoice } from './tool-choice.ts'
 import { encodeTool } from './tool.ts'
 import { canSearch, encodeWebSearch } from './web-search.ts'
 
-/** Most stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
+/** Maximum number of stop sequences that are sent; `docs/api.md: Limits`, stop sequences. */
 const MAX_STOPS = 4
 
 /**
  * Encodes a conversation as a chat request. Usage is requested with every stream, because the gateway charges
- * by it. The order of fields is fixed, so that equal conversations give equal bytes, which the upstream's
- * cache finds. Throws `invalid_request` if chat cannot express something that must not be dropped.
+ * by it. The order of fields is fixed, so that equal conversations give equal bytes, which hit the upstream's
+ * cache. Throws `invalid_request` if chat cannot express something that must not be dropped.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -58,7 +58,7 @@ export function encodeRequest(
   return Buffer.from(request)
 }
 
-/** Encodes the tools; without tools there is no choice, which upstreams would refuse. */
+/** Encodes the tools. Without tools there is no tool choice either; upstreams would refuse it. */
 function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')

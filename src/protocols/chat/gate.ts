@@ -10,9 +10,9 @@ import type { ChatRequest } from './request.ts'
 
 /** Request for a channel. */
 export interface GatedRequest extends EditedRequest {
-  /** Model's name at the upstream. */
+  /** The model's name at the upstream. */
   readonly upstreamModel: string
-  /** Whether the gateway asked for usage on its own account, so that its frame is not for the client. */
+  /** Whether the gateway itself requested usage, so that the usage frame is not forwarded to the client. */
   readonly askedForUsage: boolean
 }
 
@@ -22,9 +22,9 @@ export interface GatedRequest extends EditedRequest {
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
 
 /**
- * Adapts a native request to a channel: maps the model's name, removes filtered fields, and asks for usage in
- * a stream if the client did not. In pass-through mode (`passThrough` is the gateway's option, the channel
- * has its own flag) only mapping and `disable_store` stay.
+ * Adapts a native request to a channel: maps the model's name, removes filtered fields, and requests usage in
+ * a stream if the client did not. In pass-through mode (`passThrough` is the gateway's option; the channel
+ * has its own) only the mapping and `disable_store` apply.
  */
 export function gateChatRequest(
   scan: ScannedObject,
@@ -52,7 +52,7 @@ export function gateChatRequest(
   return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel, askedForUsage }
 }
 
-/** Renders the options as JSON text; undefined if they stay as they are. */
+/** Renders the options as JSON text. Returns undefined if they need no change. */
 function streamOptions(scan: ScannedObject, channel: Channel, askForUsage: boolean): string | undefined {
   const options = asRecord(scan.value('stream_options'))
   const filter = options?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')
@@ -64,8 +64,8 @@ function streamOptions(scan: ScannedObject, channel: Channel, askForUsage: boole
 }
 
 /**
- * Text of `messages` without the encrypted reasoning of other providers, which upstreams of this dialect do
- * not know; undefined if there is none of it.
+ * Text of `messages` without the encrypted reasoning of other providers, which upstreams of this dialect
+ * cannot read; undefined if there is none.
  */
 function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   if (!mayHoldEnvelope(scan)) return undefined
@@ -83,7 +83,7 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   })
 }
 
-/** Text of an object without a member. */
+/** Renders an object without one of its members. */
 function withoutMember(scan: ScannedObject, object: Node, member: Node): string {
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))

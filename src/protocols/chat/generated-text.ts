@@ -2,8 +2,8 @@ import { asRecord } from '../json/record.ts'
 
 /**
  * Collects the text that the model wrote in a message or a delta: content, refusal, reasoning, transcripts of
- * audio, names and arguments of tool calls. Only non-empty pieces; text that a provider repeats under two
- * names counts once.
+ * audio, names and arguments of tool calls. Returns only non-empty pieces; text that a provider repeats under
+ * two names counts once.
  */
 export function generatedText(message: unknown): string[] {
   const pieces: string[] = []
@@ -23,14 +23,14 @@ export function generatedText(message: unknown): string[] {
   return pieces
 }
 
-/** A choice of a text completion as a message: its text is its content. */
+/** Converts a choice of a text completion to a message whose content is its text. */
 export function textMessage(choice: Readonly<Record<string, unknown>> | undefined): object {
   return { content: choice?.['text'] }
 }
 
 /**
- * Adds reasoning: `reasoning_content` and `reasoning` are one text under two names; `reasoning_details` holds
- * it if neither does.
+ * Adds reasoning. `reasoning_content` and `reasoning` are two names of one text; `reasoning_details` is read
+ * if both are absent.
  */
 function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   const before = pieces.length
@@ -39,7 +39,7 @@ function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   if (pieces.length === before) addText(pieces, record['reasoning_details'])
 }
 
-/** Adds text, or parts: `{text}`, or `{thinking}` with text or further parts. */
+/** Adds a text, or a list of parts: `{text}`, or `{thinking}` with text or further parts. */
 function addText(pieces: string[], value: unknown): void {
   add(pieces, value)
   if (!Array.isArray(value)) return

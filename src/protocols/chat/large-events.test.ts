@@ -3,14 +3,14 @@ import type { TapEnd } from '../sse/stream-tap.ts'
 import { byTier } from '../../../test/tier.ts'
 import { ChatTap } from './tap.ts'
 
-/** Most bytes that wait for an event's end. */
+/** Maximum bytes that are held until an event's end. */
 const MAX_HELD = 65_536
 const DONE = 'data: [DONE]\n\n'
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
 const chunk = (delta: object, parts: object = {}, finish: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }], ...parts })}\n\n`
-/** Event slightly larger than this many bytes: an image, as image models send it. */
+/** Event slightly larger than this many bytes: an image in the form that image models send. */
 const picture = (bytes: number, parts: object = {}, finish: string | null = null): string =>
   chunk(
     { content: 'Look.', images: [{ image_url: { url: `data:image/png;base64,${'A'.repeat(bytes)}` } }] },
@@ -22,7 +22,7 @@ interface Watched {
   readonly tap: ChatTap
   readonly forwarded: Buffer
   readonly end: TapEnd
-  /** Most bytes that were pushed and not forwarded. */
+  /** Maximum bytes that were pushed and not yet forwarded. */
   readonly mostHeld: number
 }
 

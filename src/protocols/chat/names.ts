@@ -50,8 +50,8 @@ const below = {
   cache_control: CACHE_MARK,
 }
 
-/** Names of requests for chat completions. */
+/** Names of the fields of chat completions requests. */
 export const chatNames = requestNames(CHECKS.keys(), below)
 
-/** Names of requests for completions, which may be requests of chat. */
+/** Names of the fields of completions requests, which may be converted to chat requests. */
 export const completionNames = requestNames([...CHECKS.keys(), ...COMPLETION_CHECKS.keys()], below)

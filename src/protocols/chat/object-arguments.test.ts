@@ -4,7 +4,7 @@ import { parseAnswer } from './object-arguments.ts'
 const OBJECT = '{ "10": 9007199254740993, "2": [1.0, {"a":"}"}] ,"10":0}'
 const CALL = (args: string): string => `{"id":"c","function":{"name":"f","arguments":${args}}}`
 
-/** The arguments of the first choice, of calls and of the call in `function_call`. */
+/** The arguments of the first choice's calls, including that in `function_call`. */
 function read(text: string): unknown[] {
   const choices = (parseAnswer(text)?.['choices'] ?? []) as { message?: Message; delta?: Message }[]
   const [choice] = choices

@@ -3,10 +3,10 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { Fields } from '../field.ts'
 
-/** Keys of a choice's content, in whole replies and in chunks. */
+/** Members of a choice with its content, in whole replies and in chunks. */
 const MESSAGES = ['message', 'delta'] as const
 
-/** Called function, and the path of its arguments. */
+/** Function of a call, and the path of its arguments. */
 interface CalledFunction {
   readonly definition: Record<string, unknown>
   /** Member keys and element indexes, from the root. */
@@ -14,15 +14,17 @@ interface CalledFunction {
 }
 
 /**
- * Parses a reply or a chunk; undefined if it is not a JSON object. Arguments that some servers send as an
- * object become the text that the server wrote.
+ * Parses a reply or a chunk. Returns undefined if it is not a JSON object. Arguments that some servers send
+ * as an object are replaced by their text as the server wrote it.
  */
 export function parseAnswer(text: string): Fields | undefined {
   const answer = parseRecord(text)
   return answer && hasObjectArguments(answer['choices']) ? withTexts(answer, text) : answer
 }
 
-/** Whether any call has an object as arguments; allocates nothing, because every reply passes it. */
+/**
+ * Reports whether any call has an object as arguments. It allocates nothing, because it runs for every reply.
+ */
 function hasObjectArguments(choices: unknown): boolean {
   if (!Array.isArray(choices)) return false
   for (const choice of choices) {
@@ -45,7 +47,7 @@ function withTexts(answer: Fields, text: string): Fields {
   const scan = scanned(text)
   for (const { definition, path } of functionsIn(answer['choices'] as readonly unknown[])) {
     const node = scan && nodeAt(scan, path)
-    // Replies beyond the scan's limits lose the order of integer-like keys, and digits.
+    // Replies beyond the scanner's limits lose the order of integer-like keys, and digits.
     definition['arguments'] =
       node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
   }

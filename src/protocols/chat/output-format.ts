@@ -4,7 +4,7 @@ import { schemaText } from '../schema-text.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { type Fields, fieldsAt, booleanAt, present, textAt, enumAt } from '../field.ts'
 
-/** Name of a schema without one, because chat requires it. */
+/** Name for a schema without one, because chat requires a name. */
 const UNNAMED = 'response'
 
 type Kind = OutputFormat['kind'] | 'text'
@@ -16,9 +16,9 @@ const KINDS: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 ])
 
 /**
- * Decodes `response_format`; `docs/api.md: Chat completions`. Some servers take a schema beside
- * `json_object`; a format without its schema means any object. Throws `invalid_request` naming the path of an
- * unreadable value.
+ * Decodes `response_format`; `docs/api.md: Chat completions`. Some servers accept a schema with
+ * `json_object`. A `json_schema` format without a schema means any object. Throws `invalid_request` with the
+ * path of an unreadable value.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const member = scan.span('response_format')

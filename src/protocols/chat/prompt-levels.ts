@@ -19,7 +19,7 @@ const SAMPLING_OF_CHAT = {
   top_logprobs: 'sampling',
 } as const
 
-/** Parts of content. */
+/** Levels that chat and completions share. */
 const CHAT_PARTS = {
   part: {
     notPrompt: {
@@ -49,7 +49,7 @@ const CHAT_PARTS = {
   },
 } as const satisfies Record<string, Level>
 
-/** The prompt of a request of chat. */
+/** The prompt of a chat request. */
 export const CHAT_PROMPT = {
   levels: {
     request: {
@@ -97,7 +97,7 @@ export const CHAT_PROMPT = {
   isFramed: true,
 } as const satisfies PromptLevels
 
-/** The prompt of a text completion. */
+/** The prompt of a completions request. */
 export const COMPLETIONS_PROMPT = {
   levels: {
     request: {

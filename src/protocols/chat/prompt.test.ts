@@ -30,7 +30,7 @@ describe('the bound', () => {
 
   test('has no allowance for what a request does not contain', () => {
     const plain = { ...user('Hi'), max_tokens: 5, n: 1, stream: true, temperature: 0, user: 'u', tools: null }
-    // A mark for the message, and a template around the conversation.
+    // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
     for (const feature of [
       { verbosity: 'low' },
@@ -80,7 +80,7 @@ describe('the bound', () => {
     expect(part('input_audio', 2_560_000)).toBeGreaterThan(60 * 32)
     expect(part('input_audio', 2_560_000)).toBeLessThan(200_000)
     expect(part('file', 1000)).toBeGreaterThan(20_000)
-    // As many as the largest common context, and the bytes around the data.
+    // The largest common context, and the bytes around the data.
     expect(part('file', 10_000_000)).toBe(1_048_576 + '{"type":"file","file":{"file_data":}}'.length)
     expect(part('video_url', 10_000_000)).toBe(100_000 + '{"type":"video_url","video_url":{"url":}}'.length)
   })

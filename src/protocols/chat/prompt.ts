@@ -14,7 +14,7 @@ import { findMedia } from './prompt-media.ts'
 /** Fields for which servers, or a conversion, add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
-/** Fields of which the model reads no more than their own bytes. */
+/** Fields that add no more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -43,8 +43,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Bounds the tokens of a checked request's prompt without a tokenizer: no token is less than a byte, so the
- * bytes of the body bound its text; media count by what they are.
+ * Upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
+ * the bytes of the body bound its text; media are counted by their kind.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const messages = scan.span('messages')
@@ -66,7 +66,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
-/** Whether a part names a file that its provider has. */
+/** Reports whether a part refers to a file stored at the provider. */
 function isNamed(scan: ScannedObject, part: Node): boolean {
   const file = scan.memberOf(part, 'file')
   const id = file !== undefined && scan.kindOf(file) === 'object' ? scan.memberOf(file, 'file_id') : undefined

@@ -5,7 +5,10 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { isSignedOpaque } from '../signed-opaque.ts'
 
-/** Dialects whose encrypted reasoning chat clients are told here; signatures of others have other places. */
+/**
+ * Dialects whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of other
+ * dialects are sent in other members.
+ */
 const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
   chat: false,
   messages: false,
@@ -14,14 +17,20 @@ const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
   converse: true,
 }
 
-/** Place of a signed thought in a message: its code points of the reasoning, and the calls before it. */
+/**
+ * Position of a signed thought in a message: its range in the reasoning, in code points, and the number of
+ * calls before it.
+ */
 export interface ThoughtPlace {
   readonly from: number
   readonly length: number
   readonly calls: number
 }
 
-/** Signed thought as an element of `reasoning_details`; undefined for signatures that are not told here. */
+/**
+ * Renders a signed thought as an element of `reasoning_details`; undefined for signatures that are sent
+ * elsewhere.
+ */
 export function writeDetail(
   signed: Proof | OpaquePart,
   place: ThoughtPlace,
@@ -33,15 +42,15 @@ export function writeDetail(
   return { type: 'reasoning.encrypted', data, index }
 }
 
-/** Thoughts of a message: those in front of its content, and those in front of a call, by its number. */
+/** Thoughts of a message: those before its content, and those before each call, by the call's number. */
 export interface ReadThoughts {
   readonly first: readonly Part[]
   before(call: number): readonly Part[]
-  /** Thoughts behind the last of so many calls. */
+  /** Thoughts after the last call, given the number of calls. */
   after(calls: number): readonly Part[]
 }
 
-/** Puts the reasoning of a message and what its details enclose together again. */
+/** Combines the reasoning of a message with the signatures in its details. */
 export function readThoughts(text: string, details: readonly unknown[]): ReadThoughts {
   const characters = Array.from(text)
   const parts: { readonly part: Part; readonly calls: number }[] = []
@@ -61,7 +70,7 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
       const said = characters.slice(from, from + length)
       end = Math.max(end, from + said.length)
       const thought: ThinkingPart = { kind: 'thinking', text: said.join(''), proof: enclosed.proof }
-      // A signature fits its whole text alone.
+      // A signature is valid only for the whole text that it signed.
       if (said.length === length || enclosed.proof.protocol === 'responses')
         parts.push({ part: thought, calls })
     }
@@ -76,7 +85,7 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
   }
 }
 
-/** Whether a detail was made by the gateway. */
+/** Reports whether the gateway created a detail. */
 export function isOwnDetail(detail: unknown): boolean {
   const data = asRecord(detail)?.['data']
   return typeof data === 'string' && isEnvelope(data)

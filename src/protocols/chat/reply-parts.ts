@@ -15,11 +15,11 @@ const STARTS = {
   refusal: { kind: 'text', refusal: true },
 } as const satisfies Record<Growing, StartedPart>
 
-/** Index of a `function_call`, which has none. */
+/** Index for a `function_call`, which has none. */
 const LEGACY_INDEX = -1
 
 /**
- * Converts a chat reply, whole or in deltas, to parts. Chat does not delimit them, so one ends and another
+ * Converts a chat reply, whole or in deltas, to parts. Chat does not delimit parts, so one ends and the next
  * begins when the kind changes.
  */
 export class ReplyParts {
@@ -27,9 +27,9 @@ export class ReplyParts {
   readonly #calls: CallParts
   #replyId = ''
   #nextIndex = 0
-  /** Text that grows; `base` is where it begins in the reply's content. */
+  /** Text that is still growing; `base` is its offset in the reply's content. */
   #growing: { readonly kind: Growing; readonly index: number; readonly base: number } | undefined
-  /** Code points of the content so far, of which citations state ranges. */
+  /** Code points of the content so far; citations state ranges of them. */
   #contentLength = 0
 
   constructor(emit: (event: ReplyEvent) => void) {
@@ -48,13 +48,13 @@ export class ReplyParts {
     return this.#calls.hasCalls
   }
 
-  /** Sets the reply's id, of which ids of calls without one are made, so that ids of two turns differ. */
+  /** Sets the reply's id. Ids for calls without one are derived from it, so that ids of two turns differ. */
   setReplyId(id: string): void {
     this.#replyId = id
   }
 
   /**
-   * Reads a message or a delta: thinking first, then content, then calls. `logprobs` are of the tokens of
+   * Reads a message or a delta: thinking first, then content, then calls. `logprobs` belong to the tokens of
    * its content.
    */
   read(message: Fields, logprobs?: Logprobs): void {
@@ -75,7 +75,7 @@ export class ReplyParts {
 
   /** Adds text, thinking or a refusal. */
   grow(kind: Growing, text: string, logprobs?: Logprobs): void {
-    // A token that is a piece of a character has no text of its own.
+    // A token that is a fragment of a character has no text.
     if (text === '' && !logprobs) return
     if (this.#growing?.kind !== kind) {
       this.#endGrowing()
@@ -89,19 +89,21 @@ export class ReplyParts {
     this.#emit(logprobs ? { kind: 'text', index, text, logprobs } : { kind: 'text', index, text })
   }
 
-  /** Adds text or thinking as it came, if it is what grows. */
+  /**
+   * Returns the part that is growing, so that the text can be copied as bytes; undefined if its kind differs.
+   */
   copy(kind: 'text' | 'thinking', { codePoints }: TextMatch): CopiedPart | undefined {
     if (this.#growing?.kind !== kind) return undefined
     if (kind === 'text') this.#contentLength += codePoints
     return { kind, index: this.#growing.index }
   }
 
-  /** Adds arguments as they came to the call under an index, if it has begun. */
+  /** The same for arguments of the call with this index; undefined if the call has not begun. */
   copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     return this.#calls.copyArguments(index, bytes, match)
   }
 
-  /** Adds arguments to the call under an index. */
+  /** Adds arguments to the call with this index. */
   growCall(index: number, text: string): void {
     this.#calls.readArguments(index, text)
   }
@@ -116,7 +118,7 @@ export class ReplyParts {
     if (call) this.#calls.read(call)
   }
 
-  /** Reads text, or parts with text and thinking, which may be text or parts again. */
+  /** Reads text, or parts with text and thinking, which may themselves be text or parts. */
   #readContent(content: unknown, logprobs: Logprobs | undefined): void {
     if (typeof content === 'string') return this.grow('text', content, logprobs)
     if (!Array.isArray(content)) return undefined
@@ -139,7 +141,7 @@ export class ReplyParts {
     if (typeof refusal === 'string') this.grow('refusal', refusal)
   }
 
-  /** Reads the thinking of providers that send it only here. */
+  /** Reads reasoning from `reasoning_details`, for providers that send it only there. */
   #readDetails(details: unknown): void {
     if (!Array.isArray(details)) return
     for (const detail of details) {
@@ -148,7 +150,7 @@ export class ReplyParts {
     }
   }
 
-  /** Reads citations of the text that grows; those in a delta without any text follow it. */
+  /** Reads citations of the growing text. Those in a delta without any text come after it. */
   #readAnnotations(annotations: unknown): void {
     if (!Array.isArray(annotations) || this.#growing?.kind !== 'text') return
     const { index, base } = this.#growing

@@ -7,8 +7,8 @@ import { CITED_SEARCH, citesPage } from './cited-pages.ts'
 import { usageOf } from './usage.ts'
 
 /**
- * Reads a whole reply's facts; never throws. The reply is parsed whole, because native code does that in less
- * time than a search for the members that matter.
+ * Reads the facts of a whole reply; never throws. The reply is parsed completely, because JSON.parse is
+ * faster than a search for the members that are needed.
  */
 export function usageOfReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}

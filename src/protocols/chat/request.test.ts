@@ -24,7 +24,10 @@ function refusal(fields: object): string {
 const text = ['gpt', ''] as const
 const notText = [1, true, [], {}] as const
 
-/** Field by field as `docs/api.md: Chat completions` has them: what is accepted, what is not. */
+/**
+ * The rows of `docs/api.md: Chat completions`, each with values that are accepted and values that are
+ * refused.
+ */
 const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] }> = {
   model: {
     good: ['gpt-4o', 'a/b:c', 'm'.repeat(256)],

@@ -32,13 +32,13 @@ import { promptBounds } from './prompt.ts'
 export interface ChatRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
-  /** Whether the client asked for the chunk with usage. */
+  /** Whether the client requested the chunk with usage. */
   readonly includeUsage: boolean
   readonly n: number
-  /** Larger of max_tokens and max_completion_tokens; undefined if neither is given. */
+  /** The larger of max_tokens and max_completion_tokens; undefined if neither is given. */
   readonly maxTokens: number | undefined
   readonly messageCount: number
-  /** Absent without any. */
+  /** Absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 
@@ -55,12 +55,12 @@ const choice = checkSecret(
   'a string or an object with a type',
   withSchema({ anyOf: [isText.schema, isTyped.schema] }, (value: unknown) => isText(value) || isTyped(value)),
 )
-/** Check of `stop`. */
+/** Checks `stop`. */
 export const stop = checkSecret(
   'a string or an array of up to 4 strings',
   withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
 )
-/** Check of `stream_options`. */
+/** Checks `stream_options`. */
 export const streamOptions = withSchema(
   { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
   checkStreamOptions,
@@ -75,7 +75,10 @@ const message: JsonSchema = {
 }
 const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 
-/** Table of `docs/api.md: Chat completions`, row for row. Enumerations are open: a provider may know more. */
+/**
+ * Table of `docs/api.md: Chat completions`, row for row. Enumerations are open, because a provider may have
+ * further values.
+ */
 export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
@@ -166,8 +169,8 @@ export function chatRequestSchema(): JsonSchema {
 
 /**
  * Checks every row of the table in `docs/api.md: Chat completions`; null in an optional field counts as
- * absent, fields outside the table pass. Throws `invalid_request` naming the field, the expectation and the
- * value; for a field that can hold a prompt only the kind of its value.
+ * absent, fields outside the table pass. Throws `invalid_request` that names the field, the expected and the
+ * actual value. For a field that can contain a prompt the error shows only the kind of value.
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -200,7 +203,7 @@ function checkMessages(scan: ScannedObject, { node, count }: Member): void {
   })
 }
 
-/** Checks tools; one without a type is a function to some providers and clients. */
+/** Checks tools. A tool without a type is a function to some providers and clients. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
@@ -247,10 +250,10 @@ function isWebSearchOptions(value: unknown): boolean {
   return options !== undefined && isText(options['search_context_size'] ?? '')
 }
 
-/** Types of tools that clients run. */
+/** Types of tools that the client runs. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 
-/** Tools of the provider's own: a search has a field, others have types. */
+/** Tools that the provider runs: web search has a field of its own, others have types. */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const tools: OfferedTool[] = toolsBesides(scan, OF_CLIENTS).flatMap(({ type }) =>
     typeof type === 'string' ? [{ type }] : [],

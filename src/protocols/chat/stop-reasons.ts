@@ -10,7 +10,7 @@ export const FINISH_REASONS = {
   pause: 'stop',
 } as const satisfies Record<StopReason, string>
 
-/** Reasons by the finish reasons of chat upstreams, variants included. */
+/** Shared stop reasons by the finish reasons of chat upstreams, including variants. */
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end'],
   ['length', 'length'],
@@ -23,8 +23,8 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Derives the stop of a chat upstream's reply. A usual end with tool calls waits for their results (forced
- * calls end with `stop`); unknown or missing reasons are the usual end.
+ * Derives the stop of a chat upstream's reply. A normal end with tool calls becomes `tool-calls`, because
+ * forced calls end with `stop`. Unknown or missing reasons mean a normal end.
  */
 export function stopOf(
   finishReason: string | undefined,

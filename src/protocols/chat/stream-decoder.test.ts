@@ -424,7 +424,7 @@ describe('laws', () => {
     calls: fc.array(fc.tuple(fc.string({ minLength: 1 }), args), { maxLength: 3 }),
   })
 
-  /** Cuts a text in pieces. */
+  /** Cuts a text into pieces. */
   function cut(text: string, size: number): string[] {
     const pieces: string[] = []
     for (let at = 0; at < text.length; at += size) pieces.push(text.slice(at, at + size))
@@ -432,8 +432,7 @@ describe('laws', () => {
   }
 
   /**
-   * A message as a stream, in deltas of a few characters; calls one after the other, or a piece of each in
-   * turn.
+   * A message as a stream of small deltas. Its calls follow one another, or are interleaved piece by piece.
    */
   function streamed(
     { reasoning, content, refusal, calls: made }: Message,

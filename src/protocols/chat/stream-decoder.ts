@@ -20,24 +20,24 @@ import { ToolTally } from '../tool-tally.ts'
 import { CITED_SEARCH, citesPage } from './cited-pages.ts'
 import { usageOf } from './usage.ts'
 
-/** Index of a frame's text: content, thinking, or, from `FIRST_CALL` on, the call under an index. */
+/** Index of the text in a frame: content, thinking, or, from `FIRST_CALL` on, the arguments of a call. */
 const TEXT = 0
 const THINKING = 1
 const FIRST_CALL = 2
 
-/** Choice that is read. */
+/** Choice that is being read. */
 interface OpenChoice {
   readonly parts: ReplyParts
   finishReason: string | undefined
 }
 
 /**
- * Decodes a chat stream, as many choices as were asked for. It is complete with [DONE], or if the upstream
- * closed after a finish reason of each choice that began. Usage may follow the reason, so the end is emitted
- * last.
+ * Decodes a chat stream with as many choices as were requested. The stream is complete with [DONE], or if the
+ * upstream closed after a finish reason of each choice that began. Usage may follow the finish reason, so the
+ * `end` event is emitted last.
  */
 export class ChatStreamDecoder extends FrameReader {
-  /** Choices by number; the others than the first from their first chunk on. */
+  /** Choices by index; each further one is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
   ]
@@ -119,7 +119,7 @@ export class ChatStreamDecoder extends FrameReader {
     open.finishReason = finishReasonOf(choice) ?? open.finishReason
   }
 
-  /** The choice of a number; those in between begin with it. */
+  /** The choice with this index. Missing ones before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))
@@ -170,7 +170,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 }
 
-/** Returns the text of a delta that has nothing else. */
+/** Returns the text of a delta that contains nothing else. */
 function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
   const [text, ...others] = generatedText(delta)
   if (!delta || text === undefined || others.length > 0 || hasAnnotations(delta)) return undefined

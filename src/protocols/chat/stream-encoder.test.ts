@@ -49,7 +49,7 @@ function write(events: readonly ReplyEvent[], includeUsage = false): string {
   return encoder.push(events) + encoder.finalFrames()
 }
 
-/** The data of frames that are one `data:` line each. */
+/** The data of frames that consist of one `data:` line. */
 function dataOf(stream: string): string[] {
   const frames = stream.split('\n\n')
   expect(frames.pop()).toBe('')
@@ -65,7 +65,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
   choices: [{ index: 0, delta, logprobs: null, finish_reason }],
 })
 
-/** The chunks of a part that follows the start. */
+/** The chunks of a part, including the first chunk of the stream. */
 function chunksOf(...events: ReplyEvent[]): unknown[] {
   return dataOf(write([START, ...events]))
     .slice(1)
@@ -283,7 +283,7 @@ describe('laws', () => {
     usage,
   })
 
-  /** The events of a reply, its texts in pieces of one size. */
+  /** The events of a reply, with texts in pieces of one size. */
   function eventsOf({ id, model, parts, stop, usage: used }: Reply, size: number): ReplyEvent[] {
     const pieces = (text: string) => text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
     const events = parts.flatMap((said, index): ReplyEvent[] => {
@@ -323,7 +323,7 @@ describe('laws', () => {
     readonly function: { readonly name?: string; readonly arguments: string }
   }
 
-  /** Result of a client's reading of a stream. */
+  /** The message that a client assembles from a stream. */
   function added(stream: string): unknown {
     const chunks = dataOf(stream)
     expect(chunks.pop()).toBe('[DONE]')

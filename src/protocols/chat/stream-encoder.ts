@@ -17,19 +17,19 @@ import { FINISH_REASONS } from './stop-reasons.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { usageOut } from './usage-out.ts'
 
-/** Number of a tool call among the calls, and whether any of its arguments were written. */
+/** Number of a call among the tool calls, and whether any of its arguments were written. */
 interface WrittenCall {
   readonly number: number
   hasInput: boolean
-  /** Text of a custom tool's input, taken out of the arguments. */
+  /** Extracts the text of a custom tool's input from the arguments. */
   readonly custom?: CustomInput
   /** Frame for more of its arguments. */
   frame?: TextFrame
 }
 
-/** Text whose citations are written with its end, since only then its length is known. */
+/** Text whose citations are written at its end, because its length is known only then. */
 interface CitedText {
-  /** Where it begins in the content, in code points. */
+  /** Its offset in the content, in code points. */
   readonly base: number
   readonly citations: Citation[]
 }
@@ -41,12 +41,12 @@ const INPUT_TAIL = `}}]${NO_FINISH}`
 
 /**
  * Encodes a stream for a chat client by the table in `docs/api.md: Events`. The common parts of its chunks
- * are rendered once.
+ * are rendered only once.
  */
 export class ChatStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   readonly #includeUsage: boolean
-  /** Beginnings of chunks: up to the choices, up to the content of a delta, up to an increment of text. */
+  /** Beginnings of chunks: up to the choices, up to the content of a delta, and up to the value of a text. */
   #chunk = ''
   #delta = ''
   #content = ''
@@ -58,7 +58,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #refusals = new Set<number>()
   /** Code points of the content so far. */
   #length = 0
-  /** Code points of the reasoning so far, and of those before the thought that grows. */
+  /** Code points of the reasoning so far, and of that before the current thought. */
   #thinkingLength = 0
   #thinkingFrom = 0
   #details = 0
@@ -69,7 +69,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #choice: number
   readonly #asked: Asked | undefined
   readonly #custom: ReadonlySet<string>
-  /** Encoders of the other choices, by number. */
+  /** Encoders of the further choices, by index. */
   readonly #others = new Map<number, ChatStreamEncoder>()
   #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
 
@@ -92,7 +92,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   copy(event: CopiedText, out: FrameWriter): boolean {
-    // Texts of other choices come by `push`.
+    // Texts of further choices are written by `push`.
     if (choiceOf(event.index) > 0) return false
     const frame = this.#frameFor(event)
     if (frame) out.copied(frame, event)
@@ -105,7 +105,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
   }
 
-  /** Chunks of chat all bring something. */
+  /** Chat has no chunk without content. */
   keepAliveFrame(): string {
     return ''
   }
@@ -114,7 +114,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return chatErrorFrame(error).toString()
   }
 
-  /** Encoder of another choice. */
+  /** Encoder of a further choice. */
   #other(choice: number): ChatStreamEncoder {
     const known = this.#others.get(choice)
     if (known) return known
@@ -127,7 +127,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return other
   }
 
-  /** First chunk of another choice; '' if it has begun. */
+  /** First chunk of a further choice; '' if it has already begun. */
   #beginOther(choice: number): string {
     return this.#start && !this.#others.has(choice) ? this.#other(choice).#write(this.#start) : ''
   }
@@ -215,7 +215,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#delta}"tool_calls":[${JSON.stringify(call)}]${NO_FINISH}`
   }
 
-  /** Tells encrypted reasoning of the thought that grows. */
+  /** Writes the encrypted reasoning of the current thought. */
   #addDetail(signed: Proof | OpaquePart): string {
     const from = this.#thinkingFrom
     const place = { from, length: this.#thinkingLength - from, calls: this.#calls.size }
@@ -244,7 +244,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
   }
 
-  /** Adds to the input of a custom tool. */
+  /** Writes more input of a custom tool. */
   #addText({ number }: WrittenCall, text: string): string {
     if (text === '') return ''
     const call = JSON.stringify({ index: number, custom: { input: text } })

@@ -11,7 +11,7 @@ import { byTier, lawRuns } from '../../../test/tier.ts'
 
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
-/** A frame as the common upstream writes it. */
+/** A frame as most upstreams write it. */
 function chunk(delta: object | null, parts: object = {}, index = 0): string {
   const choices = delta === null ? [] : [{ index, delta, logprobs: null, finish_reason: null }]
   return `data: ${JSON.stringify({ id: 'c-1', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...parts })}\n\n`
@@ -310,17 +310,17 @@ describe('what a stream says', () => {
     const two = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
     const usages = [one, two, one].map((parts) => chunk({ content: 'a' }, parts)).join('')
     expect(watch([Buffer.from(usages)]).tap.usage?.output).toBe(1)
-    // The text is also the model's name.
+    // The text is the same as the model's name.
     const named = chunk({ content: 'm' }) + chunk({ content: 'm' }, { model: 'longer' })
     expect(watch([Buffer.from(named)]).tap.text).toBe('mm')
-    // A bare line end within the text: no JSON, and not one line.
+    // A line end within the text: the frame is neither valid JSON nor a single line.
     const broken =
       chunk({ content: 'a' }) + chunk({ content: 'b c' }).replace('b c', 'b\nc') + chunk({ content: 'd' })
     expect(watch([Buffer.from(broken)])).toMatchObject({
       forwarded: broken,
       tap: { text: 'ad', contentFrames: 2 },
     })
-    // More after the padding than before.
+    // More bytes after the padding than before.
     const padded =
       chunk({ content: 'a' }, { obfuscation: 'x' }) + chunk({ content: 'b' }, { obfuscation: 'yz', ...two })
     expect(watch([Buffer.from(padded)]).tap).toMatchObject({ text: 'ab', usage: { output: 2 } })
@@ -384,7 +384,7 @@ describe('what goes on', () => {
       end: { complete: true },
     })
     expect(watch([Buffer.from(odd + usageChunk + DONE)], false).forwarded).toBe(odd + usageChunk)
-    // The gateway asked for the chunk, so it is not the client's even if its figures are invalid.
+    // The gateway requested this chunk, so it is not forwarded even if its numbers are invalid.
     const rubbish = chunk(null, { usage: { prompt_tokens: -1 } })
     expect(watch([Buffer.from(content + rubbish + DONE)], true)).toMatchObject({
       forwarded: content,
@@ -479,11 +479,11 @@ test('what was known of the bytes before is not believed of those that follow', 
     `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
   const { length } = frame(0)
   const tap = new ChatTap({ swallowUsage: false })
-  // The fourth frame is cut where it has all that it shares with the others.
+  // The fourth frame is cut after all the bytes that it shares with the others.
   const cut = length - 10
   tap.push(Buffer.from(frame(0)))
   tap.push(Buffer.from(frame(0) + frame(0) + frame(0).slice(0, cut)))
-  // With the removed bytes, another choice's frame would stand at this position.
+  // If bytes were removed, a frame of another choice would stand at this position.
   tap.push(Buffer.from(`${frame(0).slice(cut)}:${' '.repeat(length - 3)}\n\n${frame(1)}`))
   tap.end()
   expect(tap.text).toBe(`${'aaaa'.repeat(4)}\naaaa`)

@@ -17,28 +17,28 @@ import { usageOf } from './usage.ts'
 
 /** Options of `ChatTap`. */
 export interface TapOptions {
-  /** Whether the gateway asked for usage on its own account, so that its chunk is not forwarded. */
+  /** Whether the gateway itself requested usage, so that its chunk is not forwarded. */
   readonly swallowUsage: boolean
   /**
-   * Whether the client asked for usage: if the upstream sends none, a chunk with the charged usage is added.
+   * Whether the client requested usage. If the upstream sends none, a chunk with the charged usage is added.
    */
   readonly addUsage?: boolean
 }
 
 /**
- * Tap of a native chat stream, whose terminator is [DONE]. Swallows the usage chunk that the gateway asked
- * for.
+ * Watches a native chat stream, whose terminator is [DONE]. Swallows a usage chunk that only the gateway
+ * requested.
  */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
   override readonly tools = new ToolTally()
-  /** Whether no usage was forwarded to a client that asked for it. */
+  /** Whether a client that requested usage has not received any. */
   #lacksUsage: boolean
-  /** Fields that all chunks of the stream share. */
+  /** Fields that all chunks of the stream have in common. */
   #common:
     | { readonly id: unknown; readonly object: unknown; readonly created: unknown; readonly model: unknown }
     | undefined
-  /** Whether a choice has finished, by choice. */
+  /** Whether each choice has finished, by its index. */
   readonly #finished = new Map<number, boolean>()
 
   constructor(options: TapOptions) {
@@ -47,7 +47,7 @@ export class ChatTap extends StreamTap {
     this.#lacksUsage = options.addUsage === true
   }
 
-  /** Whether every choice that was seen has a finish reason. */
+  /** Whether every choice seen so far has a finish reason. */
   get sawFinish(): boolean {
     return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
   }
@@ -72,7 +72,7 @@ export class ChatTap extends StreamTap {
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
-      // Text beside the error counts, because it is forwarded too.
+      // Text in the same frame as the error counts, because it is forwarded too.
       if (facts) this.#take(facts)
       return 'end'
     }
@@ -111,13 +111,13 @@ export class ChatTap extends StreamTap {
   }
 }
 
-/** Content of one choice of a chunk. */
+/** Content of one choice in a chunk. */
 interface ChunkChoice {
   readonly index: number
   /** Generated text, in non-empty pieces. */
   readonly pieces: readonly string[]
   readonly finished: boolean
-  /** Whether it cites a page of the web. */
+  /** Whether it cites a web page. */
   readonly cites: boolean
 }
 
@@ -126,13 +126,13 @@ interface ChunkFacts {
   /** Parsed chunk. */
   readonly chunk: Readonly<Record<string, unknown>>
   readonly choices: readonly ChunkChoice[]
-  /** Deltas of the choices, or their messages. */
+  /** Deltas of the choices, or whole messages. */
   readonly deltas: readonly (Record<string, unknown> | undefined)[]
-  /** Usage, which an error may contain or have beside it. */
+  /** Usage, which can be inside an error or next to it. */
   readonly usage: ReportedUsage | undefined
-  /** Whether `usage` is an object where clients look for it, credible or not. */
+  /** Whether `usage` is an object where clients look for it, even if it is implausible. */
   readonly hasUsageObject: boolean
-  /** Whether `choices` is empty and `usage` an object: the chunk that `include_usage` asks for. */
+  /** Whether this is the chunk requested by `include_usage`: `choices` is empty and `usage` an object. */
   readonly isUsageChunk: boolean
   readonly isError: boolean
 }

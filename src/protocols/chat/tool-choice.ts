@@ -20,11 +20,11 @@ const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
   ['required', 'any'],
 ])
 
-/** Tools that may be called, and those that must be. */
+/** Tools that may be called, and the constraint on calls. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 
 /**
- * Decodes `tool_choice`; `allowed_tools` keeps only the tools that it names. Throws `invalid_request` for a
+ * Decodes `tool_choice`. `allowed_tools` keeps only the tools that it names. Throws `invalid_request` for a
  * tool that is not offered, and for a forced tool that is neither a function nor a custom tool.
  */
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
@@ -43,7 +43,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
   return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], `tool_choice.${type}.name`) } }
 }
 
-/** Decodes `allowed_tools`. Tools of other kinds were dropped before, and are ignored here. */
+/** Decodes `allowed_tools`. Tools of other kinds were already dropped, and their names are ignored. */
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)

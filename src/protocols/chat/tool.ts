@@ -9,8 +9,8 @@ import { type Fields, fieldsAt, booleanAt, listAt, present, textAt } from '../fi
 import { schemaText } from '../schema-text.ts'
 
 /**
- * Decodes the functions and custom tools in `tools`; other kinds are dropped and reported. A tool without a
- * type is a function to some clients.
+ * Decodes the functions and custom tools in `tools`; other kinds are dropped and reported. Some clients omit
+ * the type of functions.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
   const list = scan.span('tools')

@@ -1,7 +1,7 @@
 import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage, writtenTokens } from '../../domain/usage.ts'
 
-/** Renders usage in the fields that every chat provider has; cached tokens are part of the prompt. */
+/** Renders usage with the fields that every chat provider has; cached tokens are included in the prompt. */
 export function countsOut(usage: Usage): object {
   const prompt = promptTokens(usage)
   return {
@@ -14,10 +14,10 @@ export function countsOut(usage: Usage): object {
 }
 
 /**
- * Renders usage for a chat client of an upstream of another dialect, which `usage_source` states if it is one
- * of messages; `docs/api.md: Chat completion response`. The upstream does not count by kind of input, so the
- * whole prompt is text. `input_tokens` and `output_tokens` count as in chat, cached tokens included, which
- * `usage_semantic` states.
+ * Renders usage for a chat client of an upstream of another dialect; `docs/api.md: Chat completion response`.
+ * `usage_source` names the upstream's dialect if it is messages. Such an upstream does not count by kind of
+ * input, so the whole prompt counts as text. `input_tokens` and `output_tokens` include cached tokens as in
+ * chat, which `usage_semantic` states.
  */
 export function usageOut(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning } = usage

@@ -8,7 +8,7 @@ import { countsOf, withCredibleTotal } from '../reported-usage.ts'
 import { usageOf } from './usage.ts'
 
 const usage = (parts: Partial<Usage>): Usage => ({ ...NO_USAGE, ...parts })
-/** The counts of a report whose total is believed. */
+/** The counts of a report whose total is trusted. */
 const believed = (value: unknown): Usage | undefined => {
   const reported = readInclusiveUsage(value)
   return reported && countsOf(reported)
@@ -106,7 +106,7 @@ describe('usage is disjoint', () => {
     expect(believed({ prompt_tokens: 0, completion_tokens: 50, total_tokens: 150 })).toEqual(
       usage({ input: 0, output: 150, reasoning: 100 }),
     )
-    // A detail larger than its total was left out of it, even if it does not explain the whole excess.
+    // A detail larger than its count was not included in it, even if it does not explain the whole excess.
     expect(
       believed({
         prompt_tokens: 10,
@@ -289,7 +289,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
         claude_cache_creation_1h_tokens: 25,
       }),
     ).toEqual(usage({ input: 10, cacheRead: 100, cacheWrite5m: 35, cacheWrite1h: 25, output: 20 }))
-    // Both details equal the excess: the one that exceeds its own total explains it.
+    // Both details equal the excess; the one that exceeds its own count explains it.
     expect(
       readInclusiveUsage({
         prompt_tokens: 100,

@@ -4,8 +4,8 @@ import type { ReportedUsage } from '../reported-usage.ts'
 import type { Counts } from '../token-count.ts'
 
 /**
- * Finds the usage of a chunk or a reply: at the top, under its own name beside it, in a choice, or in an
- * error. The first that states the output counts, else the first.
+ * Finds the usage of a chunk or a reply: at the top level, under another name there, in a choice, or in an
+ * error. The first one that contains the output counts, or else the first one.
  */
 export function usageOf(reply: Counts): ReportedUsage | undefined {
   const choices = reply['choices']

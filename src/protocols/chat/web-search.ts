@@ -27,7 +27,7 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
   return named.length > 0 ? Object.fromEntries(named) : undefined
 }
 
-/** Encodes a search with the smallest size that allows as many uses. */
+/** Encodes a search with the smallest context size that allows this many uses. */
 export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   return {
     search_context_size: sizeOf(maxUses),
@@ -35,9 +35,7 @@ export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   }
 }
 
-/**
- * Whether a model is known to search when asked by `web_search_options`: others refuse or ignore the field.
- */
+/** Reports whether a model is known to support `web_search_options`; others refuse or ignore the field. */
 export function canSearch(model: string): boolean {
   return /search|(?:^|\/)sonar/i.test(model)
 }

@@ -6,7 +6,7 @@ import type { ArgumentsText } from './reply-parts.ts'
 import { modelOf } from './model-name.ts'
 import { nodeOf } from './spelling.ts'
 
-/** The candidate of a number; one without a number has 0. */
+/** The candidate with this index; a candidate without one has index 0. */
 export function candidateAt(
   { candidates }: Fields,
   number: number,
@@ -20,8 +20,8 @@ export function candidateAt(
 }
 
 /**
- * The texts of the answers in a body: of its elements where it is an array, which is a stream that was
- * collected.
+ * The JSON texts of the answers in a body. If the body is an array, each element is one: such a body is a
+ * collected stream.
  */
 export function answerTexts(body: string): readonly string[] {
   if (!body.trimStart().startsWith('[')) return [body]
@@ -30,13 +30,13 @@ export function answerTexts(body: string): readonly string[] {
   return scan && answers ? scan.elements(answers.node).map((node) => scan.textOf(node)) : []
 }
 
-/** Parts of a candidate; none where its content is absent or empty. */
+/** Parts of a candidate; none if its content is absent or empty. */
 export function partsOf(candidate: Fields): readonly unknown[] {
   const parts = asRecord(candidate['content'])?.['parts']
   return Array.isArray(parts) ? (parts as readonly unknown[]) : []
 }
 
-/** Id and model of an answer; '' where it states none. */
+/** Id and model of an answer; '' if it does not contain them. */
 export function identityOf({ responseId, modelVersion }: Fields): {
   readonly id: string
   readonly model: string
@@ -48,7 +48,7 @@ export function identityOf({ responseId, modelVersion }: Fields): {
 }
 
 /**
- * The text of a chunk that brings nothing else but counts, and whether it is a thought; undefined for other
+ * The text of a chunk that otherwise has only counts, and whether it is a thought; undefined for other
  * chunks.
  */
 export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
@@ -65,15 +65,16 @@ export function plainText(chunk: Fields): { readonly text: string; readonly isTh
   return chunk['error'] === undefined ? { text, isThought: part['thought'] === true } : undefined
 }
 
-/** Why a prompt was refused; undefined where it was not. */
+/** The reason why a prompt was refused; undefined if it was not. */
 export function blockReason(answer: Fields): string | undefined {
   const reason = asRecord(answer['promptFeedback'])?.['blockReason']
   return typeof reason === 'string' && reason !== '' ? reason : undefined
 }
 
 /**
- * Finds the arguments of calls as they were written, in the text of an answer. The text is scanned when the
- * first is asked for. Answers beyond the scan's limits lose the order of integer-like keys, and digits.
+ * Finds the arguments of calls as they were written in the text of an answer. The text is scanned when the
+ * first arguments are requested. Answers beyond the scanner's limits lose the order of integer-like keys, and
+ * digits.
  */
 export function argumentsIn(text: string, at: number, parts: readonly unknown[]): ArgumentsText {
   let scan: ScannedObject | undefined

@@ -3,10 +3,10 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { either } from './spelling.ts'
 
-/** Tokens of a picture, whatever its size up to a megapixel. */
+/** Tokens of an image of up to a megapixel. */
 const PICTURE_TOKENS = 1_290
 
-/** Notes the sound and the pictures of a candidate's parts; those of thoughts are not charged. */
+/** Records the audio and the images of a candidate's parts; those in thoughts are not charged. */
 export function noteArrived(parts: readonly unknown[], arrived: ArrivedMedia, elidedBytes = 0): void {
   for (const value of parts) {
     const part = asRecord(value)

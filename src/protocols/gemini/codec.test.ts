@@ -62,7 +62,7 @@ describe('a signature', () => {
     const written = writeSignature(proof)
     expect(Buffer.from(written, 'base64').toString('base64')).toBe(written)
     expect(readSignature(written, 'I think.')).toEqual({ kind: 'thinking', text: 'I think.', proof })
-    // Some clients write bytes in the alphabet for addresses.
+    // Some clients write bytes in the URL-safe alphabet.
     const urlSafe = written.replaceAll('+', '-').replaceAll('/', '_')
     expect(readSignature(urlSafe, '')).toMatchObject({ proof })
   })

@@ -6,10 +6,10 @@ import { encodeRequest } from './encode-request.ts'
 import { GeminiStreamDecoder } from './stream-decoder.ts'
 import { GeminiStreamEncoder } from './stream-encoder.ts'
 
-/** The Gemini API, both ways. */
+/** The codec of the Gemini API. */
 export const geminiCodec: Codec = {
   decodeRequest,
-  // Upstreams read few addresses, and not all of them any: files are fetched and sent inline.
+  // Upstreams can read only some URLs, so that files are always fetched and sent inline.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool: () => undefined,

@@ -13,7 +13,7 @@ import { asRecord } from '../json/record.ts'
 import { type ValueTest, withSchema } from '../with-schema.ts'
 import { either, snakeCase } from './spelling.ts'
 
-/** A list, or the one object in it. */
+/** An array, or a single object in place of it. */
 export const list = checkSecret(
   'an array or an object',
   withSchema(
@@ -22,7 +22,7 @@ export const list = checkSecret(
   ),
 )
 
-/** Checks of fields in either spelling. */
+/** Registers each check under both spellings of its field. */
 export function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<string, Check> {
   return new Map(
     fields.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
@@ -30,8 +30,8 @@ export function spelled(fields: readonly (readonly [string, Check])[]): Readonly
 }
 
 /**
- * Fields that are checked where a request is converted; where it is not, their values are the provider's to
- * check.
+ * Fields that are checked only if a request is converted. In native requests, checking them is left to the
+ * provider.
  */
 export const CONVERTED_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['systemInstruction', object],
@@ -44,8 +44,8 @@ export const CONVERTED_CHECKS: ReadonlyMap<string, Check> = spelled([
 export type ConfigRule = readonly [name: string, expected: string, test: ValueTest]
 
 /**
- * Fields of `generationConfig` that are checked where a request is converted; floats where the provider's own
- * types are.
+ * Fields of `generationConfig` that are checked only if a request is converted. Numbers may have fractions
+ * where the provider's types allow them.
  */
 export const CONVERTED_RULES: readonly ConfigRule[] = [
   ['temperature', 'a number from 0 to 2', isNumber(0, 2)],
@@ -57,7 +57,7 @@ export const CONVERTED_RULES: readonly ConfigRule[] = [
   ['frequencyPenalty', 'a number from -2 to 2', isNumber(-2, 2)],
 ]
 
-/** Checks fields of `generationConfig`, which is at `path`; throws `invalid_request` naming the field. */
+/** Checks fields of `generationConfig`, which is at `path`. Throws `invalid_request` that names the field. */
 export function checkConfigRules(config: Fields, path: string, rules: readonly ConfigRule[]): void {
   for (const [name, expected, test] of rules) {
     const value = either(config, name)

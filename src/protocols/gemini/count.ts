@@ -9,15 +9,15 @@ import { GEMINI_PROMPT } from './prompt-levels.ts'
 import { readGeminiRequest } from './request.ts'
 import { topMember, topValue } from './spelling.ts'
 
-/** Member with a whole request, which alone can have a system instruction and tools. */
+/** Member with a whole request; only this form can contain a system instruction and tools. */
 const REQUEST = 'generateContentRequest'
 
-/** Checks a request to count tokens: contents, or a whole request. Throws `invalid_request`. */
+/** Checks a request to count tokens, which contains contents or a whole request. Throws `invalid_request`. */
 export function checkCounted(scan: ScannedObject): void {
   readGeminiRequest(countedPart(scan), '')
 }
 
-/** Returns the text to count; throws `invalid_request` for content that only its provider has. */
+/** Returns the text to count. Throws `invalid_request` if content is stored at the provider. */
 export function countableText(scan: ScannedObject): PromptText {
   const part = countedPart(scan)
   if (topValue(part, 'cachedContent') !== undefined)
@@ -25,7 +25,10 @@ export function countableText(scan: ScannedObject): PromptText {
   return promptText(part, GEMINI_PROMPT, '')
 }
 
-/** The request for an upstream that knows the model by this name, which a whole request inside repeats. */
+/**
+ * Renders the request for an upstream that has another name for the model: a whole request inside repeats the
+ * name.
+ */
 export function countedBody(scan: ScannedObject, upstreamModel: string): Buffer {
   const member = topMember(scan, REQUEST)
   if (!member) return scan.bytes

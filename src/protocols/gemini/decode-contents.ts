@@ -8,7 +8,7 @@ import { drop } from './dropped.ts'
 import { readSignature } from './signature.ts'
 import { either, nodeOf, topMember } from './spelling.ts'
 
-/** Sides by their role; the older names of a user who brings results are known too. */
+/** Roles of contents, including older names of the role of function responses. */
 const ROLES: ReadonlyMap<unknown, Turn['role']> = new Map<unknown, Turn['role']>([
   ['user', 'user'],
   ['function', 'user'],
@@ -16,24 +16,24 @@ const ROLES: ReadonlyMap<unknown, Turn['role']> = new Map<unknown, Turn['role']>
   ['model', 'assistant'],
 ])
 
-/** A part, and where it is. */
+/** A part and its path. */
 interface Place {
   readonly node: Node
   readonly path: string
 }
 
 /**
- * Reads `contents`. A turn without a role is the user's. Calls without an id get one from their number, so
- * that the same history has the same ids; a response belongs to the call with its id, else to the first
- * unanswered call of its name. Throws `invalid_request` naming the path of what cannot be read, and for a
- * response without its call.
+ * Reads `contents`. A content without a role is the user's. Calls without an id get one derived from their
+ * number, so that the same history always has the same ids. A response belongs to the call with its id, or
+ * else to the first unanswered call of its name. Throws `invalid_request` with the path of an unreadable
+ * value, and for a response without its call.
  */
 export class ContentsReader {
   readonly #scan: ScannedObject
   readonly #dropped: Dropped
-  /** Calls without a response, in their order. */
+  /** Calls without a response, in order. */
   readonly #open: { readonly id: string; readonly name: string }[] = []
-  /** Ids that calls have. */
+  /** Ids of calls that are already used. */
   readonly #ids = new Set<string>()
   #calls = 0
 
@@ -42,7 +42,7 @@ export class ContentsReader {
     this.#dropped = dropped
   }
 
-  /** Reads all turns that say something. */
+  /** Reads all turns that are not empty. */
   read(): Turn[] {
     const contents = topMember(this.#scan, 'contents')
     if (!contents) return []
@@ -79,7 +79,7 @@ export class ContentsReader {
     return [this.#readResponse(fieldsAt(response, path), { node, path })]
   }
 
-  /** The signature of a call is a part of its own in front of it. */
+  /** The signature of a call becomes a part before it. */
   #readCall(part: Fields, call: Fields, { node, path }: Place): Part[] {
     const args = nodeOf(this.#scan, nodeOf(this.#scan, node, 'functionCall'), 'args')
     if (args !== undefined && this.#scan.kindOf(args) !== 'object')
@@ -123,7 +123,7 @@ export class ContentsReader {
     }
   }
 
-  /** Finds the call that a response belongs to; the same call is not answered twice. */
+  /** Finds the call to which a response belongs. A call is answered only once. */
   #answered(response: Fields, name: string, path: string): string {
     const id = either(response, 'id')
     const byId = id === undefined ? -1 : this.#open.findIndex((call) => call.id === id)
@@ -143,8 +143,8 @@ export class ContentsReader {
 }
 
 /**
- * Puts the thoughts together that a stream brought in pieces, the last of which has the signature: another
- * provider signed all of the text. Gemini itself signs no thoughts, but what follows them.
+ * Joins thoughts that arrived in pieces, of which the last has the signature: another provider has signed the
+ * whole text. Gemini itself does not sign thoughts, but the parts after them.
  */
 function withWholeThoughts(parts: readonly Part[]): Part[] {
   const whole: Part[] = []
@@ -162,16 +162,19 @@ function withWholeThoughts(parts: readonly Part[]): Part[] {
   return [...whole, ...pieces]
 }
 
-/** A list, or its only element in place of it, which servers accept too. */
+/** Elements of a list. Servers also accept a single element in place of the list. */
 function elementsOf(scan: ScannedObject, node: Node): readonly Node[] {
   return scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
 }
 
-/** Names that a response has by convention for what a tool said. */
+/** Members of a response that by convention contain a tool's output. */
 const OUTPUT = 'output'
 const ERROR = 'error'
 
-/** Finds what a tool said: the text under one of the two usual names, else the response as it was written. */
+/**
+ * Finds the output of a tool: the text in one of the two members above, or else the whole response as it was
+ * written.
+ */
 function saidIn(
   scan: ScannedObject,
   response: Node | undefined,

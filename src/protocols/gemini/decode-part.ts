@@ -7,20 +7,20 @@ import { drop } from './dropped.ts'
 import { readSignature } from './signature.ts'
 import { either } from './spelling.ts'
 
-/** Part of a turn, other than calls and their responses. */
+/** Part of a turn other than calls and responses. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
-/** Parts that only Gemini knows: code that it ran, and tools of its own. */
+/** Parts that only Gemini has: code that it ran, and its own tools. */
 export const OWN_PARTS = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'] as const
 
-/** Addresses of files that only Google's servers can read. */
+/** URLs of files that only Google's servers can read. */
 const FILES_OF_GOOGLE =
   /^(?:gs:|https?:\/\/generativelanguage\.googleapis\.com\/|https?:\/\/(?:www\.|m\.)?youtube\.com\/|https?:\/\/youtu\.be\/)/i
 
 /**
- * Reads a text, a thought, media, or a part that only Gemini knows. The signature of a text is a part of its
- * own behind it, as in streams of the provider. A part of an unknown kind is left out and named. Throws
- * `invalid_request` naming the path of what cannot be read.
+ * Reads a text, a thought, media, or a part that only Gemini has. The signature of a text becomes a part
+ * after it, as in streams of the provider. A part of an unknown kind is dropped and reported. Throws
+ * `invalid_request` with the path of an unreadable value.
  */
 export function decodePlainPart(part: Fields, path: string, dropped: Dropped): PlainPart[] {
   const signature = either(part, 'thoughtSignature')
@@ -42,7 +42,7 @@ export function decodePlainPart(part: Fields, path: string, dropped: Dropped): P
   return signed === '' ? plain : [...plain, readSignature(signed, '', 'text')]
 }
 
-/** Reads media, inline or at an address; undefined for a part without any. */
+/** Reads media, inline or by URL; undefined for a part without media. */
 export function decodeMedia(part: Fields, path: string, dropped: Dropped): MediaPart | undefined {
   const inline = either(part, 'inlineData')
   const file = either(part, 'fileData')

@@ -20,8 +20,8 @@ interface Answer {
 }
 
 /**
- * Reads a whole answer, with as many candidates as were asked for. A prompt that was refused has none. Throws
- * `upstream_error` where the bytes are no answer.
+ * Reads a whole answer with as many candidates as were requested. A refused prompt has none. Throws
+ * `upstream_error` if the bytes are not an answer.
  */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const usage = new StreamUsage()
@@ -50,7 +50,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
   }
 }
 
-/** Reads a candidate; undefined where there is none. */
+/** Reads a candidate; undefined if it does not exist. */
 function read(
   answers: readonly Answer[],
   number: number,

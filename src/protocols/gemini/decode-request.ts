@@ -16,9 +16,9 @@ import { decodeOutputFormat } from './output-format.ts'
 import { either, topValue } from './spelling.ts'
 
 /**
- * Decodes a checked request. Its path states the model and whether the answer is streamed: the members
- * `model` and `stream` stand for it. Fields that a conversation cannot hold are named in `dropped`. Throws
- * `invalid_request` naming the path of what cannot be read, and for content that only the provider has.
+ * Decodes a checked request. The model and whether to stream come from the request's path, as members `model`
+ * and `stream`. Fields that a conversation cannot express are reported in `dropped`. Throws `invalid_request`
+ * with the path of an unreadable value, and for content stored at the provider.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   checkMembers(scan, [], CONVERTED_CHECKS)
@@ -55,13 +55,16 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/** Names of tiers without the prefix that they may have; the usual one is no tier elsewhere. */
+/**
+ * Name of a tier without its optional prefix. The standard tier is undefined, because other dialects do not
+ * state it.
+ */
 function tierOf(tier: string): string {
   const name = tier.toLowerCase().replace(/^service_tier_/, '')
   return name === 'standard' || name === 'unspecified' ? 'default' : name
 }
 
-/** Reads the texts of the system instruction; its role says nothing. */
+/** Reads the texts of the system instruction; its role has no meaning. */
 function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
   if (value === undefined) return []
   const given = either(fieldsAt(value, 'systemInstruction'), 'parts') ?? []

@@ -9,7 +9,7 @@ import { either, nodeOf, topMember, topValue } from './spelling.ts'
 
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
-/** Searches of a request that sets no limit, which this wire cannot. */
+/** Maximum searches of a request; Gemini requests cannot state one. */
 const WEB_SEARCH: WebSearch = { maxUses: 5 }
 
 const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
@@ -21,9 +21,9 @@ const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
 ])
 
 /**
- * Reads the tools and the choice among them. Of the provider's own tools only the search has a counterpart.
- * Throws `invalid_request` naming the path of what cannot be read, and for a choice of a tool that is not
- * offered.
+ * Reads the tools and the tool choice. Of the provider's own tools, only web search has an equivalent in
+ * other dialects. Throws `invalid_request` with the path of an unreadable value, and for the choice of a tool
+ * that is not offered.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
   const tools: Tool[] = []
@@ -76,7 +76,7 @@ function schemaOf(scan: ScannedObject, declaration: Node, path: string): string 
   return openApi === undefined ? undefined : lowerCaseTypes(scan, openApi)
 }
 
-/** Finds a schema in an object; throws `invalid_request` naming the path where it is none. */
+/** Finds a schema in an object. Throws `invalid_request` with the path if it is not an object. */
 export function objectIn(
   scan: ScannedObject,
   holder: Node | undefined,
@@ -118,7 +118,9 @@ function decodeChoice(
   return chosen(tools, kind ?? 'auto', names as readonly string[])
 }
 
-/** One function that must be called is a choice of its own; several leave the others out. */
+/**
+ * A single allowed function becomes a choice of this function; with several, all other tools are left out.
+ */
 function chosen(
   tools: readonly Tool[],
   kind: 'auto' | 'any',

@@ -4,9 +4,9 @@ import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { camelCase, topMember } from './spelling.ts'
 
-/** Names that this codec may report besides those of `FIELDS` and `CONFIG`: a closed list. */
+/** Names that this codec may report in addition to those of `FIELDS` and `CONFIG`. The list is fixed. */
 type DroppedName =
-  /** Fields of a request that nobody here knows. */
+  /** Unknown fields of a request. */
   | 'unknown'
   | 'parts'
   | 'parts.mediaResolution'
@@ -15,7 +15,7 @@ type DroppedName =
   | 'tools.response'
   | 'tools.server'
   | 'tools.unknown'
-  /** Names of fields of requests of other wires. */
+  /** Names of fields of other dialects' requests. */
   | 'cache_control'
   | 'content'
   | 'image_url.detail'
@@ -30,19 +30,19 @@ type DroppedName =
   | 'tools.strict'
   | 'tools.web_search'
 
-/** Names what is left out: text of the client's is never part of it. */
+/** Reports a dropped field. The name never contains a client's text. */
 export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Whether a value says more than the field's absence would. */
+/** Reports whether a value has another meaning than the absence of its field. */
 type IsMeaningful = (value: unknown) => boolean
 
 const notFalse: IsMeaningful = (value) => value !== false
 const isFilled: IsMeaningful = (value) =>
   Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
 
-/** Top-level fields that the shared form cannot hold. */
+/** Top-level fields that a conversation cannot express. */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['labels', isFilled],
   ['modelArmorConfig', isFilled],
@@ -50,7 +50,7 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['store', notFalse],
 ])
 
-/** Fields of `generationConfig` that the shared form cannot hold. */
+/** Fields of `generationConfig` that a conversation cannot express. */
 const CONFIG: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['audioTimestamp', notFalse],
   ['enableAffectiveDialog', notFalse],
@@ -96,7 +96,7 @@ const READ_CONFIG: ReadonlySet<string> = new Set([
   'topP',
 ])
 
-/** Names the fields of a request that a conversion leaves out, if they mean something. */
+/** Reports the fields of a request that the conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key } of scan.members.values()) nameField(key, scan.value(key), [READ_FIELDS, FIELDS], dropped)
   const config = topMember(scan, 'generationConfig')

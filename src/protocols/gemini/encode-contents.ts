@@ -17,19 +17,19 @@ import { drop } from './dropped.ts'
 import { encodeMedia, encodeText } from './encode-part.ts'
 import { UNSIGNED_CALL } from './signature.ts'
 
-/** Stand-in for a turn that says nothing: upstreams require parts. */
+/** Placeholder for an empty turn, because upstreams require parts. */
 const PLACEHOLDER = '{"text":"..."}'
 
-/** Contents as they are collected: turns of one side that follow one another are one. */
+/** Content that is being collected. Consecutive turns of the same role become one. */
 interface OpenContent {
   readonly role: 'user' | 'model'
   readonly parts: string[]
 }
 
 /**
- * Writes turns as `contents`, beginning with the user's. Responses stand first in their turn, with the names
- * of their calls. The first call of each step has a signature where the model requires one, if only the
- * stand-in: in earlier turns too, so that a longer history begins with the same bytes.
+ * Encodes turns as `contents`, beginning with the user's. Function responses come first in their turn, with
+ * the names of their calls. If the model requires signatures, the first call of each step has one, or the
+ * documented placeholder; earlier turns too, so that a longer history begins with the same bytes.
  */
 export class ContentsWriter {
   readonly #capabilities: GeminiCapabilities
@@ -41,7 +41,7 @@ export class ContentsWriter {
     this.#dropped = dropped
   }
 
-  /** Writes the contents, each as JSON text. */
+  /** Encodes the contents, each as JSON text. */
   write(turns: readonly Turn[]): string[] {
     const contents: OpenContent[] = []
     for (const turn of turns) {
@@ -137,7 +137,7 @@ export class ContentsWriter {
     }
   }
 
-  /** Thoughts without a signature are left out: as text they confuse the model. */
+  /** Thoughts without a signature are left out; sent as text they would confuse the model. */
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'gemini') {
       drop(this.#dropped, 'reasoning_content')
@@ -148,16 +148,16 @@ export class ContentsWriter {
   }
 }
 
-/** Parts that a tool's result becomes: the response, and media that cannot be in it. */
+/** What a tool result becomes: the response, and media that cannot be inside it. */
 interface WrittenResult {
   readonly response: string
   readonly media: readonly string[]
 }
 
 /**
- * Writes the result of a tool. Its text is the response where it is a JSON object, else the object's member
- * `output`, or `error` where the tool failed. Media are in the response if `holdsMedia`. Throws
- * `invalid_request` without the name of the function, which this wire requires.
+ * Encodes a tool result. A text that is a JSON object becomes the response itself; any other text becomes its
+ * member `output`, or `error` if the tool failed. Media are inside the response if `holdsMedia`. Throws
+ * `invalid_request` if the name of the function is unknown, because Gemini requires it.
  */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
@@ -186,6 +186,6 @@ function encodeResult(
 function responseOf(text: string, isError: boolean): string {
   if (isError) return JSON.stringify({ error: text })
   const trimmed = text.trim()
-  // Text of an object goes on as it is, digits and order of keys included.
+  // The text of an object is kept unchanged, with its digits and the order of keys.
   return trimmed.startsWith('{') && parseRecord(trimmed) ? trimmed : JSON.stringify({ output: text })
 }

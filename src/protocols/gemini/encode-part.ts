@@ -3,13 +3,13 @@ import type { Dropped } from '../codec.ts'
 import type { MediaPart, TextPart } from '../conversation.ts'
 import { drop } from './dropped.ts'
 
-/** Writes a text as a part. */
+/** Encodes a text as a part. */
 export function encodeText({ text, cache }: TextPart, dropped: Dropped): string {
   if (cache) drop(dropped, 'cache_control')
   return JSON.stringify({ text })
 }
 
-/** Writes media as a part; they were fetched where they were given by an address. */
+/** Encodes media as a part. Media given by URL have been fetched before. */
 export function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Dropped): string {
   if (source.kind === 'url')
     throw new GatewayError('invalid_request', 'A file that is given by its URL could not be passed on.')

@@ -7,7 +7,7 @@ import { usageOut } from './usage-out.ts'
 import { WrittenGrounding } from './written-grounding.ts'
 import { EMPTY_PART, PartWriter } from './written-part.ts'
 
-/** Encodes a whole answer; one that says nothing has an empty text. */
+/** Encodes a whole answer. An empty reply becomes an empty text. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { id, model, usage } = reply
   const rest = JSON.stringify({

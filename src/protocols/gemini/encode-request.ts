@@ -8,19 +8,20 @@ import { encodeText } from './encode-part.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 import { encodeThinking } from './thinking.ts'
 
-/** Most stop sequences that upstreams take. */
+/** Maximum number of stop sequences that upstreams accept. */
 const MAX_STOPS = 5
 
-/** Seeds are integers of 32 bits with a sign. */
+/** Seeds are signed 32-bit integers. */
 const MAX_SEED = 2 ** 31 - 1
 
 /** Tiers that upstreams know. */
 const TIERS: ReadonlySet<string> = new Set(['flex', 'priority'])
 
 /**
- * Encodes a request; the model and whether the answer is streamed are in its path. The order of fields is
- * fixed, so that equal conversations are equal bytes and hit the upstream's cache. Schemas go where JSON
- * Schema is taken as it is. Throws `invalid_request` for what cannot be said and must not be left out.
+ * Encodes a request. The model and whether to stream are not part of it; they are in the path. The order of
+ * fields is fixed, so that equal conversations give equal bytes, which hit the upstream's cache. Schemas are
+ * sent in fields that accept unchanged JSON Schema. Throws `invalid_request` for anything that cannot be
+ * expressed and must not be dropped.
  */
 export function encodeRequest(
   requested: Conversation,
@@ -45,7 +46,9 @@ export function encodeRequest(
   return Buffer.from(body)
 }
 
-/** Moves the system texts in front of the user's first words, for models that take no instruction. */
+/**
+ * Moves the system texts before the user's first text, for models that do not accept a system instruction.
+ */
 function withSystem(conversation: Conversation, takesSystem: boolean): Conversation {
   const { system, turns } = conversation
   const [first, ...rest] = turns
@@ -87,14 +90,14 @@ function configOf(
   return config === '{}' ? undefined : config
 }
 
-/** The seed, if its number of bits is accepted. */
+/** The seed, if it fits into 32 bits. */
 function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
   if (seed === undefined || (seed <= MAX_SEED && seed >= -MAX_SEED - 1)) return seed
   drop(dropped, 'seed')
   return undefined
 }
 
-/** Functions and a search together are refused by most models: the functions stay. */
+/** Most models refuse functions together with web search; the functions are kept. */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
@@ -123,7 +126,7 @@ function callingConfigOf(choice: ToolChoice): object {
   return { mode: choice.kind.toUpperCase() }
 }
 
-/** The tier as JSON text. Other fields that some dialects share are named as left out. */
+/** The tier as JSON text. Other fields that some dialects share are reported as dropped. */
 function tierOf(conversation: Conversation, dropped: Dropped): string | undefined {
   const tier = conversation.shared?.get('service_tier')
   const isTaken = tier !== undefined && TIERS.has(JSON.parse(tier) as string)
@@ -133,7 +136,7 @@ function tierOf(conversation: Conversation, dropped: Dropped): string | undefine
   return isTaken ? tier : undefined
 }
 
-/** The conversation with later system texts as the user's words in their places. */
+/** Converts system texts after the first turn to user texts at the same positions. */
 function withSystemInPlace(conversation: Conversation): Conversation {
   const later = conversation.system.filter(({ at }) => at !== undefined)
   if (later.length === 0) return conversation

@@ -3,7 +3,7 @@ import { asRecord } from '../json/record.ts'
 import { redactedJson } from '../redacted-json.ts'
 import { type ErrorParts, readUpstreamError, type UpstreamErrorText } from '../upstream-error.ts'
 
-/** Names of HTTP statuses in Google's envelope (google.rpc.Code). */
+/** Google's names of HTTP statuses in its error envelope (google.rpc.Code). */
 const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [400, 'INVALID_ARGUMENT'],
   [401, 'UNAUTHENTICATED'],
@@ -19,7 +19,7 @@ const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [504, 'DEADLINE_EXCEEDED'],
 ])
 
-/** Statuses of errors in a stream, by their type or code. */
+/** HTTP status of an error in a stream, by its type or code. */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],
@@ -35,14 +35,14 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/** Error of the gateway as this wire tells it. */
+/** An error of the gateway for a client of this dialect. */
 export interface GatewayErrorParts {
   readonly status: number
   readonly message: string
   readonly code: string
-  /** Undefined inside a stream, whose head has told it. */
+  /** Undefined inside a stream, whose response head already contains it. */
   readonly requestId?: string | undefined
-  /** Seconds after which the client may try again. */
+  /** Seconds after which the client may retry. */
   readonly retryAfter?: number | undefined
 }
 
@@ -56,12 +56,12 @@ export function geminiErrorText({ status, message, code, requestId, retryAfter }
   return JSON.stringify({ error: { code: status, message, status: nameOf(status), details } })
 }
 
-/** Returns the HTTP status for an error in a stream. */
+/** Returns the HTTP status that corresponds to an error in a stream. */
 export function statusOf({ type, code, status }: Omit<ErrorParts, 'message'>): number {
   return status ?? STATUSES.get(code) ?? STATUSES.get(type) ?? 500
 }
 
-/** Statuses without a name of their own are errors of the request or of the server. */
+/** Other statuses are named as general errors of the request or of the server. */
 function nameOf(status: number): string {
   const ofServer = status === 502 || status === 529 ? 'UNAVAILABLE' : 'INTERNAL'
   return STATUS_NAMES.get(status) ?? (status < 500 ? 'INVALID_ARGUMENT' : ofServer)
@@ -69,17 +69,17 @@ function nameOf(status: number): string {
 
 /** Contents of an upstream's error. */
 export interface GeminiErrorText extends UpstreamErrorText {
-  /** HTTP status that the envelope states. */
+  /** HTTP status in the envelope. */
   readonly status: number | undefined
-  /** The upstream does not know the key, which it tells with a status of the request's faults. */
+  /** Whether the upstream refused the key; it does so with the status for invalid requests. */
   readonly isBadKey: boolean
-  /** Seconds after which the upstream may be asked again; it tells them here, not in a header. */
+  /** Seconds after which the upstream may be tried again; it reports them here, not in a header. */
   readonly retryAfter: number | undefined
 }
 
 /**
- * Reads an upstream's error, which stands in an array where a stream was asked for; never throws. Its type is
- * the name of its status, and its code the reason in its details.
+ * Reads an upstream's error; never throws. If a stream was requested, the error is inside an array. Its type
+ * is the name of its status, its code the reason in its details.
  */
 export function readGeminiError(bytes: Buffer): GeminiErrorText {
   const { message, ...rest } = readUpstreamError(bytes)
@@ -102,8 +102,8 @@ export function readGeminiError(bytes: Buffer): GeminiErrorText {
 }
 
 /**
- * Returns an upstream's error for clients of this wire, its details included: the bytes as they came, unless
- * `redact` changes a text or an array is around them. Undefined if the body is no error of this wire.
+ * Returns an upstream's error, with its details, for clients of this dialect: the bytes unchanged, unless
+ * `redact` changes a text or an array must be removed. Undefined if the body is not an error of this dialect.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const value = jsonIn(bytes)
@@ -133,7 +133,7 @@ function isHttpError(code: unknown): code is number {
   return Number.isInteger(code) && (code as number) >= 400 && (code as number) <= 599
 }
 
-/** Reads a duration such as `34s` or `0.5s`, rounded up. */
+/** Converts a duration such as `34s` or `0.5s` to seconds, rounded up. */
 function secondsOf(duration: unknown): number | undefined {
   const found = typeof duration === 'string' ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(duration) : null
   return found ? Math.ceil(Number(found[1])) : undefined

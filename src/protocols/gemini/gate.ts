@@ -13,23 +13,23 @@ import { camelCase, nodeOf, snakeCase, topMember, topValue } from './spelling.ts
 /** Fields that are removed unless the channel allows `service_tier`. */
 const TIER = ['serviceTier', snakeCase('serviceTier')] as const
 
-/** Settings of `generationConfig` by which another model answers. */
+/** Settings of `generationConfig` that select another model. */
 const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfig']
 
-/** The model of a request: by the name in its path, and by the one that the upstream knows. */
+/** The model of a request: its name in the path, and its name at the upstream. */
 export interface GeminiModel {
   readonly name: string
   readonly upstreamModel: string
-  /** Whether calls without a signature get the stand-in; absent where the contents are texts alone. */
+  /** Whether calls without a signature get the placeholder; absent if the contents are only texts. */
   readonly requiresSignatures: (() => boolean) | undefined
 }
 
 /**
- * Adapts a native request to a channel: removes the tier, what names another model, and what other providers
- * signed, gives calls without a signature the stand-in if the model requires signatures, and has nothing
- * stored where the channel disables that. All other bytes are the client's; the model's name is in the path.
- * In pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) the tier and
- * other models stay.
+ * Adapts a native request to a channel: removes the tier, settings that select another model, and signatures
+ * of other providers; adds placeholder signatures to calls if the model requires signatures; and disables
+ * storage if the channel demands it. All other bytes are the client's; the model's name is in the path. In
+ * pass-through mode (`passThrough` is the gateway's option; the channel has its own) the tier and the model
+ * settings stay.
  */
 export function gateGeminiRequest(
   scan: ScannedObject,
@@ -72,14 +72,18 @@ function routingIn(scan: ScannedObject, config: Node): string[] {
 const SIGNATURE = 'thoughtSignature'
 
 const CALL = 'functionCall'
-/** Beginning of a call's name in both spellings, and of an escape in a name: a body without them has none. */
+/**
+ * Beginnings of the name of a call's member in both spellings, and of an escape in a name. A body without any
+ * of them contains no call.
+ */
 const CALL_MARKS = ['"function', '\\u'].map((mark) => Buffer.from(mark))
 
 /**
  * `contents` with signatures that the upstream accepts, as the name of the member and its text; undefined if
- * they can stay. Parts that other providers signed lose the signature, which is in an envelope; thoughts go,
- * and so does a content that has nothing else. If `isRequired`, the first call of each step gets the
- * documented stand-in where it has no signature: such a turn comes from elsewhere, and would be refused.
+ * they need no change. A signature of another provider, which is in an envelope, is removed from its part;
+ * thoughts with one are removed, and contents that become empty too. If `isRequired`, the first call of each
+ * step without a signature gets the documented placeholder: the turn was written by another model and would
+ * be refused.
  */
 function contentsWithAcceptedSignatures(
   scan: ScannedObject,

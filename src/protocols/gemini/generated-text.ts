@@ -1,6 +1,6 @@
 import { asRecord } from '../json/record.ts'
 
-/** Text that the model wrote in a part: words, thoughts, calls and code; each non-empty piece once. */
+/** Text that the model wrote in a part: text, thoughts, calls and code; only non-empty pieces. */
 export function generatedText(part: unknown): string[] {
   const record = asRecord(part)
   if (!record) return []

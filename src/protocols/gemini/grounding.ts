@@ -2,15 +2,15 @@ import { type Citation, codePointsIn, type Span } from '../citation.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 
-/** Citations that are read of one answer. */
+/** Maximum number of citations read from one answer. */
 const MAX_CITATIONS = 256
 
-/** Finds the citations of a text, once all of it is known. */
+/** Finds the citations of a text after it is complete. */
 export type CitationsOf = (text: string) => readonly Citation[]
 
 /**
- * Reads the sources that a candidate states for its text: pages that a search found, with the segments that
- * they support, and works that it quotes. Undefined if it states none.
+ * Reads the sources that a candidate reports for its text: pages found by a search, with the segments that
+ * they support, and quoted works. Undefined if it reports none.
  */
 export function citationsIn(candidate: Fields): CitationsOf | undefined {
   const grounding = asRecord(candidate['groundingMetadata'])
@@ -45,7 +45,10 @@ function readPage(page: Fields | undefined): Citation | undefined {
   return { url, title: typeof title === 'string' ? title : '' }
 }
 
-/** Range of a segment, which the wire counts in bytes; undefined where its own text is not there. */
+/**
+ * Range of a segment, which the protocol counts in bytes; undefined if the segment's text is not at that
+ * position.
+ */
 function spanOf(bytes: Buffer, { startIndex = 0, endIndex, text }: Fields): Span | undefined {
   const from = Number(startIndex)
   const to = Number(endIndex)

@@ -1,4 +1,4 @@
-/** The Gemini API's wire format, as far as the rest of the gateway sees it. */
+/** Public interface of the gemini dialect. */
 export { geminiCodec } from './codec.ts'
 export { checkCounted, countableText, countedBody } from './count.ts'
 export {

@@ -3,20 +3,20 @@ const LF = 0x0a
 const FIELD = 'data:'
 
 /**
- * Writes the events of a stream as the elements of one JSON array, as they come; the bytes may be split
- * anywhere, also inside an event.
+ * Converts the events of a stream to the elements of one JSON array while they arrive. The bytes may be split
+ * anywhere, even inside an event.
  */
 export class JsonArray {
   #hasElements = false
-  /** The event so far has data. */
+  /** Whether the current event has data. */
   #hasData = false
-  /** The data of the line that has begun goes on. */
+  /** Whether the current line is a data line that continues in the next chunk. */
   #isInData = false
-  /** Beginning of a line whose field is not known yet. */
+  /** Beginning of a line whose field is not yet known. */
   #head = ''
   #isAfterCr = false
 
-  /** Returns the bytes of the array for these of the stream. */
+  /** Returns the bytes of the array for these bytes of the stream. */
   push(bytes: Buffer): Buffer {
     const out: Buffer[] = []
     let at = 0
@@ -33,7 +33,7 @@ export class JsonArray {
     return Buffer.concat(out)
   }
 
-  /** Returns what ends the array. */
+  /** Returns the end of the array. */
   end(): Buffer {
     return Buffer.from(this.#hasElements ? ']' : '[]')
   }
@@ -43,7 +43,7 @@ export class JsonArray {
       out.push(bytes)
       return
     }
-    // One more byte than the field: a space behind the colon is no part of the value.
+    // One more byte than the field's name, because a space after the colon is not part of the value.
     const needed = FIELD.length + 1 - this.#head.length
     this.#head += bytes.toString('latin1', 0, needed)
     if (this.#head.length > FIELD.length) this.#beginData(out)

@@ -1,5 +1,6 @@
 /**
- * Comment that keeps a stream of events alive. This wire has no event without a part, and clients skip
- * comments; to a client that waits for an event the comment is none, but its connection stays in use.
+ * Comment that keeps a stream of events alive. Gemini has no event without content, and clients skip
+ * comments. The comment keeps the connection in use, although a client that waits for an event does not see
+ * it.
  */
 export const KEEP_ALIVE_FRAME = ': keep-alive\r\n\r\n'

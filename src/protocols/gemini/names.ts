@@ -9,12 +9,12 @@ const spellingsOf: SpellingsOf = (field) => {
   return [usual, snakeCase(usual)]
 }
 
-/** Builds the names of an object, whose fields have two spellings. */
+/** Builds the names of an object; each field has two spellings. */
 function names(fields: string, below?: Readonly<Record<string, KnownNames>>): KnownNames {
   return new KnownNames(fields.split(' '), below, spellingsOf)
 }
 
-// Arguments and responses of functions are the client's.
+// Arguments and responses of functions are not listed, because their names are the client's.
 const part = names('text thought thoughtSignature executableCode codeExecutionResult videoMetadata', {
   inlineData: names('mimeType data displayName'),
   fileData: names('mimeType fileUri displayName'),
@@ -49,10 +49,10 @@ const generation = {
 
 const FIELDS = [...CHECKS.keys(), ...CONVERTED_CHECKS.keys(), 'model', 'store', 'stream']
 
-/** Names of requests for answers. */
+/** Names of the fields of requests that generate content. */
 export const geminiNames = requestNames(FIELDS, generation, spellingsOf)
 
-/** Names of requests for counts of tokens, which may have a whole request inside. */
+/** Names of the fields of requests that count tokens, which may contain a whole request. */
 export const countNames = requestNames(
   FIELDS,
   { ...generation, generateContentRequest: geminiNames },
@@ -61,7 +61,7 @@ export const countNames = requestNames(
 
 const EMBED_FIELDS = 'model title taskType outputDimensionality'
 
-/** Names of requests for embeddings, of one content or of several. */
+/** Names of the fields of embeddings requests, for one content or several. */
 export const embedNames = requestNames(
   EMBED_FIELDS.split(' '),
   {

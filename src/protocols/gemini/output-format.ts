@@ -14,8 +14,8 @@ const JSON_TYPE = 'application/json'
 const PATH = 'generationConfig'
 
 /**
- * Reads the form of the answer in `generationConfig`. An enumeration as plain text is left out and named.
- * Throws `invalid_request` naming the path of what cannot be read, and where both kinds of schema are given.
+ * Reads the output format in `generationConfig`. An enumeration as plain text is dropped and reported. Throws
+ * `invalid_request` with the path of an unreadable value, and if both kinds of schema are given.
  */
 export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): OutputFormat | undefined {
   const config = topMember(scan, 'generationConfig')
@@ -41,7 +41,7 @@ export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): Outpu
   return { kind: 'json-schema', schema, name: undefined, description: undefined, strict: undefined }
 }
 
-/** Writes the form of the answer as members of `generationConfig`. */
+/** Encodes the output format as members of `generationConfig`. */
 export function encodeOutputFormat(format: OutputFormat | undefined): MemberText[] {
   if (!format) return []
   const type = membersOf({ responseMimeType: JSON_TYPE })
@@ -49,8 +49,8 @@ export function encodeOutputFormat(format: OutputFormat | undefined): MemberText
 }
 
 /**
- * Moves a form that the model refuses beside tools into the system instruction. Other conversations are
- * returned as they are.
+ * Moves a format that the model refuses together with tools into the system instruction. Returns other
+ * conversations unchanged.
  */
 export function withSupportedFormat(
   conversation: Conversation,

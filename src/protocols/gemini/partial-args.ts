@@ -1,20 +1,20 @@
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 
-/** Value that is being assembled: its members by key or index, in the order in which they came. */
+/** Object or array that is being assembled: its members by key or index, in the order of their arrival. */
 type Branch = { readonly isList: boolean; readonly members: Map<string, Branch | Leaf> }
-/** Scalar as JSON text; a string grows until it is whole. */
+/** Scalar as JSON text. A string may grow until it is complete. */
 type Leaf = { text: string; readonly isString: boolean }
 
 const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/gy
-/** Most steps of a path; more would be a mistake. */
+/** Maximum length of a path. */
 const MAX_STEPS = 128
 
-/** Arguments of a call that comes in pieces, each for a place such as `$.list[0].name`. */
+/** Arguments of a call that arrive in pieces, each for a path such as `$.list[0].name`. */
 export class PartialArgs {
   readonly #root: Branch = { isList: false, members: new Map() }
 
-  /** Adds the pieces of a chunk; those that cannot be read are ignored. */
+  /** Adds the pieces in a chunk; unreadable ones are ignored. */
   add(pieces: readonly unknown[]): void {
     for (const value of pieces) {
       const piece = asRecord(value)

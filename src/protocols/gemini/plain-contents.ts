@@ -2,8 +2,8 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { nodeOf, topMember } from './spelling.ts'
 
 /**
- * Whether the contents have nothing but texts: no media, no calls, no thoughts, and nothing that is signed.
- * Most requests can be known for it at once, by a look at each part, where searches would read all bytes.
+ * Reports whether the contents are only texts, without media, calls, thoughts and signatures. For most
+ * requests a look at each part answers that much faster than searches through all bytes.
  */
 export function hasOnlyTexts(scan: ScannedObject): boolean {
   const contents = topMember(scan, 'contents')

@@ -34,7 +34,7 @@ const GEMINI_CONTENTS = {
   data: { notPrompt: { mimeType: 'kind' }, read: { data: 'text', fileUri: 'text', displayName: 'text' } },
 } as const satisfies Record<string, Level>
 
-/** The prompt of a request to generate content. */
+/** The prompt of a request that generates content. */
 export const GEMINI_PROMPT = {
   levels: {
     request: {
@@ -83,7 +83,7 @@ export const GEMINI_PROMPT = {
   spelled: camelCase,
 } as const satisfies PromptLevels
 
-/** The prompt of a request to embed content. */
+/** The prompt of an embeddings request. */
 export const GEMINI_EMBED_PROMPT = {
   levels: {
     request: {

@@ -9,7 +9,7 @@ import {
 } from '../prompt-tokens.ts'
 import { nodeOf } from './spelling.ts'
 
-/** Files of any kind by their address. */
+/** Files of any kind, given by URL. */
 const FILE_TOKENS: MediaTokens = { max: () => LARGEST_CONTEXT, typical: () => 3000 }
 
 /** Finds the media of a part. */

@@ -10,10 +10,10 @@ import {
 import { findMedia } from './prompt-media.ts'
 import { nodeOf, snakeCase, topMember } from './spelling.ts'
 
-/** Beginnings of the names of members that hold media, in either spelling, and of an escape in a name. */
+/** Beginnings of the names of members that contain media, in either spelling, and of an escape in a name. */
 const MEDIA_MARKS = ['inline', 'file', '\\u'].map((mark) => Buffer.from(mark))
 
-/** Fields of which the model reads no more than their own bytes. */
+/** Fields that add no more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   [
     'model',
@@ -27,12 +27,12 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   ].flatMap((name) => [name, snakeCase(name)]),
 )
 
-/** Fields for which the provider puts instructions of its own before the prompt. */
+/** Fields for which the provider adds instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
 
 /**
- * Upper bound in tokens for the prompt of a checked request without its media, and without a tokenizer: no
- * token is less than a byte, so the bytes of the body bound its text. Cached content is not included.
+ * Upper bound on the tokens of a checked request's prompt without its media, and without a tokenizer: a token
+ * has at least one byte, so the bytes of the body bound its text. Cached content is not included.
  */
 export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
@@ -40,12 +40,12 @@ export function promptBound(scan: ScannedObject): number {
   return tokens + Math.max(contentsOf(scan).length, 1) * MESSAGE_TOKENS
 }
 
-/** Contents without media. */
+/** Media of contents that have none. */
 export const NO_MEDIA: ReturnType<typeof mediaOf> = { isAny: false, excess: 0 }
 
 /**
- * Whether the contents have anything but text, calls and code, and the tokens that this can have beyond the
- * bytes that it has in the body.
+ * Reports whether the contents have anything but text, calls and code, and how many tokens this can have
+ * beyond one per byte in the body.
  */
 export function mediaOf(
   scan: ScannedObject,
@@ -61,17 +61,17 @@ export function mediaOf(
   return { isAny, excess }
 }
 
-/** Tokens that the media of a content can have beyond the bytes that they have in the body. */
+/** Tokens that the media of a content can have beyond one per byte in the body. */
 export function mediaExcess(scan: ScannedObject, content: Node, model: string): number {
   return mediaIn(scan, content).reduce((sum, media) => sum + excessOf(scan, media, model), 0)
 }
 
-/** Whether the body has a member that could hold media: none does where this is false. */
+/** Reports whether the body may have a member with media. False is certain. */
 function mayHaveMedia({ bytes }: ScannedObject): boolean {
   return MEDIA_MARKS.some((mark) => bytes.includes(mark))
 }
 
-/** Whether a content has anything but text, calls and code. */
+/** Reports whether a content has anything but text, calls and code. */
 export function hasMediaIn(scan: ScannedObject, content: Node): boolean {
   return mediaIn(scan, content).length > 0
 }
@@ -91,7 +91,7 @@ function objectsIn(scan: ScannedObject, node: Node): Node[] {
   return nodes.filter((one) => scan.kindOf(one) === 'object')
 }
 
-/** Media in a content, those in the responses of tools among them. */
+/** Media in a content, including those in function responses. */
 function mediaIn(scan: ScannedObject, content: Node): FoundMedia[] {
   return partsIn(scan, content).flatMap((part) => {
     const response = nodeOf(scan, part, 'functionResponse')

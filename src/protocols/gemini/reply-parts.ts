@@ -9,35 +9,35 @@ import type { CitationsOf } from './grounding.ts'
 import { PartialArgs } from './partial-args.ts'
 import { readSignature } from './signature.ts'
 
-/** Finds the text of a call's arguments as they were written, by the number of the part. */
+/** Finds the text of a call's arguments as they were written, by the index of the part. */
 export type ArgumentsText = (part: number) => string | undefined
 
 /**
- * Converts the parts of an answer, whole or in chunks. Texts and thoughts that follow one another are one
- * part. A signature is on a part of its own: in front of the call that it signs, or behind the text. Pictures
- * become links with their data in a text, since most clients know nothing else.
+ * Converts the parts of an answer, whole or in chunks. Consecutive texts become one part, and so do
+ * consecutive thoughts. A signature becomes a part before the call that it signs, or after the text. Images
+ * become links that contain their data, because most clients support nothing else.
  */
 export class ReplyParts {
   calledTools = false
   readonly #emit: (event: ReplyEvent) => void
   #answerId = ''
   #next = 0
-  /** Text or thinking that grows. */
+  /** Text or thinking that is still growing. */
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
-  /** All of the text that grows, in which places of citations are counted. */
+  /** The whole growing text, which positions of citations refer to. */
   #text = ''
-  /** Sources of the text, as long as they are not told. */
+  /** Sources of the text that are not yet emitted. */
   #citationsOf: CitationsOf | undefined
-  /** Log probabilities of the text that comes next. */
+  /** Log probabilities of the next text. */
   #logprobs: Logprobs | undefined
-  /** Call whose arguments come in pieces. */
+  /** Call whose arguments arrive in pieces. */
   #call: { readonly index: number; readonly args: PartialArgs } | undefined
 
   constructor(emit: (event: ReplyEvent) => void) {
     this.#emit = emit
   }
 
-  /** Sets the answer's id, of which ids of calls without one are made, so that ids of two turns differ. */
+  /** Sets the answer's id. Ids for calls without one are derived from it, so that ids of two turns differ. */
   setAnswerId(id: string): void {
     this.#answerId = id.replaceAll(/[^\w-]/g, '_')
   }
@@ -75,7 +75,9 @@ export class ReplyParts {
     else this.#emit({ kind, index, text, ...(isMedia && { isMedia }), ...(logprobs && { logprobs }) })
   }
 
-  /** Adds text or thinking as it came, if it is what grows. */
+  /**
+   * Returns the part that is growing, so that the text can be copied as bytes; undefined if its kind differs.
+   */
   copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     if (this.#call || this.#growing?.kind !== kind) return undefined
     if (kind === 'text') this.#text += textOf(bytes, match)
@@ -105,7 +107,7 @@ export class ReplyParts {
     return undefined
   }
 
-  /** The proof goes to the thought that grows, if it signs this or the call behind it. */
+  /** Adds the proof to the growing thought, if it signs this thought or the call after it. */
   #sign(signature: string, signs: Proof['signs']): void {
     const read = readSignature(signature, '', signs)
     this.#endCall()
@@ -156,7 +158,7 @@ export class ReplyParts {
     return index
   }
 
-  /** Tells the sources of the text that grows. */
+  /** Emits the sources of the growing text. */
   #cite(): void {
     const { index, kind } = this.#growing ?? {}
     if (!this.#citationsOf || index === undefined || kind !== 'text') return
@@ -179,7 +181,7 @@ export class ReplyParts {
   }
 }
 
-/** Writes media as a link of Markdown with the data in it. */
+/** Renders media as a Markdown link that contains the data. */
 function linkTo(media: Fields): string {
   const type = typeof media['mimeType'] === 'string' ? media['mimeType'] : 'application/octet-stream'
   const data = typeof media['data'] === 'string' ? media['data'] : ''

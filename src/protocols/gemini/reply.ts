@@ -6,7 +6,7 @@ import { noteArrived } from './arrived.ts'
 import { generatedText } from './generated-text.ts'
 import { StreamUsage } from './usage.ts'
 
-/** Reads a whole answer's facts; never throws. A prompt that was refused is answered, too. */
+/** Reads the facts of a whole answer; never throws. An answer that reports a refused prompt is valid too. */
 export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})
   const error = answers.some((answer) => isError(answer['error']))

@@ -22,11 +22,11 @@ import { either, nodeOf, topMember, topValue } from './spelling.ts'
 /** Fields of a request that the gateway reads; all others pass as they came. */
 export interface GeminiRequest extends PromptBounds {
   readonly maxTokens: number | undefined
-  /** Answers that are asked for. */
+  /** Number of candidates requested. */
   readonly candidateCount: number
-  /** Absent without any. */
+  /** Absent if there are none. */
   readonly providerTools?: ProviderTools
-  /** Whether the contents are texts alone. */
+  /** Whether the contents are only texts. */
   readonly hasOnlyTexts: boolean
 }
 
@@ -35,13 +35,15 @@ const MAX_OUTPUT_TOKENS = 10_000_000
 
 const CONFIG = 'generationConfig'
 
-/** Fields in `generationConfig` by which a call is held. */
+/** Fields of `generationConfig` on which the amount of a hold depends. */
 const CONFIG_RULES: readonly ConfigRule[] = [
   ['maxOutputTokens', `an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS)],
   ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
 ]
 
-/** The fields by which the gateway routes, holds or charges; all others are the provider's to check. */
+/**
+ * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
+ */
 export const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
   ['tools', list],
@@ -57,8 +59,8 @@ export function geminiRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks a request for `model`, which its path names, and returns what the gateway reads. Throws
- * `invalid_request` naming the field.
+ * Checks a request for `model`, which comes from its path, and returns what the gateway reads. Throws
+ * `invalid_request` that names the field.
  */
 export function readGeminiRequest(scan: ScannedObject, model: string): GeminiRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -77,7 +79,10 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
   }
 }
 
-/** Whether an answer may have more than text, as asked for or as some models do by themselves. */
+/**
+ * Reports whether an answer may contain more than text, because it was requested or because the model does so
+ * by itself.
+ */
 function answersInMedia(modalities: unknown, model: string): boolean {
   if (!Array.isArray(modalities)) return respondsInMedia(model)
   return modalities.some((modality) => !/^text$/i.test(String(modality)))
@@ -98,7 +103,7 @@ function checkConfig(scan: ScannedObject, { key, node }: Member): void {
   checkConfigRules(scan.value(key) as Fields, key, CONFIG_RULES)
 }
 
-/** Tools other than functions, by the members that stand for them. */
+/** Tools other than functions, by the members that request them. */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const list = topMember(scan, 'tools')?.node
   if (list === undefined) return undefined

@@ -1,6 +1,6 @@
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Types as OpenAPI spells them, which other dialects know in lower case. */
+/** Types as OpenAPI spells them; other dialects use lower case. */
 const TYPES: ReadonlySet<unknown> = new Set([
   'ARRAY',
   'BOOLEAN',
@@ -11,9 +11,9 @@ const TYPES: ReadonlySet<unknown> = new Set([
   'STRING',
 ])
 
-/** Members of a schema that hold one schema or a list of them. */
+/** Members of a schema that contain one schema or a list of schemas. */
 const SCHEMAS = ['items', 'additionalProperties', 'not', 'anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
-/** Members of a schema that hold schemas by name. */
+/** Members of a schema that contain schemas by name. */
 const NAMED_SCHEMAS = ['properties', 'patternProperties', '$defs', 'definitions', 'defs'] as const
 
 const UPPER_A = 0x41
@@ -21,8 +21,8 @@ const UPPER_Z = 0x5a
 const TO_LOWER = 0x20
 
 /**
- * Returns the text of an OpenAPI-style schema with its types in lower case. Every other byte stays as it is:
- * names of properties, values of enumerations and defaults may look like types.
+ * Returns the text of an OpenAPI-style schema with its types in lower case. All other bytes stay as they are,
+ * because names of properties, values of enumerations and defaults may look like types.
  */
 export function lowerCaseTypes(scan: ScannedObject, schema: Node): string {
   const start = scan.startOf(schema)
@@ -37,7 +37,7 @@ export function lowerCaseTypes(scan: ScannedObject, schema: Node): string {
   return copy.toString()
 }
 
-/** Finds the values of `type` in a schema and in those that it holds. */
+/** Finds the values of `type` in a schema and in the schemas inside it. */
 function typesIn(scan: ScannedObject, node: Node): Node[] {
   if (scan.kindOf(node) === 'array') return scan.elements(node).flatMap((element) => typesIn(scan, element))
   if (scan.kindOf(node) !== 'object') return []

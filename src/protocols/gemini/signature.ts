@@ -2,22 +2,25 @@ import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
 import { ENVELOPE_PREFIX, open, sealOpaque, sealProof } from '../envelope.ts'
 
 /**
- * Stands for the signature of a call that no Gemini model made; documented by Google, and given as it is, not
- * in base64.
+ * Placeholder for the signature of a call that no Gemini model made. It is documented by Google, and is sent
+ * as it is, not in base64.
  */
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
 
-/** Beginning of every sealed signature: the length of the prefix leaves no bits over in base64. */
+/**
+ * Beginning of every sealed signature. The length of the prefix is a multiple of three bytes, so that its
+ * base64 does not depend on what follows.
+ */
 const SEALED = Buffer.from(`"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`)
 
-/** Whether a body may hold the envelope of another provider's signature: none does where this is false. */
+/** Reports whether a body may contain the envelope of another provider's signature. False is certain. */
 export function mayHoldSealedSignature(body: Buffer): boolean {
   return body.includes(SEALED)
 }
 
 /**
- * Reads a `thoughtSignature` as the part that holds it. One that the gateway made of another dialect's proof
- * is that proof again.
+ * Reads a `thoughtSignature` as a part. If it is an envelope that the gateway made of another dialect's
+ * proof, the part is that proof.
  */
 export function readSignature(
   signature: string,
@@ -33,13 +36,13 @@ export function readSignature(
   return { kind: 'thinking', text, proof: { ...proof, value: signature, ...(signs && { signs }) } }
 }
 
-/** Writes a proof as `thoughtSignature`, which is base64: one of another dialect in an envelope. */
+/** Renders a proof as `thoughtSignature`, which is base64; one of another dialect goes into an envelope. */
 export function writeSignature(proof: Proof): string {
   if (proof.protocol === 'gemini') return proof.value
   return Buffer.from(sealProof(proof, 'gemini')).toString('base64')
 }
 
-/** Writes a part of another dialect as `thoughtSignature`. */
+/** Renders a part of another dialect as `thoughtSignature`. */
 export function writeOpaque(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
   return Buffer.from(sealOpaque(part)).toString('base64')
 }

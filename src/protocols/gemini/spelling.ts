@@ -4,7 +4,7 @@ import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 
 const SNAKE = new Map<string, string>()
 
-/** Spells a name with underscores, as requests may: `inlineData` is `inline_data`. */
+/** Converts a name to snake case, which requests may use: `inlineData` is `inline_data`. */
 export function snakeCase(name: string): string {
   let snake = SNAKE.get(name)
   if (snake === undefined)
@@ -39,7 +39,7 @@ export function topValue(scan: ScannedObject, name: string): unknown {
   return member && scan.value(member.key)
 }
 
-/** Spells a name in camel case, as responses do. */
+/** Converts a name to camel case, which responses use. */
 export function camelCase(name: string): string {
   return name.replaceAll(/_([a-z\d])/g, (_, letter: string) => letter.toUpperCase())
 }

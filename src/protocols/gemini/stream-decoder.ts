@@ -19,23 +19,23 @@ import { finishReasonOf, stopOf } from './stop-reasons.ts'
 import type { SeenTools } from '../tool-tally.ts'
 import { StreamUsage } from './usage.ts'
 
-/** Index of a frame's text. */
+/** Index of the text in a frame. */
 const TEXT = 0
 const THINKING = 1
 
-/** Candidate that is read. */
+/** Candidate that is being read. */
 interface OpenChoice {
   readonly parts: ReplyParts
   finishReason: string | undefined
 }
 
 /**
- * Decodes a stream, as many candidates as were asked for. The wire has no terminator: parts and usage may
- * follow the finish reason, so the end is emitted when the upstream closes. A stream without a reason of each
- * candidate that began is truncated.
+ * Decodes a stream with as many candidates as were requested. The protocol has no terminator: parts and usage
+ * may follow the finish reason, so the `end` event is emitted when the upstream closes. The stream is
+ * truncated if a candidate that began has no finish reason.
  */
 export class GeminiStreamDecoder extends FrameReader {
-  /** Candidates by number; the others than the first from their first chunk on. */
+  /** Candidates by index; each further one is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
   ]
@@ -64,7 +64,9 @@ export class GeminiStreamDecoder extends FrameReader {
     return undefined
   }
 
-  /** The counts in such a chunk are not read: a later chunk, if only the last one, states them again. */
+  /**
+   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = parseRecord(data)
     const piece = chunk && plainText(chunk)
@@ -79,7 +81,7 @@ export class GeminiStreamDecoder extends FrameReader {
     return this.#choice(0).parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
-  /** Any last frame that is whole counts, since none of them is a terminator. */
+  /** A last frame counts if it is complete, because the protocol has no terminator. */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }
@@ -110,7 +112,7 @@ export class GeminiStreamDecoder extends FrameReader {
     if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
   }
 
-  /** The candidate of a number; those in between begin with it. */
+  /** The candidate with this index. Missing ones before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))

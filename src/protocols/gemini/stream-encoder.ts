@@ -14,7 +14,7 @@ import { usageOut } from './usage-out.ts'
 import { WrittenGrounding } from './written-grounding.ts'
 import { EMPTY_PART, PartWriter } from './written-part.ts'
 
-/** A part that is written once it is whole. */
+/** A part that is written only once it is complete. */
 interface Gathered {
   readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' | 'search' }>
   input: string
@@ -29,9 +29,9 @@ const PARTS_END = ']},'
 const NO_FRAMES = { text: frameOf('', ''), thinking: frameOf('', '') }
 
 /**
- * Encodes a stream: texts and thoughts as they come, calls whole, each in a chunk of its own; a last chunk
- * with the finish reason and the usage. Every chunk has a part, since clients discard an answer otherwise.
- * Chunks are events, or the elements of one array.
+ * Encodes a stream: texts and thoughts as they arrive, each call as a whole in one chunk, and a last chunk
+ * with the finish reason and the usage. Every chunk has a part, because clients discard an answer otherwise.
+ * Chunks are events or the elements of one array.
  */
 export class GeminiStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
@@ -46,9 +46,9 @@ export class GeminiStreamEncoder implements StreamEncoder {
   /** Frames of texts and thoughts in a stream of events. */
   #frames = NO_FRAMES
   readonly #choice: number
-  /** End of the candidate, behind its content. */
+  /** End of the candidate, after its content. */
   readonly #candidateEnd: string
-  /** Encoders of the other candidates, by number. */
+  /** Encoders of the further candidates, by index. */
   readonly #others = new Map<number, GeminiStreamEncoder>()
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
 
@@ -84,7 +84,10 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return this.#out.last(this.#lastChunk(this.#ended.stop, usage))
   }
 
-  /** Elements of an array bring a part each, and some readers of arrays take no space between them. */
+  /**
+   * Each element of an array must contain a part, and some readers of arrays do not accept white space
+   * between elements.
+   */
   keepAliveFrame(): string {
     return this.#out.isArray ? '' : KEEP_ALIVE_FRAME
   }
@@ -152,7 +155,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Ends another candidate than the first. */
+  /** Ends a further candidate. */
   #endAs(stop: Stop): string {
     return this.#endParts() + this.#out.frame(this.#lastChunk(stop, ''))
   }
@@ -184,7 +187,10 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return this.#writeEnded()
   }
 
-  /** Writes what has ended, up to the first part that is still growing: calls keep their order. */
+  /**
+   * Writes the parts that have ended, up to the first one that is still growing, so that calls keep their
+   * order.
+   */
   #writeEnded(): string {
     let text = ''
     for (const [index, { part, input, isEnded }] of this.#gathered) {
@@ -196,7 +202,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return text
   }
 
-  /** `facts`: members of the candidate beside its content, each with a comma behind it. */
+  /** `facts`: members of the candidate other than its content, each followed by a comma. */
   #chunk(part: string, facts = ''): string {
     return this.#out.frame(`${CANDIDATE}${part}${PARTS_END}${facts}${this.#candidateEnd}${this.#tail}`)
   }

@@ -15,21 +15,22 @@ import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
 import { finishReasonOf } from './stop-reasons.ts'
 import { StreamUsage } from './usage.ts'
 
-/** Candidates that are told apart; there are no more. */
+/** Maximum number of candidates that are tracked; the protocol allows no more. */
 const MAX_CANDIDATES = 8
 
 /**
- * Taps a native stream. The wire has no terminator, and usage may follow the finish reason: from the chunk in
- * which the last candidate finishes, all is held until the upstream has closed and the call is charged.
+ * Watches a native stream. The protocol has no terminator, and usage may follow the finish reason. From the
+ * chunk in which the last candidate finishes, everything is held until the upstream has closed and the call
+ * is charged.
  */
 export class GeminiTap extends StreamTap {
   readonly #usage = new StreamUsage()
   override readonly tools = this.#usage.tools
-  /** Whether a candidate has finished, by its number. */
+  /** Whether each candidate has finished, by its index. */
   readonly #finished = new Map<number, boolean>()
-  /** Chunks that wait for the charge. */
+  /** Chunks held until the charge. */
   readonly #held: Buffer[] = []
-  /** The next frame to be read was forwarded as it came. */
+  /** Whether the next frame to be read was already forwarded. */
   #isForwarded = false
 
   get sawFinish(): boolean {
@@ -77,14 +78,16 @@ export class GeminiTap extends StreamTap {
     return isRead
   }
 
-  /** The counts in such a chunk are not read: a later chunk, if only the last one, states them again. */
+  /**
+   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = this.sawFinish ? undefined : parseRecord(data)
     const piece = chunk && plainText(chunk)
     return piece && { index: 0, text: piece.text }
   }
 
-  /** Any last frame that is whole counts, since none of them is a terminator. */
+  /** A last frame counts if it is complete, because the protocol has no terminator. */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }

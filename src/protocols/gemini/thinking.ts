@@ -5,7 +5,7 @@ import { budgetOf, isThinkingOff, nearestEffort, offEffort, requestedEffort } fr
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 
-/** Interdependent fields of `generationConfig`; undefined ones are left out. */
+/** Fields of `generationConfig` that depend on each other; undefined ones are omitted. */
 interface ThinkingFields {
   readonly maxOutputTokens: number | undefined
   readonly thinkingConfig:
@@ -18,9 +18,10 @@ interface ThinkingFields {
 }
 
 /**
- * Encodes thinking and the maximum of tokens, of which thoughts are a part here: by level or by budget, as
- * the model takes it. A budget is below the maximum, which grows if needed. A model that cannot do without
- * thinking gets the least, and one of which nothing is known the least level that the client named.
+ * Encodes thinking and the maximum of output tokens, which here includes thoughts. The model decides whether
+ * thinking is a level or a budget. A budget must be below the maximum, which grows if needed. A model that
+ * cannot stop thinking gets the smallest amount; a model of which nothing is known gets the smallest level
+ * only if the client named it.
  */
 export function encodeThinking(
   { thinking, maxTokens }: Pick<Conversation, 'thinking' | 'maxTokens'>,
@@ -55,7 +56,7 @@ export function encodeThinking(
   }
 }
 
-/** Returns the maximum of tokens that is sent for a conversation. */
+/** Returns the maximum of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
   return encodeThinking(conversation, capabilities, new Set()).maxOutputTokens
 }

@@ -1,6 +1,6 @@
 import { promptTokens, type Usage } from '../../domain/usage.ts'
 
-/** Renders usage; counts of 0 are left out as by the provider, but for those that clients add up. */
+/** Renders usage. Counts of 0 are omitted, as the provider does, except for those that clients add up. */
 export function usageOut(usage: Usage): object {
   const { cacheRead, output, reasoning } = usage
   const prompt = promptTokens(usage)

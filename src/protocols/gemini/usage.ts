@@ -8,15 +8,15 @@ import { count, toCount } from '../token-count.ts'
 import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
 import { partsOf } from './answer.ts'
 
-/** Stands for a total that is not believed. */
+/** Replaces a total that is not plausible. */
 const NO_TOTAL = 0
 
 /**
- * Reads `usageMetadata`, in which counts of 0 are absent, and the total is the sum of prompt, answer,
- * thoughts and results of the provider's tools. Thoughts are output, results of tools are input; cached
- * tokens are part of the prompt, unless the total shows that they are beside it. What else the total has
- * beyond these is thoughts, and `byTotal` tells of it; the prompt, if that is absent. Undefined without a
- * prompt; the prompt alone without any output.
+ * Reads `usageMetadata`. Counts of 0 are absent in it, and the total is the sum of prompt, answer, thoughts
+ * and results of the provider's tools. Thoughts count as output, tool results as input. Cached tokens are
+ * included in the prompt, unless the total shows that they are not. If the total is larger still, the
+ * difference is thoughts, which `byTotal` reports, or the prompt if that is absent. Returns undefined without
+ * a prompt, and only the prompt without any output.
  */
 function read(
   usage: Fields,
@@ -67,18 +67,18 @@ function read(
   return counts.output === 0 ? promptOnly(counts) : counts
 }
 
-/** Reads the usage of embeddings, which newer models tell; undefined without a prompt. */
+/** Reads the usage of embeddings, which only newer models report; undefined without a prompt. */
 export function embeddedUsage(usage: Fields = {}): Usage | undefined {
   const input = count(usage, 'promptTokenCount') || count(usage, 'totalTokenCount')
   if (input === 0) return undefined
-  // The name of the details lacks a letter there.
+  // Some responses misspell the name of the details.
   const details = usage['promptTokenDetails'] ?? usage['promptTokensDetails']
   const audioInput = Math.min(ofModality(details, 'AUDIO'), input)
   const imageInput = Math.min(ofModality(details, 'IMAGE'), input - audioInput)
   return { ...NO_USAGE, input, audioInput, imageInput }
 }
 
-/** Tokens of a modality in details that tell them. */
+/** Tokens of a modality in the details. */
 function ofModality(details: unknown, modality: string): number {
   if (!Array.isArray(details)) return 0
   let tokens = 0
@@ -90,16 +90,16 @@ function ofModality(details: unknown, modality: string): number {
 }
 
 /**
- * Usage of a stream, whose chunks report all that was used so far: the last report counts, which may be lower
- * than an earlier one. Parts of a report are added to the one before, and one that has lost its output is
- * ignored.
+ * Usage of a stream. Each chunk reports the usage so far, and the last report counts, even if it is lower
+ * than an earlier one. Fields that a report lacks are taken from the one before; a report that has lost its
+ * output is ignored.
  */
 export class StreamUsage {
   #metadata: Fields | undefined
-  /** Uses of the provider's tools, which a later chunk may tell again. */
+  /** Uses of the provider's tools; a later chunk may report the same ones again. */
   readonly tools = new ToolTally()
 
-  /** Takes the report of a chunk, if it has one. */
+  /** Reads the report of a chunk, if it has one. */
   read(chunk: Fields): void {
     noteTools(this.tools, chunk)
     const later = asRecord(chunk['usageMetadata'])
@@ -109,7 +109,7 @@ export class StreamUsage {
     else if (!before || hasOutput(later) || !hasOutput(before)) this.#metadata = later
   }
 
-  /** The usage so far; undefined without a credible report. */
+  /** The usage so far; undefined without a plausible report. */
   get usage(): ReportedUsage | undefined {
     return this.#metadata && read(this.#metadata, this.tools.uses)
   }
@@ -124,8 +124,8 @@ function hasOutput(usage: Fields): boolean {
 }
 
 /**
- * Notes the uses of the provider's tools that a chunk tells, in all its candidates. Chunks may repeat what
- * earlier ones told: the largest number of each kind counts.
+ * Records the uses of the provider's tools that a chunk reports, in all candidates. Chunks may repeat what
+ * earlier ones reported, so the largest number of each kind counts.
  */
 function noteTools(tally: ToolTally, { candidates }: Fields): void {
   if (!Array.isArray(candidates)) return
@@ -135,7 +135,7 @@ function noteTools(tally: ToolTally, { candidates }: Fields): void {
     if (!candidate) continue
     for (const [kind, count] of usesIn(candidate)) totals.set(kind, (totals.get(kind) ?? 0) + count)
   }
-  // All that was executed ran in one place.
+  // All code of an answer is executed in one session.
   if (totals.has('code_execution')) totals.set('code_execution', 1)
   for (const [kind, count] of totals) {
     if (count > usesOf(tally.uses, kind)) tally.note(kind, { kind, count })

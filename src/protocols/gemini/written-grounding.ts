@@ -2,22 +2,25 @@ import type { Citation } from '../citation.ts'
 import type { SearchPart } from '../provider-search.ts'
 import type { ReplyPart } from '../reply.ts'
 
-/** Place of a part's text in all of the answer's text, in UTF-16 units. */
+/** Position of a part's text in the whole text of the answer, in UTF-16 units. */
 interface Place {
   readonly from: number
   to: number
 }
 
-/** Searches and cited pages of an answer, as this wire tells them: with its end, beside its text. */
+/**
+ * Searches and cited pages of an answer. Gemini reports them at the end of the answer, separately from its
+ * text.
+ */
 export class WrittenGrounding {
   #text = ''
   readonly #places = new Map<number, Place>()
   readonly #queries: string[] = []
-  /** Addresses of pages that were found or cited, with their titles. */
+  /** URLs of pages that were found or cited, with their titles. */
   readonly #pages = new Map<string, string>()
   readonly #cited: { readonly part: number; readonly citation: Citation }[] = []
 
-  /** Notes a whole part. */
+  /** Adds a complete part. */
   add(part: ReplyPart, index: number): void {
     if (part.kind === 'search') return this.search(part)
     if (part.kind !== 'text') return undefined
@@ -25,7 +28,7 @@ export class WrittenGrounding {
     for (const citation of part.citations ?? []) this.cite(index, citation)
   }
 
-  /** Notes more of a text. */
+  /** Adds more of a text. */
   grow(part: number, text: string): void {
     const place = this.#places.get(part) ?? { from: this.#text.length, to: 0 }
     this.#text += text
@@ -33,19 +36,19 @@ export class WrittenGrounding {
     this.#places.set(part, place)
   }
 
-  /** Notes a page that a text cites. */
+  /** Adds a page that a text cites. */
   cite(part: number, citation: Citation): void {
     this.#addPage(citation)
     this.#cited.push({ part, citation })
   }
 
-  /** Notes a search. */
+  /** Adds a search. */
   search({ query, pages }: SearchPart): void {
     if (query !== '') this.#queries.push(query)
     for (const page of pages) this.#addPage(page)
   }
 
-  /** Returns the member of the candidate with a comma behind it; '' if there is nothing to tell. */
+  /** Renders the member of the candidate, followed by a comma; '' if there is nothing to report. */
   write(): string {
     if (this.#queries.length === 0 && this.#pages.size === 0) return ''
     const numbers = new Map([...this.#pages.keys()].map((url, index) => [url, index]))
@@ -64,7 +67,7 @@ export class WrittenGrounding {
     this.#pages.set(url, this.#pages.get(url) || title)
   }
 
-  /** Range of a citation in bytes, which this wire counts. */
+  /** Range of a citation in bytes, the unit of this protocol. */
   #segment(place: Place = { from: 0, to: 0 }, { span }: Citation): object {
     const said = this.#text.slice(place.from, place.to)
     const points = span && Array.from(said)

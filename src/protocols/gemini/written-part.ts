@@ -4,14 +4,14 @@ import type { ReplyPart } from '../reply.ts'
 import { inputObject } from '../tool-input.ts'
 import { writeOpaque, writeSignature } from './signature.ts'
 
-/** Part that says nothing: clients discard an answer, or its last chunk, without any part. */
+/** Empty part. Clients discard an answer, or its last chunk, that has no part. */
 export const EMPTY_PART = '{"text":""}'
 
-/** Writes the parts of an answer; the signature of a call waits for it. */
+/** Renders the parts of an answer. The signature of a call is kept until its call. */
 export class PartWriter {
   #callSignature: string | undefined
 
-  /** Writes a whole part as JSON text; undefined if it says nothing. */
+  /** Renders a complete part as JSON text; undefined if it is empty. */
   write(part: ReplyPart): string | undefined {
     switch (part.kind) {
       case 'text':
@@ -28,7 +28,7 @@ export class PartWriter {
     }
   }
 
-  /** Writes a signature behind its thought; undefined if it is for the next call. */
+  /** Renders a signature after its thought; undefined if it belongs to the next call. */
   writeProof(proof: Proof): string | undefined {
     const thoughtSignature = writeSignature(proof)
     if (proof.signs === 'call' && proof.protocol === 'gemini') {
@@ -46,7 +46,7 @@ export class PartWriter {
     return JSON.stringify({ text, thought: true, ...(isOwn && { thoughtSignature: writeSignature(proof) }) })
   }
 
-  /** Writes a call; one whose input is no object was cut off, and has no arguments. */
+  /** Renders a call. If its input is not an object it was cut off, and the call has no arguments. */
   #writeCall({ id, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>): string | undefined {
     const signature = this.#callSignature
     this.#callSignature = undefined
@@ -56,7 +56,7 @@ export class PartWriter {
   }
 }
 
-/** Writes JSON in one line, which a stream's event must be: line ends can only stand between its values. */
+/** Renders JSON in one line, as an event requires. In JSON, line ends can only stand between values. */
 function inOneLine(json: string): string {
   return json.replaceAll(/[\r\n]/g, ' ')
 }

@@ -10,7 +10,9 @@ import { FINISH_REASONS } from '../stop-reasons.ts'
 import { usageOut } from '../usage-out.ts'
 import { CompletionStreamEncoder } from './stream-encoder.ts'
 
-/** Fields that no conversation has, and the values at which they change nothing. */
+/**
+ * Fields without an equivalent in a conversation, each with a test for the values at which it has no effect.
+ */
 const WITHOUT_EQUIVALENT: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ['echo', (value) => value === false],
   ['suffix', (value) => value === ''],
@@ -19,7 +21,10 @@ const WITHOUT_EQUIVALENT: readonly (readonly [string, (value: unknown) => boolea
   ['logprobs', () => false],
 ]
 
-/** Completions of one prompt for upstreams that only have conversations: the prompt is a message. */
+/**
+ * Completions of one prompt, for upstreams that only have conversations: the prompt is sent as a user
+ * message.
+ */
 export const completionsCodec: Codec = {
   ...chatCodec,
   decodeRequest,
@@ -27,7 +32,9 @@ export const completionsCodec: Codec = {
   streamEncoder: (identity, options) => new CompletionStreamEncoder(identity, options),
 }
 
-/** Refuses what no conversation has: several prompts, token ids, and fields without an equivalent. */
+/**
+ * Refuses what a conversation cannot express: several prompts, token ids, and fields without an equivalent.
+ */
 export function checkConvertible(scan: ScannedObject): void {
   checkFields(scan)
   onlyPrompt(scan)

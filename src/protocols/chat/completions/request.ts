@@ -21,9 +21,12 @@ import { areNumbers, checkTokenIds, tokenIdsSchema } from '../../token-ids.ts'
 import { type JsonSchema, withSchema } from '../../with-schema.ts'
 import { type ChatRequest, stop, streamOptions } from '../request.ts'
 
-/** A checked completion request, in the fields that a chat request has. */
+/** A checked completions request, with the fields of a chat request. */
 export interface CompletionRequest extends ChatRequest {
-  /** Completions that are generated, of which the client gets some: prompts × the larger of n and best_of. */
+  /**
+   * Number of completions that are generated: prompts × the larger of n and best_of. The client gets only
+   * some of them.
+   */
   readonly choices: number
 }
 
@@ -69,7 +72,8 @@ export function completionRequestSchema(): JsonSchema {
 
 /**
  * Checks every row of the table in `docs/api.md: Completions`; null in an optional field counts as absent,
- * fields outside the table pass. Throws `invalid_request` naming the field, never a text of the client's.
+ * fields outside the table pass. Throws `invalid_request` that names the field and never contains the
+ * client's text.
  */
 export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -114,7 +118,7 @@ function checkPrompt(scan: ScannedObject, { node, count }: Member): void {
   }
 }
 
-/** Bounds the tokens of a checked request without a tokenizer: no token is less than a byte. */
+/** Upper bound on the tokens of a checked request, without a tokenizer: a token has at least one byte. */
 function completionPromptBound(scan: ScannedObject): number {
   const prompt = scan.span('prompt')
   const suffix = scan.span('suffix')

@@ -9,10 +9,12 @@ import type { ErrorParts } from '../../upstream-error.ts'
 import { usageOut } from '../usage-out.ts'
 
 const DONE = 'data: [DONE]\n\n'
-/** End of a chunk, from behind its text. */
+/** End of a chunk after its text. */
 const CHOICE_TAIL = ',"index":0,"logprobs":null,"finish_reason":null}]}\n\n'
 
-/** Encodes a stream for a client of completions: `docs/api.md: Completions`. Only text is part of it. */
+/**
+ * Encodes a stream for a client of completions: `docs/api.md: Completions`. Everything but text is left out.
+ */
 export class CompletionStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   readonly #includeUsage: boolean
@@ -56,7 +58,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
     return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
   }
 
-  /** Chunks of completions all bring something. */
+  /** Completions have no chunk without content. */
   keepAliveFrame(): string {
     return ''
   }

@@ -3,10 +3,10 @@ import { textGroups } from '../../text-groups.ts'
 import { resourceName } from '../method-path.ts'
 import { embedReading } from './reply.ts'
 
-/** Most texts that upstreams take in one request. */
+/** Maximum number of texts in one request to an upstream. */
 const MAX_TEXTS = 100
 
-/** `batchEmbedContents`: up to 100 texts a request. */
+/** `batchEmbedContents`: up to 100 texts per request. */
 export const batchForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const model = resourceName(upstreamModel)

@@ -5,8 +5,8 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { resourceName } from '../method-path.ts'
 
 /**
- * Adapts a native request to an upstream that knows the model by another name: requests repeat the name in
- * the path, which the upstream compares. All other bytes are the client's.
+ * Adapts a native request to an upstream that has another name for the model: requests repeat the name from
+ * the path, and the upstream compares both. All other bytes are the client's.
  */
 export function gateEmbedRequest(
   scan: ScannedObject,

@@ -7,15 +7,15 @@ import type { RawVector } from '../../vector-reader.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
 
-/** Begins a response of either method; usage is told by newer models alone. */
+/** Creates the reader of a response of either method. Only newer models report usage. */
 export function embedReading(onVector: (vector: RawVector) => void): VectorsReading {
   return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
-/** A response of either method whose bytes stay as they came, read while it comes. */
+/** Reads a response of either method while it is forwarded unchanged. */
 export class EmbedReply {
   readonly #reading = embedReading(() => {})
-  /** Facts of the response, once it has ended. */
+  /** Facts of the response once it has ended. */
   facts: ReplyFacts | undefined
 
   /** Whether it has a vector. */
@@ -28,13 +28,13 @@ export class EmbedReply {
     return this.#reading.outline
   }
 
-  /** The bytes for the client: the same. */
+  /** Returns the bytes for the client, which are the same. */
   push(chunk: Buffer): Buffer {
     this.#reading.push(chunk)
     return chunk
   }
 
-  /** Ends the response: nothing is held. */
+  /** Ends the response. Nothing was held back. */
   end(): Buffer {
     this.facts = this.#reading.end()
     return NOTHING
@@ -43,7 +43,7 @@ export class EmbedReply {
 
 const NOTHING = Buffer.alloc(0)
 
-/** Writes the response of a method piece by piece. */
+/** Writes the response of either method piece by piece. */
 export class EmbedReplyWriter implements VectorsWriting {
   readonly #isSingle: boolean
   #count = 0

@@ -16,17 +16,17 @@ import { type JsonSchema, withSchema } from '../../with-schema.ts'
 import { hasMediaIn, mediaExcess } from '../prompt.ts'
 import { either, nodeOf } from '../spelling.ts'
 
-/** Method of a model that embeds: one content, or a list of requests with a content each. */
+/** Method of an embedding model: for one content, or for a list of requests with one content each. */
 export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
 
 /** Fields of a request that the gateway reads; all others pass as they came. */
 export interface EmbedRequest {
-  /** At least as many tokens as the contents can have. */
+  /** Upper bound on the tokens of the contents. */
   readonly promptBound: number
   readonly hasMedia: boolean
 }
 
-/** Most requests in one, as for other endpoints of embeddings. */
+/** Maximum number of requests in a list, as for other embeddings endpoints. */
 const MAX_REQUESTS = 2048
 
 const CHECKS: Readonly<Record<EmbedMethod, ReadonlyMap<string, Check>>> = {
@@ -43,7 +43,7 @@ export function embedRequestSchema(method: EmbedMethod): JsonSchema {
   return requestSchema(REQUIRED[method], CHECKS[method])
 }
 
-/** Checks a request for `model`, which its path names. Throws `invalid_request` naming the field. */
+/** Checks a request for `model`, which comes from its path. Throws `invalid_request` that names the field. */
 export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model: string): EmbedRequest {
   checkMembers(scan, REQUIRED[method], CHECKS[method])
   const contents = contentNodes(scan)
@@ -61,15 +61,16 @@ export function contentNodes(scan: ScannedObject): Node[] {
   return requestNodes(scan).flatMap((request) => nodeOf(scan, request, 'content') ?? [])
 }
 
-/** Finds the requests in a list of them. */
+/** Finds the requests in a list. */
 export function requestNodes(scan: ScannedObject): readonly Node[] {
   const requests = scan.span('requests')
   return requests ? scan.elements(requests.node) : []
 }
 
 /**
- * Reads the texts of a checked request for another dialect; a title is left out and named. Throws
- * `invalid_request` for what is not text, and where the requests of a list differ in more than their texts.
+ * Reads the texts of a checked request for conversion to another dialect. A title is dropped and reported.
+ * Throws `invalid_request` for content that is not text, and if the requests of a list differ in more than
+ * their texts.
  */
 export function decodeEmbedRequest(scan: ScannedObject, method: EmbedMethod, dropped: Dropped): TextsToEmbed {
   const single = method === 'embedContent'

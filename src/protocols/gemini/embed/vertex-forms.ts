@@ -6,14 +6,14 @@ import { type EmbedForm, embedRequests } from '../../texts-to-embed.ts'
 import { textGroups } from '../../text-groups.ts'
 import { embedReading } from './reply.ts'
 
-/** Most texts and tokens of one request; a text has at most as many tokens as bytes. */
+/** Maximum number of texts and tokens of one request. A text has at most as many tokens as bytes. */
 const MAX_TEXTS = 250
 const MAX_TOKENS = 20_000
 
-/** The model of this family that takes one text a request. */
+/** The model of this family that accepts only one text per request. */
 const SINGLE = /gemini-embedding/i
 
-/** `:predict` on Vertex, with the tokens of each text beside its vector. */
+/** `:predict` on Vertex, which reports the tokens of each text next to its vector. */
 export const predictForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const maxTexts = SINGLE.test(upstreamModel) ? 1 : MAX_TEXTS
@@ -27,7 +27,7 @@ export const predictForm: EmbedForm = {
   reading: (onVector) => new NamedVectors('values', predictedUsage, onVector),
 }
 
-/** `:embedContent` on Vertex, which newer models have in place of `:predict`: one text a request. */
+/** `:embedContent` on Vertex, which newer models have instead of `:predict`: one text per request. */
 export const embedContentForm: EmbedForm = {
   requests({ texts, dimensions, task }) {
     const config =
