@@ -1,12 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { parentPort } from 'node:worker_threads'
-import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import type { CountedText } from './counted-text.ts'
 import { PieceCounts } from './piece-counts.ts'
+import { Vocabulary } from './vocabulary.ts'
 
-/** Takes a text as text even where it spells control tokens of the vocabulary. */
-const AS_TEXT = { disallowedSpecial: new Set<string>() }
-
-const counts = new PieceCounts((piece) => countTokens(piece, AS_TEXT))
+const FILE = createRequire(import.meta.url).resolve('gpt-tokenizer/data/o200k_base.tiktoken')
+const vocabulary = new Vocabulary(readFileSync(FILE), O200K_TOKEN_SPLIT_REGEX)
+const counts = new PieceCounts((piece) => vocabulary.count(piece))
 
 parentPort?.on('message', (texts: readonly CountedText[]) => parentPort?.postMessage(texts.map(tokensOf)))
 

@@ -6,7 +6,7 @@ import type { HelperThreads } from './helper-threads.ts'
 const BUSY_TEXTS = 32
 /** Characters of short texts that are counted together. */
 const MAX_BATCH_LENGTH = 16_384
-/** How long the worker, and its 70 MB of tables, outlives the last count. */
+/** How long the worker, and its 36 MB, outlives the last count. */
 const IDLE_MS = 60_000
 
 interface Waiting {
@@ -44,7 +44,7 @@ export class LocalCount {
     return this.#highPriority.length + this.#lowPriority.length + this.#current.length >= BUSY_TEXTS
   }
 
-  /** Resolves when the thread that counts has its tables, which takes half a second, or has ended. */
+  /** Resolves when the thread that counts has its vocabulary, or has ended. */
   get loading(): Promise<void> {
     return this.#loading
   }

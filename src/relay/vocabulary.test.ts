@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
+import { expect, test } from 'vitest'
+import { Vocabulary } from './vocabulary.ts'
+
+const FILE = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
+const vocabulary = new Vocabulary(readFileSync(FILE), O200K_TOKEN_SPLIT_REGEX)
+/** The count of the library, of a text that may spell control tokens. */
+const expected = (text: string): number => countTokens(text, { disallowedSpecial: new Set() })
+
+test.each([
+  ['prose', readFileSync(new URL('../../docs/ledger.md', import.meta.url), 'utf8')],
+  ['code', readFileSync(new URL('./vocabulary.ts', import.meta.url), 'utf8')],
+  ['a run of one letter', 'a'.repeat(2_000)],
+  ['letters of three bytes', '漢'.repeat(500)],
+  ['half of a surrogate pair', 'x\ud800y'],
+  ['a control token', '<|endoftext|>'],
+])('%s has as many tokens as by the library', (_, text) => {
+  expect(vocabulary.count(text)).toBe(expected(text))
+})
+
+test('any text has as many tokens as by the library', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.string({ unit: fc.constantFrom('a', 'e', 'n', 't', ' ', '.', '\n', '1', '{', '"', 'É', '的', '🙂') }),
+  )
+  const isSame = (given: string): boolean => vocabulary.count(given) === expected(given)
+  fc.assert(fc.property(text, isSame), { numRuns: 500 })
+})
+
+test('a token of the lowest rank is merged first, wherever it is', () => {
+  const lines = ['a', 'b', 'c', 'bc', 'ab'].map((token, rank) => `${btoa(token)} ${rank}\n`)
+  const small = new Vocabulary(Buffer.from(lines.join('')), /\S+/g)
+  expect(['abc', 'ab', 'abc ab', 'abab', 'x', ''].map((text) => small.count(text))).toEqual([
+    2, 1, 3, 2, 1, 0,
+  ])
+})

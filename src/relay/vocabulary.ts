@@ -1,0 +1,109 @@
+/** Rank of bytes that are not a token. */
+const NONE = 0x7fffffff
+const MAX_TOKENS = 2 ** 18
+/** Slots of the hash table. */
+const SLOTS = 2 * MAX_TOKENS
+const SPACE = 0x20
+const NEW_LINE = 0x0a
+const PADDING = 0x3d
+const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+/**
+ * Counts the tokens of byte-pair encoding. The vocabulary is kept in arrays of numbers: 200,000 strings take
+ * twice the time and memory (`docs/dependencies.md`).
+ */
+export class Vocabulary {
+  readonly #split: RegExp
+  /** All tokens one after the other, in the order of their ranks, and the end of each. */
+  readonly #bytes: Uint8Array
+  readonly #ends = new Uint32Array(MAX_TOKENS)
+  /** Hash table of ranks; 0 is an empty slot, so that each is stored plus 1. */
+  readonly #slots = new Int32Array(SLOTS)
+
+  /**
+   * `file` is a vocabulary in the format of tiktoken: a line for each token in the order of their ranks, with
+   * its bytes in base64 before a space. It is decoded in place, and kept. `split` matches the words of a text,
+   * which have no common tokens.
+   */
+  constructor(file: Uint8Array, split: RegExp) {
+    this.#split = split
+    this.#bytes = file
+    const tokens = decode(file, this.#ends)
+    for (let rank = 0, start = 0; rank < tokens; rank++) {
+      const end = this.#ends[rank] as number
+      this.#slots[this.#slotOf(this.#bytes, start, end)] = rank + 1
+      start = end
+    }
+  }
+
+  /** The number of tokens in a text. */
+  count(text: string): number {
+    let tokens = 0
+    for (const [word] of text.matchAll(this.#split)) tokens += this.#tokensOf(Buffer.from(word))
+    return tokens
+  }
+
+  /** Counts what is left when no two neighbours make a token: of those that do, the lowest rank is first. */
+  #tokensOf(word: Uint8Array): number {
+    if (this.#rankOf(word, 0, word.length) !== NONE) return 1
+    const starts = Int32Array.from({ length: word.length + 1 }, (_, at) => at)
+    let tokens = word.length
+    // The rank of what each token and its next one make.
+    const ranks = new Int32Array(tokens)
+    const rankOfPair = (at: number): number =>
+      at + 2 > tokens ? NONE : this.#rankOf(word, starts[at] as number, starts[at + 2] as number)
+    for (let at = 0; at < tokens; at++) ranks[at] = rankOfPair(at)
+    for (;;) {
+      let lowest = 0
+      for (let at = 1; at < tokens; at++) if ((ranks[at] as number) < (ranks[lowest] as number)) lowest = at
+      if (ranks[lowest] === NONE) return tokens
+      starts.copyWithin(lowest + 1, lowest + 2, tokens + 1)
+      ranks.copyWithin(lowest + 1, lowest + 2, tokens)
+      tokens -= 1
+      ranks[lowest] = rankOfPair(lowest)
+      if (lowest > 0) ranks[lowest - 1] = rankOfPair(lowest - 1)
+    }
+  }
+
+  #rankOf(bytes: Uint8Array, start: number, end: number): number {
+    const stored = this.#slots[this.#slotOf(bytes, start, end)] as number
+    return stored === 0 ? NONE : stored - 1
+  }
+
+  /** Slot of these bytes, or the empty one in which they would be. */
+  #slotOf(bytes: Uint8Array, start: number, end: number): number {
+    // FNV-1a.
+    let hash = 0x811c9dc5
+    for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193)
+    for (let slot = (hash ^ (hash >>> 15)) & (SLOTS - 1); ; slot = (slot + 1) & (SLOTS - 1)) {
+      const stored = this.#slots[slot] as number
+      if (stored === 0 || this.#is(stored - 1, bytes, start, end)) return slot
+    }
+  }
+
+  #is(rank: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const from = rank === 0 ? 0 : (this.#ends[rank - 1] as number)
+    if ((this.#ends[rank] as number) - from !== end - start) return false
+    for (let at = start; at < end; at++) if (bytes[at] !== this.#bytes[from + at - start]) return false
+    return true
+  }
+}
+
+/** Decodes the tokens of a file in place, and notes the end of each. Returns their number. */
+function decode(file: Uint8Array, ends: Uint32Array): number {
+  const values = new Uint8Array(256)
+  for (let value = 0; value < BASE64.length; value++) values[BASE64.charCodeAt(value)] = value
+  let [tokens, size] = [0, 0]
+  for (let at = 0; at < file.length; at = file.indexOf(NEW_LINE, at) + 1 || file.length) {
+    let [bits, count] = [0, 0]
+    for (; file[at] !== SPACE && file[at] !== PADDING; at++) {
+      bits = ((bits << 6) | (values[file[at] as number] as number)) & 0xffff
+      count += 6
+      if (count < 8) continue
+      count -= 8
+      file[size++] = bits >> count
+    }
+    ends[tokens++] = size
+  }
+  return tokens
+}
