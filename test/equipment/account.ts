@@ -18,7 +18,8 @@ export interface Account {
 }
 
 /**
- * Calls a management path with the headers of an account; `headers` are added, and undefined ones removed.
+ * Calls a management path with the headers of an account; `headers` are added, and those that are undefined
+ * are removed.
  */
 export async function manage<Data = unknown>(
   url: string,

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 
-/** An alert as a receiver got it. */
+/** An alert as a receiver received it. */
 export interface ReceivedAlert {
   readonly id: string
   readonly type: string
@@ -12,12 +12,12 @@ export interface ReceivedAlert {
   /** The body as text. */
   readonly text: string
   readonly headers: IncomingHttpHeaders
-  /** Whether the signature is that of the body, at the time that the request states. */
+  /** Whether the signature is valid for the body and the timestamp of the request. */
   readonly isSigned: boolean
   readonly at: number
 }
 
-/** The answer of a receiver: a status, a redirect to a URL, or none. */
+/** The response of a receiver: a status, a redirect to a URL, or none. */
 type Answer = number | { readonly location: string } | 'silence'
 
 /** A real server that receives alerts, and verifies their signatures with the library. */
@@ -25,14 +25,14 @@ export interface AlertReceiver {
   readonly url: string
   /** An entry of `alerts` in gateway.yaml. */
   declared(...events: string[]): Record<string, unknown>
-  /** Sets the answer to each alert from now on; 204 by default. */
+  /** Sets the response to each alert from now on; the default is 204. */
   answer(decision: (alert: ReceivedAlert) => Answer | Promise<Answer>): void
   readonly received: readonly ReceivedAlert[]
-  /** Alerts that are not answered. */
+  /** The number of alerts that are not answered yet. */
   readonly open: number
-  /** The largest number of alerts that were not answered at a time. */
+  /** The maximum number of alerts that were unanswered at the same time. */
   readonly mostOpen: number
-  /** Settles once this many alerts were received. */
+  /** Settles once this number of alerts was received. */
   atLeast(count: number): Promise<void>
   stop(): Promise<void>
 }
@@ -98,7 +98,7 @@ export async function startAlertReceiver(): Promise<AlertReceiver> {
 
 function alertOf(text: string, headers: IncomingHttpHeaders, webhook: Webhook): ReceivedAlert {
   const id = String(headers['webhook-id'])
-  // The library refuses old timestamps; some tests move the sender's clock.
+  // The library refuses old timestamps, and some tests move the clock of the sender.
   const sent = new Date(Number(headers['webhook-timestamp']) * 1000)
   const isSigned = headers['webhook-signature'] === webhook.sign(id, sent, text)
   const { type, timestamp, data } = JSON.parse(text) as Pick<ReceivedAlert, 'type' | 'timestamp' | 'data'>

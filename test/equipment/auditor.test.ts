@@ -29,7 +29,7 @@ function books(changes: Partial<Books> = {}): Books {
 }
 
 describe('the auditor', () => {
-  test('finds nothing in correct books', () => {
+  test('the auditor finds nothing wrong in correct books', () => {
     expect(auditBooks(books(), [SEEN], GRANTED)).toEqual([])
   })
 
@@ -64,18 +64,18 @@ describe('the auditor', () => {
       'overdrawn by 1',
     ],
     ['a hold that is open', books({ openHolds: [{ id: 'b' }] }), [SEEN], 'hold b is still open'],
-  ])('finds %s', (_, wrong, seen, said) => {
+  ])('the auditor finds %s', (_, wrong, seen, said) => {
     expect(auditBooks(wrong, seen, GRANTED).join('\n')).toContain(said)
   })
 })
 
-describe("the upstream's work", () => {
+describe("charges for the upstream's work", () => {
   const sent: readonly Sent[] = [{ call: 'one', cost: 90 }]
   const charged = (quota: number, reason: string): Books => books({ usage: [{ ...ROW, quota, reason }] })
   const left: Observation = { ...SEEN, complete: false, seenCost: 30 }
   const unserved: Observation = { ...SEEN, sawContent: false, complete: false, seenCost: 10 }
 
-  test('is charged, to the unit', () => {
+  test("the upstream's work is charged, to the unit", () => {
     expect(auditDeliveries(books(), [SEEN], sent)).toEqual({
       broken: [],
       sent: 90,
@@ -89,14 +89,14 @@ describe("the upstream's work", () => {
     ['the node was killed', charged(1, 'crash'), left, 89],
     ['nothing reached the client', charged(0, 'failed'), unserved, 90],
     ['nothing reached the client', books({ usage: [] }), { ...unserved, id: undefined, status: 0 }, 90],
-  ])('may be charged less where %s', (exception, right, observation, less) => {
+  ])("the upstream's work may be charged less where %s", (exception, right, observation, less) => {
     expect(auditDeliveries(right, [observation], sent)).toMatchObject({
       broken: [],
       excepted: { [exception]: less },
     })
   })
 
-  test('is charged once where it was sent twice: the delivered attempt', () => {
+  test('a call that was sent twice is charged once, for the delivered attempt', () => {
     expect(auditDeliveries(books(), [SEEN], [{ call: 'one', cost: 20 }, ...sent])).toEqual({
       broken: [],
       sent: 110,
@@ -162,7 +162,7 @@ describe("the upstream's work", () => {
       [...sent, { call: 'two', cost: 90 }],
       'the upstream sent what costs 180, charged were 90, and 0 have a reason',
     ],
-  ])('and %s is found', (_, wrong, observations, all, said) => {
+  ])("the upstream's work, and %s is found", (_, wrong, observations, all, said) => {
     expect(auditDeliveries(wrong, observations, all).broken).toContain(said)
   })
 })

@@ -2,9 +2,9 @@ import { databaseOf, type TokenBalance, type UsageRow, type UserBalance } from '
 
 /** A client's record of one request. */
 export interface Observation {
-  /** The request's own id, which the upstream gets too. */
+  /** The client's own id of the request, which the upstream receives too. */
   readonly call: string
-  /** The `x-request-id` of the response; undefined if no response head came. */
+  /** The `x-request-id` of the response; undefined if no response headers arrived. */
   readonly id: string | undefined
   readonly status: number
   /** Whether any of the response's content reached the client. */
@@ -21,7 +21,7 @@ export interface Observation {
 export interface GrantedQuotas {
   readonly tokens: ReadonlyMap<string, number>
   readonly users: ReadonlyMap<string, number>
-  /** Allowed depth of each balance below zero; 0 by default. */
+  /** How far each balance may go below zero; 0 by default. */
   readonly overshoot?: number
   /** Whether calls were charged to budgets, too. */
   readonly hasBudgets?: boolean

@@ -7,10 +7,10 @@ import type { RunningGateway } from './gateway.ts'
 import type { ScriptedUpstream } from './scripted-upstream.ts'
 import { type StoringUpstream, storingUpstream } from './stored-responses.ts'
 
-/** Quota units of a background response: 100 tokens of the prompt at one, 50 of the output at four. */
+/** The charge of a background response in quota units: 100 prompt tokens at one, 50 output tokens at four. */
 export const CHARGE = 300
 
-/** Settings of a case beside the usual ones. */
+/** Settings of a case that differ from the defaults. */
 interface Case {
   readonly channel?: object
   readonly model?: object
@@ -18,10 +18,10 @@ interface Case {
   readonly twin?: boolean
 }
 
-/** Cases by their names, which are those of their models, channels, users and keys. */
+/** Cases by name; model, channel, user and key of a case have the same name. */
 export type Cases = Readonly<Record<string, Case>>
 
-/** A case on the gateway that it shares with others. */
+/** A case, and the gateway that it shares with the other cases. */
 export interface Stage {
   readonly name: string
   readonly gateway: RunningGateway
@@ -62,19 +62,19 @@ export const backgroundConfiguration = (upstream: ScriptedUpstream, cases: Cases
   ],
 })
 
-/** The other key of a case's user. */
+/** The name of the second key of a case's user. */
 export const otherKey = (name: string): string => `${name}other`
 
-/** Channels of a case, by their names. */
+/** The names of a case's channels. */
 export function lanesOf(name: string, { twin = false }: Case = {}): readonly string[] {
   return twin ? [name, `${name}-twin`] : [name]
 }
 
-/** Client of the key with that name; made anew after a restart, it has no connection from before. */
+/** A client with the key of that name. It is new after each restart, so that it has no old connection. */
 export const clientOf = ({ url }: RunningGateway, key: string): OpenAI =>
   new OpenAI({ apiKey: `sk-${key}`, baseURL: `${url}/v1`, maxRetries: 0 })
 
-/** Sets the scene of a case: a provider that stores responses is behind its channels. */
+/** Sets up a case: the provider behind its channels stores responses. */
 export function stageOf({ gateway, upstream }: Fixture, cases: Cases, name: string): Stage {
   const provider = storingUpstream(name)
   for (const lane of lanesOf(name, cases[name]))
@@ -82,7 +82,7 @@ export function stageOf({ gateway, upstream }: Fixture, cases: Cases, name: stri
   return { name, gateway, upstream, provider, client: clientOf(gateway, name) }
 }
 
-/** Rows of the case in the usage log. */
+/** The usage rows of the case. */
 export function usage({ gateway, name }: Stage): UsageRow[] {
   return databaseOf(gateway.dataDir)
     .usage()
@@ -96,7 +96,7 @@ export function holds({ gateway, name }: Stage): { readonly amount: number }[] {
   return database.openHolds().filter(({ token_id: of }) => of === id)
 }
 
-/** The only usage row, once it is there. */
+/** Settles with the only usage row of the case, once it exists. */
 export function charged(on: Stage): Promise<UsageRow> {
   return vi.waitFor(() => {
     const rows = usage(on)
@@ -106,6 +106,6 @@ export function charged(on: Stage): Promise<UsageRow> {
   }, 60_000)
 }
 
-/** Begins a response in the background. */
+/** Starts a response in the background. */
 export const begin = ({ client, name: model }: Stage): Promise<OpenAI.Responses.Response> =>
   client.responses.create({ model, input: 'hi', background: true, max_output_tokens: 100 })

@@ -26,7 +26,7 @@ export function withoutBalancer(tests: string): boolean {
 export interface Balancer {
   readonly url: string
   readonly port: number
-  /** The balancer's log, with its complaints about the configuration. */
+  /** The balancer's log, with its errors about the configuration. */
   logs(): string
   stop(): Promise<void>
 }

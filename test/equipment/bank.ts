@@ -13,16 +13,16 @@ export interface LeaseRow {
   readonly amount: number
 }
 
-/** PostgreSQL's balances and leases, and the nodes' own records beside them. */
+/** PostgreSQL's balances and leases, and the records of each node. */
 export interface BankBooks extends Books {
   readonly leases: readonly LeaseRow[]
-  /** Totals of each kind of sums. */
+  /** The total of each kind of sums. */
   readonly sums: readonly { readonly name: string; readonly quota: number; readonly failed: number }[]
   /** Sum of the amounts that accounts record as leased. */
   readonly leased: number
 }
 
-/** Reads them from the databases, without the gateways. */
+/** Reads the books from the databases, without the gateways. */
 export async function booksOfBank({ postgres, fleet }: Cluster): Promise<BankBooks> {
   const sum = async (sql: string): Promise<number> => {
     const [row] = await postgres.sql<{ sum: number | null }>(sql)
@@ -53,7 +53,7 @@ export interface BankAudit extends Omit<Deliveries, 'broken'> {
 
 const isFailed = (reason: string): boolean => ['failed', 'cut', 'crash', 'lost-node'].includes(reason)
 
-/** Audits the bank after all nodes have stopped: besides everything else, nothing may be leased any more. */
+/** Audits the bank after all nodes have stopped. In addition to the other promises, no lease may be left. */
 export async function auditBank(
   cluster: Cluster,
   seen: readonly ObservedCall[],

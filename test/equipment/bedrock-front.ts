@@ -3,7 +3,7 @@ import { createServer, request as ask, type IncomingMessage, type ServerResponse
 import type { AddressInfo } from 'node:net'
 import { eventMessage } from './providers/bedrock.ts'
 
-/** Server that speaks Bedrock's messages before an upstream of chat. */
+/** A server that speaks Bedrock's messages protocol in front of a chat upstream. */
 export interface BedrockFront {
   readonly url: string
   close(): Promise<void>
@@ -15,8 +15,8 @@ interface ChatChunk {
 }
 
 /**
- * Starts the server. Requests bring the user of the chat request in their first stop sequence: Bedrock takes
- * no other text that is not for the model.
+ * Starts the server. Requests carry the chat request's `user` in their first stop sequence, because Bedrock
+ * accepts no other text that the model does not read.
  */
 export async function startBedrockFront(chatUrl: string): Promise<BedrockFront> {
   const server = createServer((request, response) => {
@@ -57,7 +57,7 @@ async function served(request: IncomingMessage, response: ServerResponse, chatUr
   response.end(JSON.stringify({ ...message(usage), content, stop_reason: 'end_turn' }))
 }
 
-// Usage of the prompt is told at the end alone, as the upstream of chat does.
+// The usage of the prompt is reported only at the end, as the chat upstream does.
 async function translate(answer: IncomingMessage, response: ServerResponse): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' })
   const send = (event: object): boolean => response.write(eventMessage(event))

@@ -1,6 +1,8 @@
-/** The scripted upstream's response to one request. Bytes are given where bytes must be wrong. */
+/**
+ * The scripted upstream's response to one request. It can be given as bytes where a test needs invalid ones.
+ */
 export type Behaviour = (Whole | Streamed | Status | Silence | Raw | Drop) & {
-  /** A promise that must settle before anything is sent. */
+  /** Nothing is sent before this promise settles. */
   readonly after?: Promise<unknown>
 }
 
@@ -8,7 +10,7 @@ export type Behaviour = (Whole | Streamed | Status | Silence | Raw | Drop) & {
 export interface Whole {
   readonly kind: 'whole'
   readonly content?: string
-  /** The JSON text of the usage object, as put into the response; null leaves it out. */
+  /** The JSON text of the usage object in the response; null omits it. */
   readonly usage?: string | null
   /** Bytes sent in place of the completion. */
   readonly body?: string | Buffer
@@ -24,22 +26,22 @@ export interface Streamed {
   readonly word?: string
   /** Milliseconds between two events. */
   readonly paceMs?: number
-  /** A promise that must settle before the stream ends. */
+  /** The stream does not end before this promise settles. */
   readonly endsAfter?: Promise<unknown>
-  /** The JSON text of the usage object; null leaves it out. */
+  /** The JSON text of the usage object; null omits it. */
   readonly usage?: string | null
   /**
-   * `frame`: in a frame with empty choices, if the request asked for it; `always`: such a frame in any case.
-   * Default `frame`.
+   * Where the usage is sent. `frame`: in a frame with empty choices, if the request asked for it; `always`:
+   * in such a frame for every request. Default `frame`.
    */
   readonly usageIn?: 'frame' | 'always' | 'finish chunk'
-  /** The end after the events. Default `done`. */
+  /** How the stream ends after its events. Default `done`. */
   readonly ending?: 'done' | 'no done' | 'stall' | 'reset' | 'close' | 'error' | 'half frame'
-  /** The text of every frame, in place of generated ones; events, word and usage then have no effect. */
+  /** The text of every frame, instead of generated ones; `events`, `word` and `usage` then have no effect. */
   readonly frames?: readonly string[]
   /** More frames, sent once a promise settles. */
   readonly rest?: { readonly after: Promise<unknown>; readonly frames: readonly string[] }
-  /** Sends single bytes. */
+  /** Whether to write each byte separately. */
   readonly drip?: boolean
   readonly headers?: Readonly<Record<string, string | string[]>>
 }
@@ -52,7 +54,7 @@ export interface Status {
   readonly headers?: Readonly<Record<string, string | string[]>>
 }
 
-/** Takes the request and never answers. */
+/** Receives the request and never responds. */
 export interface Silence {
   readonly kind: 'silence'
 }
@@ -65,8 +67,7 @@ export interface Raw {
 }
 
 /**
- * Ends the connection in place of a response; `only if reused`: the first request on a connection is
- * answered.
+ * Closes the connection without a response; `only if reused`: the first request on a connection is answered.
  */
 export interface Drop {
   readonly kind: 'drop'
@@ -88,7 +89,9 @@ export function errorBody(
   return JSON.stringify({ error: { message, type, param: null, code } })
 }
 
-/** A whole completion. Unusual spacing and unknown and large values reveal any rewriting. */
+/**
+ * A whole completion. Unusual spacing, unknown fields and large numbers reveal any rewriting by the gateway.
+ */
 export function completionText(content: string, usage: string | null, model = 'upstream-model'): string {
   const head = `{"id":"chatcmpl-1",  "object":"chat.completion","created":1700000000,"model":${JSON.stringify(model)},"x_unknown":9007199254740993`
   const choice = `{"index":0,"message":{"role":"assistant","content":${JSON.stringify(content)},"refusal":null},"logprobs":null,"finish_reason":"stop"}`
@@ -100,7 +103,7 @@ export function contentFrame(text: string): string {
   return frame(`{"index":0,"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`)
 }
 
-/** The frame before the content: the role. */
+/** The frame with the role, before the content. */
 export function roleFrame(): string {
   return frame('{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}')
 }

@@ -1,6 +1,6 @@
 import { call, type FullResponse } from './client.ts'
 
-/** A browser as far as cookies go: it keeps those of one host, and sends them back. */
+/** A browser's cookie handling: it stores the cookies of one host and sends them back. */
 export class Browser {
   readonly cookies = new Map<string, string>()
 
@@ -23,7 +23,7 @@ export class Browser {
     }
   }
 
-  /** Requests a URL, and answers where it redirects to. */
+  /** Requests a URL and resolves to the address that it redirects to. */
   async locationOf(url: string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
     const { status, headers: answer, text } = await this.get(url, headers)
     if (status < 300 || status > 399) throw new Error(`no redirect, but ${status}: ${text}`)

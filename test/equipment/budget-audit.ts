@@ -1,13 +1,13 @@
-/** An account of a budget in one period. */
+/** The account of a budget in one period. */
 export interface BudgetRow {
   readonly account: string
   readonly amount: number
   readonly used: number
-  /** Present with several nodes alone. */
+  /** Only present with several nodes. */
   readonly leased?: number
 }
 
-/** The columns of a usage row that tell which budgets it counts for. */
+/** The columns of a usage row that determine which budgets it counts for. */
 export interface BudgetUsage {
   readonly user_id: number
   readonly token_id: number
@@ -36,7 +36,7 @@ export function auditBudgets(
     else end.setUTCDate(end.getUTCDate() + (kind === 'week' ? 7 : 1))
     const sum = usage
       .filter((row) => {
-        // The estimate for a lost node names no group. All users of the tests are in the default one.
+        // The usage row for a lost node names no group. All users of the tests are in the default group.
         const group = row.group_name || 'default'
         const owner = letter === 'u' ? row.user_id : letter === 't' ? row.token_id : group
         const began = row.ended_ms - row.duration_ms

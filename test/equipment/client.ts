@@ -59,10 +59,16 @@ export async function call(url: string, body: Body, options: CallOptions = {}): 
   return answer
 }
 
-/** A client that closes its side earlier may only have ended its sending: `docs/api.md: Errors`. */
+/**
+ * Milliseconds after which a client that closes its side counts as gone. Earlier, it may only have closed its
+ * sending side: `docs/api.md: Errors`.
+ */
 export const CERTAINLY_GONE_MS = 110
 
-/** Reads the response, or of one that would not end what came with its head, and hangs up. */
+/**
+ * Sends a request and reads the response. Of an endless response it reads what arrives with the headers, and
+ * then hangs up.
+ */
 export async function callEndless(url: string, body: Body, options: CallOptions = {}): Promise<FullResponse> {
   const answer = await open(url, body, options)
   if (answer.status === 200) {
@@ -85,7 +91,7 @@ export async function retryWhileShed<Told extends { readonly text: string }>(
   }
 }
 
-/** Sends a request and settles with the head of the response. */
+/** Sends a request and settles with the headers of the response. */
 export function open(url: string, body: Body, options: CallOptions = {}): Promise<LiveResponse> {
   return new Promise((resolve, reject) => {
     const sent = send(url, body, options)

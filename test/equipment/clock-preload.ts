@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 
-// Loaded into the program under test before anything else: `Date` is off by the number of seconds in the file
-// CLOCK_FILE at that moment.
+// Loaded into the program under test before all other modules: shifts `Date` by the number of seconds that
+// the file CLOCK_FILE contains at that moment.
 
 const FILE = process.env['CLOCK_FILE'] ?? ''
 const RealDate = Date

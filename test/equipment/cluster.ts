@@ -8,16 +8,16 @@ import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 /** The nodes of a cluster, and their configuration. */
 export interface ClusterPlan {
   readonly nodes: number
-  /** The configuration of all nodes; it may name the upstream's lanes. */
+  /** The configuration of all nodes; it may refer to the upstream's lanes. */
   readonly configure: (upstream: ScriptedUpstream) => Configuration
   readonly env?: Readonly<Record<string, string>>
-  /** False: nodes connect to the servers directly, without fault proxies and their cost. */
+  /** If false, nodes connect to the servers directly, without the overhead of fault proxies. */
   readonly hasProxies?: boolean
   /** The program's folder, if it is not the repository's. */
   readonly root?: string
 }
 
-/** Nodes, the servers that they share, each behind a fault proxy, and an upstream. */
+/** Nodes, the servers that they share, and an upstream. Each server is behind a fault proxy. */
 export interface Cluster {
   readonly upstream: ScriptedUpstream
   readonly postgres: OwnPostgres

@@ -3,14 +3,14 @@ import { runInNewContext } from 'node:vm'
 
 type Collect = (options: { readonly type: 'minor' | 'major' }) => void
 
-// A new context has the function while the flag is set.
+// A new context has the function `gc` while the flag is set.
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as Collect
 setFlagsFromString('--no-expose-gc')
 
 /**
- * Collects the young generation of this process as often as it takes to promote what is in use. Garbage of
- * the old generation stays, with what it refers to.
+ * Collects the young generation of this process until everything in use is promoted. Garbage of the old
+ * generation stays, with everything it refers to.
  */
 export function collectYoung(): void {
   for (let i = 0; i < 3; i++) collect({ type: 'minor' })

@@ -16,12 +16,12 @@ export interface Outcome {
   json(): unknown
 }
 
-/** The secret of gateways that commands run beside. */
+/** The secret of the gateways that commands are run on. */
 export const SECRET = 'the-secret-of-the-tests-of-commands'
 
 /**
- * Runs a command to its end, in an environment of its own; `input` is its standard input. The command runs in
- * this process, which takes a tenth of the time of a child process; tests that depend on the process use
+ * Runs a command to its end with its own environment; `input` is its standard input. The command runs in this
+ * process, which takes a tenth of the time of a child process; tests that need a real process use
  * `sluiceProcess`.
  */
 export async function sluice(
@@ -35,7 +35,7 @@ export async function sluice(
   return outcome(shell.exitCode, out.text, err.text)
 }
 
-/** Runs a command as operators do, as a process of its own; `root`: folder of another program. */
+/** Runs a command as operators do, in a separate process; `root` is the folder of the program. */
 export async function sluiceProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
@@ -47,7 +47,7 @@ export async function sluiceProcess(
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...BASE_ENVIRONMENT, ...env },
   })
-  // A command that does not read its input may end before.
+  // A command that does not read its input may end before the input is written.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   const [out, err] = [new OutputBuffer(), new OutputBuffer()]
@@ -72,7 +72,7 @@ function outcome(code: number | null, out: string, err: string): Outcome {
   return { code, out, err, json: () => JSON.parse(out) }
 }
 
-/** Folder that a gateway runs on, or ran on. */
+/** The data folder of a gateway, running or stopped. */
 type OfGateway = Pick<RunningGateway, 'dataDir'>
 
 /** Runs a command on a gateway's data folder, with the gateway's own environment. */
@@ -89,7 +89,7 @@ export function commandReading(
   return sluice(args, environmentOf(gateway), input)
 }
 
-/** Runs a command on a gateway's data folder as a process of its own. */
+/** Runs a command on a gateway's data folder in a separate process. */
 export function processOn(gateway: OfGateway, ...args: string[]): Promise<Outcome> {
   return sluiceProcess(args, environmentOf(gateway))
 }
@@ -98,10 +98,10 @@ function environmentOf({ dataDir }: OfGateway): Record<string, string> {
   return { DATA_DIR: dataDir, GATEWAY_SECRET: SECRET, GATEWAY_CONFIG: join(dataDir, 'gateway.yaml') }
 }
 
-/** Whether a gateway runs on the data folder while commands do. */
+/** The two states of a gateway in which commands may run on its data folder. */
 export const GATEWAY_STATES = ['while the gateway runs', 'while it does not'] as const
 
-/** Does the work with the gateway running, or stopped; then it stays stopped until `untilItRuns`. */
+/** Does the work with the gateway running or stopped. A stopped gateway stays stopped until `untilItRuns`. */
 export async function inGatewayState<Result>(
   manner: (typeof GATEWAY_STATES)[number],
   gateway: RunningGateway,

@@ -35,7 +35,7 @@ export function user(
   return { id, username, role: 1, group: 'default', quota: AMPLE, tokens, ...fields }
 }
 
-/** A root user, so that the gateway does not make one of its own. */
+/** A root user, so that the gateway does not create one. */
 export const ROOT = {
   id: 1,
   username: 'root',
@@ -61,7 +61,7 @@ export function channel(
   }
 }
 
-/** The model `m`, behind a channel of that name, and the key `ann` with ample quota. */
+/** The model `m` behind a channel of the same name, and the key `ann` with ample quota. */
 export function plainConfiguration(
   baseUrl: string,
 ): Required<Pick<Configuration, 'models' | 'channels' | 'users'>> {
@@ -72,12 +72,12 @@ export function plainConfiguration(
   }
 }
 
-/** A model entry for each name, all at the same price. */
+/** A model entry for each name, all with the same price. */
 export function priced(names: readonly string[], price: unknown = PLAIN_PRICE): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, { vendor: 'acme', price }]))
 }
 
-/** The budget and the rate limit of a token or a user without any, in responses. */
+/** The budget and rate limit fields of a token or user without any, as responses show them. */
 export const NO_TERMS = {
   budget: 0,
   budget_period: '',

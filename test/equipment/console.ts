@@ -31,7 +31,7 @@ export async function logIn(
   }
 }
 
-/** Console headers in place of an access token: the session, and its user. */
+/** Headers of console requests that replace an access token: the session cookie, and the user's id. */
 export function sessionHeaders(cookie: string): {
   readonly authorization: undefined
   readonly cookie: string

@@ -1,20 +1,23 @@
-/** Text and calls of an answer, as a client reads them. */
+/** Text and tool calls of a response, as a client reads them. */
 export interface Seen {
   readonly text: string
   readonly calls: readonly { readonly id: string; readonly name: string; readonly input: unknown }[]
 }
 
-/** A client of one dialect: a turn with a picture, a call and its result, and tools for the next call. */
+/**
+ * A client of one dialect. Its request has an image, a tool call with its result, and tools for the next
+ * call.
+ */
 export interface ConversingClient {
   path(model: string, stream: boolean): string
   body(model: string, stream: boolean): object
-  /** Reads an answer, whole or as the events of a stream. */
+  /** Reads a response, whole or as the events of a stream. */
   read(text: string, stream: boolean): Seen
-  /** Whether a stream looks finished to the client. */
+  /** Whether the client regards a stream as complete. */
   isFinished(text: string): boolean
 }
 
-/** Bytes of the picture, and the result of the earlier call. */
+/** The bytes of the image in base64, and the result of the earlier call. */
 export const PICTURE =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 export const RESULT = 'seen at noon'
@@ -31,7 +34,7 @@ const events = (text: string): Json[] =>
     .filter((line) => line.startsWith('data: {'))
     .map((line): Json => JSON.parse(line.slice('data: '.length)))
 
-/** The clients by their dialects. */
+/** The clients by dialect. */
 export const CLIENTS: Readonly<Record<'chat' | 'messages' | 'responses' | 'gemini', ConversingClient>> = {
   chat: {
     path: () => '/v1/chat/completions',

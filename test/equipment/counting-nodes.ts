@@ -7,21 +7,23 @@ import { type PeerTimes, RedisPeers } from '../../src/limits/redis-peers.ts'
 import { SharedCounter } from '../../src/limits/shared-counter.ts'
 
 /**
- * Times of nodes that wait for Redis for as long as this machine may be late, so that figures are exact. They
- * do not wait for a server that is killed: its connections end.
+ * Timeouts of nodes that wait for Redis however slow this machine is, so that counts are exact. They do not
+ * wait for a killed server, because its connections end.
  */
 export const PATIENT: PeerTimes = { exchangeMs: 60_000, connectionMs: 60_000, refillingMs: 3_000 }
 
-/** A node, reduced to its rate limits. */
+/** A node that only has rate limits. */
 export interface CountingNode {
   readonly peers: RedisPeers
   readonly counts: SharedCounter
 }
 
-/** Shares of the clients: nine in ten at one node, half of the rest at each of the others. */
+/**
+ * Shares of the clients in percent: nine in ten at one node, half of the others at each of the other nodes.
+ */
 const SPLIT = [90, 5, 5] as const
 
-/** An admitted call: the limit counted it at a moment between these two, in milliseconds. */
+/** An admitted call: the limit counted it at some moment between these two times in milliseconds. */
 export interface AdmittedCall {
   readonly askedMs: number
   readonly admittedMs: number
@@ -33,7 +35,9 @@ export interface LimitStorm {
   readonly longestWaitMs: number
 }
 
-/** Runs so many clients that call again and again, for so many milliseconds or until the event. */
+/**
+ * Runs this number of clients, each calling repeatedly, for this number of milliseconds or until the event.
+ */
 export async function limitStorm(
   nodes: readonly CountingNode[],
   counted: CountedLimit,
@@ -62,7 +66,7 @@ export async function limitStorm(
   return { admitted, longestWaitMs }
 }
 
-/** The largest number of calls that were surely counted within one interval of that length. */
+/** The largest number of calls that were certainly counted within one interval of this length. */
 export function maxWithin(admitted: readonly AdmittedCall[], windowMs: number): number {
   const starts = admitted.map(({ askedMs }) => askedMs).toSorted((a, b) => a - b)
   const ends = admitted.map(({ admittedMs }) => admittedMs).toSorted((a, b) => a - b)
@@ -76,7 +80,7 @@ export function maxWithin(admitted: readonly AdmittedCall[], windowMs: number): 
 }
 
 /**
- * Three nodes that share their limits through this server: patient ones, or with the times of the program.
+ * Three nodes that share their limits through this server, with patient timeouts or those of the program.
  * `nowMs` is their clock.
  */
 export async function threeNodes(
@@ -94,19 +98,19 @@ export async function threeNodes(
   return nodes
 }
 
-/** A counter whose calls wait for the other nodes for as long as this machine may be late. */
+/** A counter whose calls wait for the other nodes however slow this machine is. */
 export function patientCounter(peers: Peers, nowMs = () => performance.now()): SharedCounter {
   return new SharedCounter(peers, () => {}, nowMs, PATIENT.exchangeMs)
 }
 
-/** Resolves when each node knows of all others. */
+/** Resolves when each node knows all others. */
 export function untilConnected(nodes: readonly CountingNode[]): Promise<void> {
   const isMet = (): boolean =>
     nodes.every(({ peers }) => peers.isReachable && !peers.isRefilling && peers.nodes === nodes.length)
   return expect.poll(isMet).toBe(true)
 }
 
-/** Stops the nodes; the server may already be gone. */
+/** Stops the nodes; the server may already have stopped. */
 export async function stopNodes(nodes: readonly CountingNode[]): Promise<void> {
   for (const { counts } of nodes) await counts.close()
   for (const { peers } of nodes) await peers.close()

@@ -24,7 +24,7 @@ export interface UserBalance {
   readonly request_count: number
 }
 
-/** A row of the users. */
+/** A row of the table of users. */
 export interface UserRow extends UserBalance {
   readonly password_hash: string | null
 }
@@ -58,7 +58,7 @@ export interface SessionRow {
   readonly expires_time: number
 }
 
-/** A gateway's SQLite file, read beside the gateway. Every read opens the file anew. */
+/** A gateway's SQLite file, read while the gateway runs. Every read opens the file again. */
 export interface GatewayDatabase {
   tokens(): TokenBalance[]
   users(): UserRow[]
@@ -66,18 +66,18 @@ export interface GatewayDatabase {
   sessions(): SessionRow[]
   budgets(): BudgetRow[]
   openHolds(): { readonly id: string; readonly amount: number; readonly token_id: number }[]
-  /** Sums of the charges in each kind of sums, with those of calls that are noted to be added. */
+  /** The sum of the charges in each table of sums, including calls that are not added yet. */
   seriesQuota(): { readonly table: string; readonly quota: number }[]
   token(name: string): TokenBalance
   user(username: string): UserRow
   usageOf(requestId: string): UsageRow | undefined
-  /** Writes, for states that no interface can make; only while no gateway runs. */
+  /** Writes states that no interface can create; only while no gateway runs. */
   write(sql: string, ...values: SQLInputValue[]): void
 }
 
 const UNSUMMED = `(select coalesce(sum(json_extract(value, '$[1][2]')), 0) from unsummed_calls, json_each(sums))`
 
-/** The database of the gateway that runs, or ran, on this data directory. */
+/** The database of the gateway that runs or ran on this data directory. */
 export function databaseOf(dataDir: string): GatewayDatabase {
   const rows = <Row>(sql: string): Row[] => {
     const database = new DatabaseSync(sqliteFileIn(dataDir), { readOnly: true, timeout: 5000 })

@@ -2,9 +2,9 @@ import type { Books, Observation } from './auditor.ts'
 
 /** An upstream's record of one call. */
 export interface Sent {
-  /** The request's own id. */
+  /** The client's own id of the request. */
   readonly call: string
-  /** The cost in quota units of prompt and output, as far as they were generated. */
+  /** The cost in quota units of the prompt and of the output generated so far. */
   readonly cost: number
 }
 
@@ -12,9 +12,9 @@ export interface Sent {
 export type Exception =
   /** A repeated request after a broken connection: only the delivered attempt is charged. */
   | 'the attempt was not delivered'
-  /** Output since the last progress mark, which a kill loses. */
+  /** Output since the last progress mark, which is lost when the node is killed. */
   | 'the node was killed'
-  /** Output that was on its way from the upstream at that moment. */
+  /** Output that the upstream had sent, but the gateway had not received at that moment. */
   | 'the client left'
   | 'nothing reached the client'
 

@@ -1,11 +1,11 @@
-/** A coding agent as its requests show it: its text around the user's words, and its tools. */
+/** A coding agent as its requests show it: its texts around the user's prompt, and its tools. */
 export interface DemoAgent {
   readonly name: string
   readonly dialect: 'chat' | 'messages'
   readonly system: string
   /** The text parts of the user's message. */
   readonly userParts: (prompt: string) => readonly string[]
-  /** A message in the system role after the user's. */
+  /** A message with the system role after the user's message. */
   readonly aside?: string
   readonly tools: readonly DemoTool[]
   /** The result of the agent's read tool for a file. */
@@ -181,5 +181,5 @@ const PI: DemoAgent = {
   shown: (_, content) => content,
 }
 
-/** Agents whose requests are imitated, so that they need not be installed. */
+/** Agents whose requests are imitated, so that the agents need not be installed. */
 export const DEMO_AGENTS: readonly DemoAgent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI]

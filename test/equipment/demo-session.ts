@@ -8,10 +8,10 @@ export interface DemoCall {
   readonly input: unknown
 }
 
-/** The record of a task. */
+/** The record of a task that an agent was given. */
 export interface DemoRun {
   readonly calls: readonly DemoCall[]
-  /** The model's last text; undefined where it still called tools at the last turn. */
+  /** The model's last text; undefined if it still called tools in the last turn. */
   readonly answer: string | undefined
 }
 
@@ -35,7 +35,7 @@ export function runTask(
 
 const KEY = 'sk-ann'
 
-/** The users for a demo's gateway.yaml, which has none of its own. */
+/** The users in gateway.yaml, because the demo's configuration has none. */
 export const DEMO_USERS = `users:
   - { id: 1, username: root, role: 100 }
   - { id: 2, username: ann, quota: 1000000000000, tokens: [{ name: ann, key: ${KEY}, unlimited_quota: true }] }`

@@ -12,20 +12,20 @@ import { responsesUsage, streamedResponse, wholeResponse } from './responses-beh
 import type { Received, ScriptedUpstream } from './scripted-upstream.ts'
 import type { ObservedCall, TrafficPlan } from './traffic.ts'
 
-/** Tokens of every response, and what they cost; a moderation costs what a call costs. */
+/** Tokens of every response and their cost; a moderation has a price per call. */
 const INPUT = 3
 const OUTPUT = 2
 const COST = INPUT + 4 * OUTPUT
 const EMBEDDED_COST = INPUT
 const RANKED_COST = 7
 const MODERATION_COST = 100
-/** Upper bound of any hold. */
+/** An upper bound of any hold, in quota units. */
 const MAX_HOLD = 100_000
-/** Milliseconds before each response or between its events, so that kills come in the middle. */
+/** Milliseconds before each response or between its events, so that kills happen in the middle. */
 const PACE_MS = 3
 
 const TEXT = 'hello there'
-/** Vectors of more bytes than are held for another channel. */
+/** Vectors that are larger than what the gateway buffers to be able to try another channel. */
 const VECTORS = JSON.stringify({
   data: Array.from({ length: 24 }, (_, index) => ({
     index,
@@ -34,7 +34,7 @@ const VECTORS = JSON.stringify({
   usage: { prompt_tokens: INPUT, total_tokens: INPUT },
 })
 
-/** Models of the traffic, and their prices. */
+/** The models of the traffic and their prices. */
 export const DIALECT_MODELS: Readonly<Record<string, object>> = {
   texts: { price: PLAIN_PRICE },
   claude: { price: PLAIN_PRICE },
@@ -45,7 +45,7 @@ export const DIALECT_MODELS: Readonly<Record<string, object>> = {
   ranker: { price: PLAIN_PRICE },
 }
 
-/** Channels of these models, one for each protocol, all to one lane of the upstream. */
+/** Channels of these models, one for each protocol, all leading to one lane of the upstream. */
 export function dialectChannels(upstream: ScriptedUpstream, lane: string): Record<string, unknown>[] {
   const url = upstream.baseUrl(lane)
   return [
@@ -115,7 +115,7 @@ function streamedCompletion(): Behaviour {
   return { kind: 'stream', frames: [...frames, 'data: [DONE]\n\n'], ending: 'no done' }
 }
 
-/** One call, its cost where it is seen complete, and the mark of a stream's end. */
+/** One call, its cost where the client sees it complete, and the marker of a stream's end. */
 interface DialectOrder {
   readonly path: string
   readonly body: object

@@ -10,7 +10,7 @@ export type Zone = (name: string, nth: number) => readonly string[]
 /** A name server on 127.0.0.1 whose answers have a TTL of 0. */
 export interface DnsServer {
   readonly port: number
-  /** The names queried, in order; each look-up queries twice, for IPv4 and for IPv6. */
+  /** The queried names in order; each look-up sends two queries, for IPv4 and for IPv6. */
   asked(): readonly string[]
   stop(): Promise<void>
 }
@@ -32,7 +32,7 @@ export async function startDns(zone: Zone, port = 0): Promise<DnsServer> {
   socket.on('message', (question, { address, port: from }) => {
     const { name, type, end } = readQuestion(question)
     names.push(name)
-    // IPv4 and IPv6 of one look-up are separate queries: both get the addresses of the same `nth`.
+    // IPv4 and IPv6 of one look-up are separate queries: both get the addresses for the same `nth`.
     const count = counts.get(`${name} ${type}`) ?? 0
     counts.set(`${name} ${type}`, count + 1)
     const addresses = zone(name, count)
@@ -67,7 +67,7 @@ function answer(question: Buffer, type: number, addresses: readonly string[], st
   const records = addresses.map((address) => {
     const bytes = Buffer.from(ipaddr.parse(address).toByteArray())
     const record = Buffer.alloc(HEADER_BYTES)
-    // The name is the question's; class IN; TTL 0.
+    // A pointer to the name in the question; class IN; TTL 0.
     record.writeUInt16BE(0xc0_00 | HEADER_BYTES, 0)
     record.writeUInt16BE(type, 2)
     record.writeUInt16BE(1, 4)

@@ -1,19 +1,19 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 
-/** Answer of a model, as a client sees it that knows texts and calls alone. */
+/** A model's answer as seen by a client that only knows texts and tool calls. */
 export interface Answer {
   readonly text: string
   readonly calls: readonly string[]
 }
 
-/** Turn of the user: a question, or the results of the calls. */
+/** A turn of the user: a question, or the results of tool calls. */
 export type Said = { readonly asked: string } | { readonly results: readonly string[] }
 
-/** Client that sends back texts and calls, and drops all else: one conversation. */
+/** A client in one conversation that sends back texts and tool calls, and drops everything else. */
 export type DroppingClient = (said: Said) => Promise<Answer>
 
-/** How a client calls. */
+/** The model that a client calls, and whether it streams. */
 export interface ClientOptions {
   readonly model: string
   readonly stream: boolean
@@ -22,7 +22,7 @@ export interface ClientOptions {
 const SCHEMA = { type: 'object' as const, properties: { at: { type: 'string' } } }
 const MAX_TOKENS = 4_000
 
-/** A client of chat completions; `urlOf` is asked for each request. */
+/** A client of chat completions; `urlOf` is called for each request. */
 export function chatClient(urlOf: () => string, { model, stream }: ClientOptions): DroppingClient {
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'system', content: 'Be short.' }]
   return async (said) => {
@@ -92,7 +92,7 @@ export function messagesClient(urlOf: () => string, { model, stream }: ClientOpt
   }
 }
 
-/** A client of responses, which has none of them stored. */
+/** A client of responses, none of which are stored. */
 export function responsesClient(urlOf: () => string, { model, stream }: ClientOptions): DroppingClient {
   const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${urlOf()}/v1`, maxRetries: 0 })
   const input: OpenAI.Responses.ResponseInputItem[] = []
@@ -128,7 +128,7 @@ export function responsesClient(urlOf: () => string, { model, stream }: ClientOp
   }
 }
 
-/** Asks `questions` questions, each with all rounds of calls; resolves to the number of calls. */
+/** Asks `questions` questions, each with all its rounds of tool calls; resolves to the number of calls. */
 export async function converse(client: DroppingClient, questions: number): Promise<number> {
   let calls = 0
   for (let question = 1; question <= questions; question++) {

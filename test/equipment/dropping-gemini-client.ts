@@ -1,7 +1,7 @@
 import { GoogleGenAI, type Content, type Part } from '@google/genai'
 import type { ClientOptions, DroppingClient } from './dropping-clients.ts'
 
-/** A client of the Gemini API that sends back texts and calls, and drops thoughts and signatures. */
+/** A client of the Gemini API that sends back texts and tool calls, and drops thoughts and signatures. */
 export function geminiClient(urlOf: () => string, { model, stream }: ClientOptions): DroppingClient {
   const client = new GoogleGenAI({ apiKey: 'sk-ann', httpOptions: { baseUrl: urlOf() } })
   const contents: Content[] = []

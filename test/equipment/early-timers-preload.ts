@@ -1,5 +1,5 @@
-// Loaded into the program under test before anything else: timers of a minute or more end a thousand times as
-// early.
+// Loaded into the program under test before all other modules: timers of a minute or more fire a thousand
+// times sooner.
 
 const MINUTE_MS = 60_000
 const TIMES = 1_000

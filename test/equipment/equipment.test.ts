@@ -18,7 +18,7 @@ const ask = (lane: string, body: object = { model: 'm' }) => call(at(lane)[0], b
 const stream = (lane: string) => open(at(lane)[0], STREAM, at(lane)[1])
 
 describe('the scripted upstream', () => {
-  test('answers whole and records requests', async () => {
+  test('the scripted upstream answers whole and records requests', async () => {
     upstream.script('whole', { kind: 'whole', content: 'hi', usage: usageText(3, 1) })
     const answer = await ask('whole')
     expect(answer.text).toBe(completionText('hi', usageText(3, 1), 'm'))
@@ -28,7 +28,7 @@ describe('the scripted upstream', () => {
     expect(got.headers.authorization).toBe('Bearer sk-client')
   })
 
-  test('streams the given number of events, and usage where requested', async () => {
+  test('the scripted upstream streams the given number of events, and usage where requested', async () => {
     upstream.script('stream', { kind: 'stream', events: 3, word: 'x' })
     const answer = await (await stream('stream')).end()
     expect(streamedContent(answer.text)).toBe('xxx')
@@ -37,21 +37,24 @@ describe('the scripted upstream', () => {
     expect(upstream.only('stream').eventsSent).toBe(3)
   })
 
-  test('gives each request the next behaviour, and repeats the last', async () => {
+  test('the scripted upstream gives each request the next behaviour, and repeats the last', async () => {
     upstream.script('turns', { kind: 'status', status: 503 }, { kind: 'whole' })
     expect([(await ask('turns')).status, (await ask('turns')).status, (await ask('turns')).status]).toEqual([
       503, 200, 200,
     ])
   })
 
-  test.each(['reset', 'close'] as const)('breaks a stream by %s after its events', async (ending) => {
-    upstream.script(`broken-${ending}`, { kind: 'stream', events: 2, ending })
-    const answer = await (await stream(`broken-${ending}`)).end()
-    expect(answer.broken).toBe(true)
-    expect(events(answer.text)).toHaveLength(3)
-  })
+  test.each(['reset', 'close'] as const)(
+    'the scripted upstream breaks a stream by %s after its events',
+    async (ending) => {
+      upstream.script(`broken-${ending}`, { kind: 'stream', events: 2, ending })
+      const answer = await (await stream(`broken-${ending}`)).end()
+      expect(answer.broken).toBe(true)
+      expect(events(answer.text)).toHaveLength(3)
+    },
+  )
 
-  test('notices that the client hung up, and stops', async () => {
+  test('the scripted upstream notices that the client hung up, and stops', async () => {
     upstream.script('endless', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 5 })
     const live = await stream('endless')
     await upstream.only('endless').sentAtLeast(3)
@@ -63,7 +66,7 @@ describe('the scripted upstream', () => {
     expect(upstream.only('endless').eventsSent).toBeLessThanOrEqual(eventsSent + 1)
   })
 
-  test('stays silent, drops, and sends raw bytes', async () => {
+  test('the scripted upstream can stay silent, drop connections, and send raw bytes', async () => {
     upstream.script('drop', { kind: 'drop' })
     await expect(ask('drop')).rejects.toThrow(/hang up|ECONNRESET/)
     upstream.script('raw', {
@@ -82,7 +85,7 @@ describe('the scripted upstream', () => {
     expect(first).toBe('silent')
   })
 
-  test('holds an answer back until its promise settles', async () => {
+  test('the scripted upstream holds a response back until its promise settles', async () => {
     let release: (value?: unknown) => void = () => {}
     upstream.script('held', { kind: 'whole', after: new Promise((resolve) => (release = resolve)) })
     const answer = ask('held')

@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A fault that the proxy applies to a connection, once so many bytes of the response have passed. */
+/** A fault that the proxy applies to a connection after a number of response bytes. */
 export interface Fault {
   readonly kind: 'pass' | 'delay' | 'cut' | 'black hole' | 'half-close' | 'slow'
-  /** Bytes of the response that pass before the fault. */
+  /** The number of response bytes that pass before the fault. */
   readonly afterBytes?: number
   /** Delay before the first byte of the response, for `delay`. */
   readonly delayMs?: number
@@ -15,11 +15,11 @@ export interface FaultProxy {
   readonly port: number
   /** Sets the fault of new connections; idle connections from before are closed. */
   setFault(fault: Fault): void
-  /** Stops all traffic on open connections without telling either end; new ones get this fault. */
+  /** Stops all traffic on open connections without closing them; new connections get this fault. */
   silence(line: Fault): void
   /**
-   * Simulates a pulled network cable: connections, old and new, stay open and nothing passes in either
-   * direction until `release`. Then delayed bytes arrive.
+   * Simulates a pulled network cable: old and new connections stay open, and nothing passes in either
+   * direction until `release`. Then the delayed bytes arrive.
    */
   disconnect(): void
   reconnect(): void
@@ -28,7 +28,7 @@ export interface FaultProxy {
   stop(): Promise<void>
 }
 
-/** Starts a proxy to a port of 127.0.0.1, or to another destination. */
+/** Starts a proxy in front of a port of 127.0.0.1 or of another destination. */
 export async function startFaultProxy(to: number | NetConnectOpts): Promise<FaultProxy> {
   const place = typeof to === 'number' ? { port: to, host: '127.0.0.1' } : to
   let fault: Fault = { kind: 'pass' }
@@ -47,13 +47,13 @@ export async function startFaultProxy(to: number | NetConnectOpts): Promise<Faul
       socket.on('error', () => {})
       socket.on('close', async () => {
         open.delete(socket)
-        // Through a pulled cable neither side sees that the other has closed.
+        // Through a pulled cable, neither side notices that the other has closed its connection.
         await held(socket)
         near.destroy()
         far.destroy()
       })
     }
-    // Both directions end with either side.
+    // When either side ends, both directions end.
     carry(near, far, { kind: 'pass' }, held).catch(() => {})
     carry(far, near, fault, held).catch(() => {})
   })
@@ -115,7 +115,7 @@ async function carry(
     if (passed < afterBytes) continue
     if (kind === 'cut') return void to.resetAndDestroy()
     if (kind === 'half-close') return void to.end()
-    // A black hole: bytes are read and never forwarded.
+    // Without a case for `black hole`, bytes are read and never forwarded.
   }
   await held(from)
   to.end()

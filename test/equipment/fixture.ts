@@ -8,14 +8,14 @@ import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 export interface Fixture {
   readonly upstream: ScriptedUpstream
   readonly gateway: RunningGateway
-  /** Makes a chat completion, whole. */
+  /** Makes a chat completion and reads the whole response. */
   chat(key: string, body: Body, options?: CallOptions): Promise<FullResponse>
-  /** Makes a chat completion whose response is read as it comes. */
+  /** Makes a chat completion and returns its response while it arrives. */
   live(key: string, body: Body, options?: CallOptions): Promise<LiveResponse>
   close(): Promise<void>
 }
 
-/** Starts both; the configuration may name the upstream's lanes. */
+/** Starts both; the configuration may refer to the upstream's lanes. */
 export async function startFixture(
   configure: (upstream: ScriptedUpstream) => Configuration,
   options: Omit<GatewayOptions, 'config'> = {},
@@ -39,12 +39,12 @@ export async function startFixture(
   }
 }
 
-/** A minimal chat request. */
+/** The body of a minimal chat request. */
 export function ask(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return { model, messages: [{ role: 'user', content: 'hi' }], ...fields }
 }
 
-/** A minimal chat request for a stream. */
+/** The body of a minimal chat request for a stream. */
 export function askStream(model: string, fields: Record<string, unknown> = {}): Record<string, unknown> {
   return ask(model, { stream: true, ...fields })
 }

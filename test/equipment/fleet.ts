@@ -1,18 +1,18 @@
 import { type GatewayOptions, type RunningGateway, startGateway } from './gateway.ts'
 
-/** Several gateways on the same database: each with a data folder and a port of its own. */
+/** Several gateways on the same database, each with its own data folder and port. */
 export interface Fleet {
   readonly nodes: readonly RunningGateway[]
   readonly urls: readonly string[]
   /** A node by its index. */
   node(index: number): RunningGateway
-  /** Sends SIGTERM to all at once; settles when the last has ended, to their exit codes. */
+  /** Sends SIGTERM to all nodes at once; settles with their exit codes when the last one has ended. */
   stop(): Promise<(number | null)[]>
   /** Ends all nodes, and removes their folders. */
   discard(): Promise<void>
 }
 
-/** Starts so many nodes at the same time. */
+/** Starts this number of nodes at the same time. */
 export async function startFleet(count: number, options: GatewayOptions): Promise<Fleet> {
   const starts = await Promise.allSettled(Array.from({ length: count }, () => startGateway(options)))
   const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))

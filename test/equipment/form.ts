@@ -21,7 +21,7 @@ export function formBytes(parts: readonly Part[], ending = `--${BOUNDARY}--\r\n`
   return Buffer.concat([...rendered, Buffer.from(ending)])
 }
 
-/** Options of a call whose body is such a form. */
+/** Options of a call whose body is a form of `formBytes`. */
 export function formCall(path: string, key: string, body: Buffer): CallOptions {
   return {
     path,
@@ -42,7 +42,10 @@ export function recordingParts(model: string, recording: Buffer, more: readonly 
   ]
 }
 
-/** A WAV file of silence: 16 kHz, 16 bits, one channel. `claimed`: bytes of sound that its header states. */
+/**
+ * A WAV file of silence: 16 kHz, 16 bits, one channel. `claimed` is the number of sound bytes that its header
+ * states.
+ */
 export function waveFile(seconds: number, claimed?: number): Buffer {
   const rate = 16_000
   const sound = Buffer.alloc(seconds * rate * 2)

@@ -11,9 +11,9 @@ import { freePort, statusOn } from './port.ts'
  */
 export interface FrontProxy {
   readonly port: number
-  /** The requests that were passed on so far. */
+  /** The requests that were passed on to the gateway so far. */
   passedOn(): PassedOn[]
-  /** Ends it. */
+  /** Stops the proxy. */
   readonly stop: () => void
 }
 
@@ -21,23 +21,23 @@ export interface FrontProxy {
 export interface PassedOn {
   readonly status: number
   /**
-   * The gateway's id of the request; undefined where the proxy answered itself, because the rest of the
-   * request was invalid.
+   * The gateway's request id; undefined where the proxy answered itself because the request continued with
+   * invalid bytes.
    */
   readonly id: string | undefined
 }
 
-/** The proxy's program and configuration. */
+/** How a proxy is started and configured. */
 interface Recipe {
   readonly command: (folder: string) => readonly string[]
   readonly configuration: (folder: string, ports: Ports, keptMs: number) => string
-  /** How long a client's connection is kept, where nothing is said. */
+  /** Milliseconds for which a client's idle connection is kept by default. */
   readonly keptMs: number
   readonly version: readonly string[]
 }
 
 interface Ports {
-  /** Its own. */
+  /** The port of the proxy. */
   readonly own: number
   readonly gateway: number
 }
@@ -92,7 +92,7 @@ backend gateway
   },
 } as const satisfies Record<string, Recipe>
 
-/** The version that is installed, in its program's own words; undefined where it is not. */
+/** The installed version, as the program prints it; undefined where it is not installed. */
 export function frontProxyVersion(name: keyof typeof FRONT_PROXIES): string | undefined {
   const program = found(name)
   if (program === undefined) return undefined

@@ -11,35 +11,34 @@ import { freePort, statusOn } from './port.ts'
 import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder, TEST_DATABASE_FILE } from './program.ts'
 import { pauseBeforeProbe } from './readiness.ts'
 
-/** Options of a gateway's start. */
+/** Options for starting a gateway. */
 export interface GatewayOptions {
-  /** The fields of gateway.yaml, or its text. */
+  /** The fields of gateway.yaml, or its whole text. */
   readonly config: Configuration | string
   readonly env?: Readonly<Record<string, string>>
-  /** The program's folder, where it is not the program of all tests. */
+  /** The program's folder, where it differs from that of the other tests. */
   readonly root?: string
   /** An address to listen on; 127.0.0.1 by default. */
   readonly host?: string
-  /** A file descriptor for standard output, which `logs` then lacks. */
+  /** A file descriptor for standard output; `logs` then does not include it. */
   readonly stdout?: number
-  /** A data folder with content, deleted with the gateway; an empty one by default. */
+  /** A data folder with content, which is deleted with the gateway; by default an empty one. */
   readonly dataDir?: string
 }
 
-/** The real program, running as a process of its own on a data directory of its own. */
+/** The real program in a separate process with its own data directory. */
 export interface RunningGateway {
   readonly url: string
   readonly port: number
   readonly dataDir: string
   /** The process id, which changes with each restart. */
   readonly pid: number
-  /** Whether there is a process that has not ended. */
+  /** Whether the process is running. */
   readonly isRunning: boolean
-  /** Standard output and error of all runs so far. */
+  /** Standard output and standard error of all runs so far. */
   logs(): string
   /**
-   * Sends SIGTERM, and waits for the end; the data directory stays until `discard`. Resolves to the exit
-   * code.
+   * Sends SIGTERM and waits for the end; the data directory stays until `discard`. Resolves to the exit code.
    */
   stop(): Promise<number | null>
   /** Sends SIGKILL, and waits for the end. */
@@ -47,31 +46,38 @@ export interface RunningGateway {
   /** Sends SIGSTOP, as if the machine were suspended; `resume` continues the process. */
   pause(): void
   resume(): void
-  /** Kills the process and deletes the data directory: `restart` begins with an empty one. */
+  /** Kills the process and deletes the data directory; `restart` then starts with an empty one. */
   killAndDelete(): Promise<void>
-  /** Starts again on the same data directory and port, with another configuration if one is given. */
+  /**
+   * Starts the gateway again on the same data directory and port, with another configuration if one is given.
+   */
   restart(config?: Configuration | string): Promise<void>
-  /** Replaces the configuration, and settles once the running process has applied it; reads its log. */
+  /** Replaces the configuration, and settles once the log reports that it was applied. */
   apply(config: Configuration | string): Promise<void>
-  /** Stops, and removes the data directory. */
+  /** Stops the gateway and removes the data directory. */
   discard(): Promise<void>
 }
 
-/** Line of the log after each reading of a valid configuration. */
+/** The log line after each reading of a valid configuration. */
 const APPLIED = /"msg":"configuration applied"/g
-/** The program's flags, but for the large pages, which take 50 ms of each start. */
+/** The program's flags without large pages, which take 50 ms of each start. */
 const NODE_FLAGS = [...FLAGS, '--use-largepages=off']
-/** Variables of all gateways: `TEST_WORKERS=2 npx vitest run test/http` runs tests on two workers. */
+/**
+ * Environment variables of all gateways: `TEST_WORKERS=2 npx vitest run test/http` runs tests with two
+ * workers.
+ */
 const EVERY_GATEWAY =
   process.env['TEST_WORKERS'] === undefined ? {} : { WORKERS: process.env['TEST_WORKERS'] }
 const START_LIMIT_MS = 240_000
 /**
- * A database on a busy machine may answer later than a gateway waits: then the start is repeated, as a
+ * On a busy machine, a database may answer too late for a gateway's start. The start is then repeated, as a
  * supervisor would.
  */
 const SLOW_DATABASE = /sluice cannot start: the database (?:cannot be reached: it does not answer|gave up)/
 
-/** Starts `node bin/sluice.mjs start` and waits until it answers; fails with its output if it ends before. */
+/**
+ * Starts `node bin/sluice.mjs start` and waits until it answers; fails with its output if it exits before.
+ */
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'sluice-test-'))
   const file = join(dataDir, 'gateway.yaml')
@@ -81,7 +87,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   if (database !== undefined) copyFileSync(database, join(dataDir, 'sluice.db'))
   let output = ''
   let child: ChildProcess | undefined
-  /** Whether the test asked the process to end. */
+  /** Whether the test requested the end of the process. */
   let expected = false
 
   const write = (config: Configuration | string): void =>
@@ -179,7 +185,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
       const applied = (): number => output.match(APPLIED)?.length ?? 0
       const before = applied()
       config = next
-      // In one step: no reading sees a part of the file.
+      // Replaces the file atomically, so that a reader never sees a part of it.
       writeFileSync(`${file}.new`, typeof next === 'string' ? next : stringify(next))
       renameSync(`${file}.new`, file)
       while (applied() === before) {
@@ -191,7 +197,10 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   }
 }
 
-/** The database that spares a start its migrations; undefined where a program, folder or secret is chosen. */
+/**
+ * A prepared database that makes migrations at the start unnecessary; undefined where the caller chooses
+ * program, folder or secret.
+ */
 function databaseToBegin({ root, dataDir, env }: GatewayOptions): string | undefined {
   const chosen = [root, dataDir, env?.['DATABASE_URL'], env?.['DATA_DIR'], env?.['GATEWAY_SECRET']]
   return chosen.every((one) => one === undefined) ? TEST_DATABASE_FILE : undefined

@@ -1,6 +1,6 @@
 import type { Streamed, Whole } from './behaviour.ts'
 
-/** The content of an answer of the Gemini API; arguments are given as JSON text. */
+/** The content of a Gemini response; tool arguments are given as JSON text. */
 export interface GeminiContent {
   readonly thought?: string
   readonly text?: string
@@ -10,7 +10,7 @@ export interface GeminiContent {
   readonly finish?: string
 }
 
-/** Unusual spacing and a large value reveal any rewriting. */
+/** Unusual spacing and a large number reveal any rewriting by the gateway. */
 const TAIL = '"modelVersion":"upstream-model",  "responseId":"answer-1","x_unknown":9007199254740993'
 
 /** `usageMetadata` as JSON text. */
@@ -21,14 +21,14 @@ export function geminiUsage(prompt: number, candidates: number, more: object = {
   return JSON.stringify({ ...counts, totalTokenCount: total, ...more })
 }
 
-/** A whole answer. */
+/** A whole response. */
 export function wholeGemini(content: GeminiContent = { text: 'Hello there.' }): Whole {
   const { finish = 'STOP' } = content
   const candidate = `{"content": {"parts":[${partsOf(content).join(',')}],"role":"model"},"finishReason":"${finish}","index":0}`
   return { kind: 'whole', body: `{"candidates":[${candidate}],${counted(content)},${TAIL}}\n` }
 }
 
-/** The same content as a stream, which ends as the provider's do: by its connection. */
+/** The same content as a stream, which ends by closing the connection, as Gemini's streams do. */
 export function streamedGemini(
   content: GeminiContent = { text: 'Hello there.' },
   ending: Streamed['ending'] = 'no done',
@@ -36,7 +36,7 @@ export function streamedGemini(
   return { kind: 'stream', frames: geminiFrames(content), ending }
 }
 
-/** The frames of a stream, in their order. */
+/** The frames of a stream, in order. */
 export function geminiFrames(content: GeminiContent): string[] {
   const { text, finish = 'STOP' } = content
   const words =

@@ -35,7 +35,7 @@ function response(parts: readonly SignedPart[], id: string, finishReason?: strin
   })
 }
 
-/** Gemini: the first call of a step is signed, and the end of an answer; thoughts are not sent back. */
+/** Gemini: the first call of a step and the end of an answer are signed; thoughts are not sent back. */
 export const geminiWire: SigningWire = {
   history: 'contents',
   steps: [

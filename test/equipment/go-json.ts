@@ -1,9 +1,9 @@
-/** Fields of a Go struct: `true` takes any value, a struct an object, and `[struct]` a list of objects. */
+/** Fields of a Go struct: `true` accepts any value, a struct an object, and `[struct]` a list of objects. */
 export interface Struct {
   readonly [field: string]: true | Struct | readonly [Struct]
 }
 
-/** JSON value that keeps an object's members in order, several of one name too. */
+/** A JSON value that keeps the order of an object's members, and repeated names. */
 type Value = string | number | boolean | null | readonly Value[] | Members
 interface Members {
   readonly members: readonly (readonly [name: string, value: Value])[]

@@ -2,8 +2,8 @@ import process from 'node:process'
 import { getHeapSpaceStatistics } from 'node:v8'
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded into the program under test before anything else: at SIGUSR2 it reports how many bytes survive a
-// full collection.
+// Loaded into the program under test before all other modules: on SIGUSR2 it reports how many bytes survive a
+// full garbage collection.
 
 if (isMainThread)
   process.on('SIGUSR2', () => {

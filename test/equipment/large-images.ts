@@ -9,9 +9,9 @@ import { answered } from './media-fixture.ts'
 const USAGE = '{"input_tokens":10,"output_tokens":1000,"total_tokens":1010}'
 
 /**
- * Makes so many calls at once, whose responses are images of so many bytes, and reads them without keeping
- * them; fails where one is not what the upstream sent. Resolves to the bytes by which the gateway's peak
- * memory grew, and to the different charges.
+ * Makes this number of calls at once, whose responses are images of this number of bytes, and reads them
+ * without keeping them. Fails where an image is not what the upstream sent. Resolves to the growth of the
+ * gateway's peak memory in bytes, and to the set of charges.
  */
 export async function imagesAtOnce(
   calls: number,
@@ -27,7 +27,7 @@ export async function imagesAtOnce(
     const expected = createHash('sha256').update(body).digest('hex')
     fixture.upstream.script('pictures', answered('application/json', body))
     const { url, pid, dataDir } = fixture.gateway
-    // Modules that a first call loads do not count.
+    // The first call loads modules, whose memory must not count.
     await digestOfCall(url)
     const before = peakMemory(pid)
     const digests = await Promise.all(Array.from({ length: calls }, () => digestOfCall(url)))

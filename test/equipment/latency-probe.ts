@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 
-/** Sends requests until it is told to end, and then reports the longest latency. */
+/** Sends requests until it receives a message, and then reports the longest latency. */
 const PROBE = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { get } = require('node:http')
@@ -20,8 +20,8 @@ const PROBE = `
 `
 
 /**
- * The longest latency, in milliseconds, of another client while the work was done. That client lives in a
- * thread of its own, so that work in this thread does not count.
+ * The longest latency in milliseconds of another client while the work was done. That client runs in a
+ * separate thread, so that work in this thread does not delay it.
  */
 export async function longestWaitDuring(url: string, work: () => Promise<unknown>): Promise<number> {
   const client = new Worker(PROBE, { eval: true, workerData: `${url}/healthz` })

@@ -8,18 +8,18 @@ import { inspect } from 'node:util'
 import { createConnection } from 'mysql2/promise'
 import { freePort } from './port.ts'
 
-/** A MariaDB server of a test's own, with a user `reader` who has the password `p@ss word`. */
+/** A MariaDB server for one test, with a user `reader` whose password is `p@ss word`. */
 export interface MariadbServer {
   readonly port: number
-  /** Runs one statement as its owner, with names in double quotes. */
+  /** Runs one statement as the owner of the server, with names in double quotes. */
   sql(statement: string): Promise<readonly Readonly<Record<string, unknown>>[]>
   /** Deletes all tables. */
   empty(): Promise<void>
-  /** Ends the server and deletes its files. */
+  /** Stops the server and deletes its files. */
   stop(): Promise<void>
 }
 
-/** Database that every server has. */
+/** The database that every server has. */
 export const DATABASE = 'newapi'
 
 const CREATE = `create database ${DATABASE} character set utf8mb4`

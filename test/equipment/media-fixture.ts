@@ -5,7 +5,7 @@ import type { FullResponse } from './client.ts'
 import type { GatewayDatabase, UsageRow } from './database.ts'
 import type { Fixture } from './fixture.ts'
 
-/** A response with a body of this type. */
+/** A response with a body of this content type. */
 export function answered(contentType: string, body: string | Buffer): Whole {
   return { kind: 'whole', body, headers: { 'content-type': contentType } }
 }
@@ -15,7 +15,7 @@ export function json(body: object): Whole {
   return answered('application/json', JSON.stringify(body))
 }
 
-/** A stream of events, each with its type. */
+/** A stream of events with their types. */
 export function events(
   ...data: readonly { readonly type: string; readonly [field: string]: unknown }[]
 ): Behaviour {
@@ -23,7 +23,7 @@ export function events(
   return { kind: 'stream', frames, usage: null, ending: 'no done' }
 }
 
-/** Makes calls, and compares what they cost with the accounts. */
+/** Makes calls, and compares their cost with the accounts. */
 export class ChargedCalls {
   readonly #fixture: Fixture
   readonly #database: GatewayDatabase
@@ -68,13 +68,13 @@ export class ChargedCalls {
     return answer
   }
 
-  /** Settles once no call is under way; resolves to the last row. */
+  /** Settles with the last usage row once no call is in flight. */
   async untilSettled(): Promise<UsageRow | undefined> {
     while (this.#database.openHolds().length > 0) await sleep(5)
     return this.#database.usage().at(-1)
   }
 
-  /** Resolves to the row that `work` adds to the log, though its client may not wait for it. */
+  /** Resolves to the usage row that `work` adds, even if its client did not wait for it. */
   async rowOf(work: () => Promise<unknown>): Promise<UsageRow | undefined> {
     const before = this.#database.usage().length
     await work()

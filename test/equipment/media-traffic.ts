@@ -8,7 +8,7 @@ import { answered, events, json } from './media-fixture.ts'
 import type { Received } from './scripted-upstream.ts'
 import type { ObservedCall, TrafficPlan } from './traffic.ts'
 
-/** Models of the traffic, and their prices: 100 units an image, 10 a character, 50 a second. */
+/** The models of the traffic and their prices: 100 units an image, 10 a character, 50 a second. */
 export const MEDIA_MODELS: Readonly<Record<string, object>> = {
   pictures: { price: { image: 0.0002 } },
   voice: { price: { characters: 20 } },
@@ -18,21 +18,21 @@ export const MEDIA_MODELS: Readonly<Record<string, object>> = {
 const UNITS_PER_IMAGE = 100
 const UNITS_PER_CHARACTER = 10
 const UNITS_PER_SECOND = 50
-/** Large enough that a kill comes in the middle of some. */
+/** Large enough that some kills happen in the middle of it. */
 const IMAGE = 'QUJD'.repeat(20_000)
-/** Milliseconds that an image takes: time enough for its hold to become durable. */
+/** Milliseconds that an image takes, which is enough for its hold to become durable. */
 const IMAGE_MS = 20
 const SOUND = Buffer.alloc(200_000, 1)
 /** Seconds of a recording that is in memory, and of one that is on disk. */
 const SHORT_RECORDING = 2
 const LONG_RECORDING = 40
 
-/** One call, and what it costs where it is seen complete. */
+/** One call, and its cost where the client sees it complete. */
 interface MediaOrder {
   readonly body: Body
   readonly options: CallOptions
   readonly cost: number
-  /** Whether a response is seen to its end. */
+  /** Whether a response is complete. */
   readonly isWhole: (text: string) => boolean
 }
 

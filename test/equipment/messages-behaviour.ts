@@ -8,7 +8,7 @@ export interface MessagesCounts {
   readonly cache_creation_input_tokens?: number
 }
 
-/** A content block; a call's input is given as JSON text, which a stream splits in two pieces. */
+/** A content block; the input of a call is given as JSON text, which a stream splits into two pieces. */
 export type Block =
   | { readonly text: string }
   | { readonly thinking: string; readonly signature: string }

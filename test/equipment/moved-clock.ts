@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-/** The time of day of a process that is started with `env`; its timers are unaffected. */
+/** The time of day of a process that is started with `env`; its timers are not affected. */
 export interface MovedClock {
   readonly env: Readonly<Record<string, string>>
   /** Sets the offset of the time of day, in seconds. */
@@ -16,10 +16,10 @@ type OnEnd = (cleanUp: () => void) => void
 const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
 const PRELOAD = fileURLToPath(new URL('clock-preload.ts', import.meta.url))
 
-/** Whether the system's clock can be moved under a process: by libfaketime, where that is installed. */
+/** Whether the system's clock can be changed for a process: libfaketime must be installed. */
 export const HAS_FAKETIME = existsSync(LIBRARY)
 
-/** A clock that is moved below the program: the C library returns the wrong time. */
+/** A clock that is moved below the program: the C library returns a wrong time. */
 export function systemClock(): MovedClock {
   return clockOf((file) => ({
     LD_PRELOAD: LIBRARY,
@@ -29,7 +29,7 @@ export function systemClock(): MovedClock {
   }))
 }
 
-/** A clock that is moved within the program: `Date` returns the wrong time. Needs no installation. */
+/** A clock that is moved within the program: `Date` returns a wrong time. This needs no installation. */
 export function dateClock(onEnd: OnEnd = onTestFinished): MovedClock {
   return clockOf((file) => ({ NODE_OPTIONS: `--import ${PRELOAD}`, CLOCK_FILE: file }), onEnd)
 }
@@ -39,7 +39,7 @@ function clockOf(envOf: (file: string) => Record<string, string>, onEnd: OnEnd =
   onEnd(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'offset')
   const move = (seconds: number): void => {
-    // Atomic replacement: no reader sees half a number.
+    // Replaced atomically, so that no reader sees half a number.
     writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`)
     renameSync(`${file}.new`, file)
   }

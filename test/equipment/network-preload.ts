@@ -6,8 +6,8 @@ import process from 'node:process'
 import { callbackify } from 'node:util'
 import { threadId } from 'node:worker_threads'
 
-// Loaded into the real program by `node --import`, in place of parts of a machine that a test may not change:
-// the name server, the public internet, and a record of every connection. See test/equipment/network.ts.
+// Loaded into the real program by `node --import`. It replaces the name server and the public internet, which
+// a test cannot change, and records every connection. See test/equipment/network.ts.
 
 const { TEST_DNS = '', TEST_PUBLIC = '', TEST_PUBLIC_PORT = '', TEST_CONNECTIONS = '' } = process.env
 
@@ -43,7 +43,7 @@ interface Handle {
   connect6(request: object, address: string, port: number): number
 }
 
-/** Node's own sockets, below everything that opens connections. */
+/** Node's sockets, on which everything that opens connections is based. */
 const { TCP } = (process as unknown as { binding(name: string): { TCP: { prototype: Handle } } }).binding(
   'tcp_wrap',
 )

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DnsServer, startDns, type Zone } from './dns-server.ts'
 
-/** An address of the public internet, which leads to a server of the test. */
+/** An address of the public internet, which leads to a server of the test instead. */
 export const PUBLIC_ADDRESS = '93.184.215.14'
 
 /** Destination of a connection. */
@@ -15,16 +15,16 @@ export interface Connection {
 /** A simulated network around the program under test. */
 export interface Network {
   readonly dns: DnsServer
-  /** The environment that puts a program into the network. */
+  /** The environment variables that put a program into the network. */
   readonly env: Readonly<Record<string, string>>
-  /** Every connection attempt so far, with destination and in order; throws if the recorder did not run. */
+  /** Every connection attempt so far with its destination, in order; throws if the recorder did not run. */
   connections(): Connection[]
   stop(): Promise<void>
 }
 
 /**
- * A name server for one process, in place of the machine's; each of `addresses` leads to `publicPort` of
- * 127.0.0.1, at any port.
+ * A name server for one process that replaces the machine's. Each of `addresses` leads to `publicPort` of
+ * 127.0.0.1, whatever the port.
  */
 export async function startNetwork(
   zone: Zone,

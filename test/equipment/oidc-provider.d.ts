@@ -1,4 +1,4 @@
-/** Part of `oidc-provider` that the tests use; the package brings no types. */
+/** The part of `oidc-provider` that the tests use; the package has no types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-/** A Node that is older than the program requires, where the machine has one. */
+/** A Node.js older than the program requires, if the machine has one. */
 export const OLD_NODE = ['/usr/bin/node', '/usr/local/bin/node'].find(
   (path) =>
     existsSync(path) &&

@@ -6,22 +6,21 @@ import type { PostgresOrder } from '../postgres-process.ts'
 import { freePort } from './port.ts'
 
 /**
- * A PostgreSQL database of a test's own, on a server that the test may crash unless `TEST_DATABASE_URL` names
- * one.
+ * A PostgreSQL database for one test. The test may crash its server, unless `TEST_DATABASE_URL` names one.
  */
 export interface OwnPostgres {
   readonly url: string
-  /** Port on 127.0.0.1, or on the named server. */
+  /** The port on 127.0.0.1 or on the named server. */
   readonly port: number
   /** Runs one statement; numeric columns are numbers. */
   sql<Row = Record<string, unknown>>(statement: string): Promise<Row[]>
-  /** `pg_ctl stop -m immediate`: the server is gone, and committed data stays. */
+  /** Runs `pg_ctl stop -m immediate`: the server stops at once, and committed data stays. */
   crash(): Promise<void>
   start(): Promise<void>
   /** Sends SIGSTOP to every process of the server. */
   pause(): Promise<void>
   resume(): Promise<void>
-  /** Ends the server, or drops the database. */
+  /** Stops the server, or drops the database. */
   stop(): Promise<void>
 }
 
@@ -35,7 +34,7 @@ export function withoutCrashes(tests: string): boolean {
   return NAMED !== undefined
 }
 
-/** Starts a server, or makes a database on the named one. The caller stops it. */
+/** Starts a server, or creates a database on the named one. The caller stops it. */
 export function startOwnPostgres(): Promise<OwnPostgres> {
   return NAMED === undefined ? startServer() : makeDatabase(NAMED)
 }

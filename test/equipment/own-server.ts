@@ -6,7 +6,7 @@ import type { Request } from '../../src/server/request.ts'
 
 const HEADER_NAMES = new HeaderNames(['authorization', 'x-forwarded-for'])
 
-/** The gateway's HTTP server, with a listener of a test's own. */
+/** The gateway's HTTP server with a listener of the test. */
 export interface OwnServer extends Disposable {
   readonly port: number
   readonly server: HttpServer
@@ -33,7 +33,7 @@ export async function startOwnServer(listener: RequestListener, total = 100): Pr
   }
 }
 
-/** The whole body of a request; rejects where it is cut. */
+/** The whole body of a request; rejects where it is cut off. */
 export function bodyOf(request: Request): Promise<Buffer> {
   const pieces: Buffer[] = []
   return new Promise((resolve, reject) => {

@@ -3,9 +3,9 @@ import process from 'node:process'
 const BYTES = Buffer.alloc(16 << 20, 'a b ')
 
 /**
- * Milliseconds in which this machine reads 16 MB byte by byte at the moment: about 15 on an idle machine.
- * Time limits are multiples of it, so that a slow or busy machine is given more; quadratic work exceeds them
- * all the same.
+ * Milliseconds in which this machine currently reads 16 MB byte by byte: about 15 on an idle machine. Time
+ * limits are multiples of it, so that a slow or busy machine has more time, but quadratic work still exceeds
+ * them.
  */
 export function paceMs(): number {
   const began = performance.now()
@@ -15,7 +15,7 @@ export function paceMs(): number {
   return performance.now() - began
 }
 
-/** Milliseconds of CPU time that this process has used: unaffected by other processes. */
+/** Milliseconds of CPU time that this process has used; other processes do not affect it. */
 export function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

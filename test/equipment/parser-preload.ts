@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import process from 'node:process'
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded into the program under test before anything else: at SIGUSR2 it reports which HTTP parsers were at
-// work, as a line of JSON.
+// Loaded into the program under test before all other modules: on SIGUSR2 it prints which HTTP parsers were
+// used, as a line of JSON.
 
 interface Instance {
   exports: Record<string, unknown>

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A text to be replaced in one file of the sources. */
+/** A replacement of text in one source file. */
 export interface Patch {
   readonly file: string
   /** The text to replace, which must occur exactly once. */
@@ -12,7 +12,7 @@ export interface Patch {
   readonly by: string
 }
 
-/** The patched files: their texts by their paths in the repository. Throws if a patch does not fit. */
+/** The patched files: their texts by their path in the repository. Throws if a patch does not apply. */
 export function patchedTexts(patches: readonly Patch[]): ReadonlyMap<string, string> {
   const texts = new Map<string, string>()
   for (const { file, text, by } of patches) {

@@ -7,13 +7,13 @@ import { writeProgram } from './program-bundle.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** A broken gateway or a part of one, to see whether a test notices. */
+/** A gateway, or a part of one, that was broken on purpose, to see whether a test notices. */
 export interface PatchedCopy {
   readonly root: string
   discard(): void
 }
 
-/** A copy of the sources with patches, for tests of parts of them; `others`: further files and folders. */
+/** A copy of the sources with patches, for tests of parts of them; `others` are further files and folders. */
 export function patchedSources(patches: readonly Patch[], others: readonly string[] = []): PatchedCopy {
   const copy = newFolder()
   for (const path of ['src', 'package.json', ...others])
@@ -23,7 +23,7 @@ export function patchedSources(patches: readonly Patch[], others: readonly strin
   return copy
 }
 
-/** A program with patches, to be started as a gateway. */
+/** A patched program that can be started as a gateway. */
 export async function patchedProgram(patches: readonly Patch[]): Promise<PatchedCopy> {
   const sources = patches.length === 0 ? undefined : patchedSources(patches)
   const copy = newFolder()

@@ -1,9 +1,9 @@
 import { type PatchedCopy, patchedProgram } from './patched-copy.ts'
 
 /**
- * The program, except that it waits for Redis and for places in PostgreSQL for as long as this machine may be
- * late: for tests whose subject is not a late server, and whose figures hold while it answers in time. The
- * caller discards it.
+ * The program with one difference: it waits for Redis and for PostgreSQL connections however slow this
+ * machine is. It is for tests that are not about slow servers, and whose figures are only right while the
+ * servers answer in time. The caller discards it.
  */
 export function patientProgram(): Promise<PatchedCopy> {
   return patchedProgram([

@@ -13,11 +13,11 @@ import {
   usageText,
 } from './behaviour.ts'
 
-/** The request that a behaviour answers, and the record of it. */
+/** The request that a behaviour answers, and its record. */
 export interface Playback {
   readonly reply: ServerResponse
   readonly socket: Socket
-  /** The request's number on its connection, from 1. */
+  /** The number of the request on its connection, from 1. */
   readonly requestOfConnection: number
   readonly askedForUsage: boolean
   readonly model: string
@@ -102,7 +102,7 @@ async function end(
 ): Promise<void> {
   const usage = stream.usage === undefined ? usageText(10, stream.events ?? 5) : stream.usage
   const ending = stream.ending ?? 'done'
-  // Bytes sent before a fault must have arrived: a gateway may hold them back for a commit.
+  // Bytes sent before a fault must have arrived; a gateway may delay them for a commit.
   if (ending !== 'done' && ending !== 'no done' && ending !== 'stall') await sleep(FAULT_DELAY_MS)
   switch (ending) {
     case 'stall':
@@ -125,8 +125,8 @@ async function end(
         const inFrame = stream.usageIn === 'always' || (stream.usageIn !== 'finish chunk' && askedForUsage)
         if (inFrame && usage !== null) await write(usageFrame(usage))
       }
-      // Frames may bring their own [DONE]; sent twice, the number of copies that arrive depends on network
-      // timing.
+      // Frames may already include [DONE]. If it were sent twice, the number of copies that arrive would
+      // depend on the network's timing.
       if (ending !== 'no done' && !stream.frames?.at(-1)?.includes('[DONE]')) await write(DONE_FRAME)
       reply.end()
   }

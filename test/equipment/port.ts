@@ -4,10 +4,10 @@ import { createServer } from 'node:net'
 
 const REQUEST_TIMEOUT_MS = 30_000
 
-/** Ports below those that systems give to connections and to servers without a port of their own. */
+/** Ports below those that operating systems assign to connections and to servers. */
 const [FIRST_PORT, LAST_PORT] = [10_000, 32_767]
 
-/** A free port of 127.0.0.1, which nothing gets by chance before it is used. */
+/** A free port of 127.0.0.1 that the system does not assign to another program before it is used. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST_PORT, LAST_PORT + 1)

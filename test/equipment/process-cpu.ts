@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 
-/** Milliseconds in a tick of the times in /proc: a hundredth of a second on every Linux that Node runs on. */
+/** Milliseconds of a tick in /proc: a hundredth of a second on every Linux that Node.js supports. */
 const TICK_MS = 10
 
-/** CPU milliseconds that a process has used, all threads and the kernel's part included. */
+/** CPU milliseconds that a process has used, in all its threads and in the kernel. */
 export function processCpuMs(pid: number): number {
   return cpuMs(`/proc/${pid}/stat`)
 }
 
-/** CPU milliseconds that the main thread of a process has used, on which its calls are served. */
+/** CPU milliseconds of a process's main thread, which serves its calls. */
 export function mainThreadCpuMs(pid: number): number {
   return cpuMs(`/proc/${pid}/task/${pid}/stat`)
 }

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { bundle, type Packages } from '../../tools/bundle.mjs'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-/** Limit of the bundler: what a test file awaits as it is imported has no other. */
+/** Timeout of the bundler: a test file's top-level await has no other. */
 const MAX_BUNDLING_MS = 240_000
 
-/** Writes the program into `root`, in the layout of the package, with the sources of a folder. */
+/** Writes the program into `root`, in the layout of the package, from the sources of a folder. */
 export async function writeProgram(root: string, packages: Packages, sources = REPOSITORY): Promise<void> {
   mkdirSync(root, { recursive: true })
   for (const part of ['bin', 'package.json'])

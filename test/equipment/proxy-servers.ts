@@ -1,20 +1,20 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** Credentials that the proxies of these tests want. */
+/** The credentials that the proxies of these tests require. */
 export const PROXY_USER = 'ann'
 export const PROXY_PASSWORD = 'a:b@c'
 
-/** Proxy that passes on what it is asked for. */
+/** A proxy that forwards requests. */
 export interface ProxyServer {
-  /** Without credentials: `127.0.0.1:PORT`. */
+  /** Host and port, without credentials: `127.0.0.1:PORT`. */
   readonly address: string
-  /** Hosts and ports that tunnels were opened to. */
+  /** The hosts and ports that tunnels were opened to. */
   readonly tunnels: string[]
   close(): Promise<void>
 }
 
-/** Reads from a connection in pieces of a wanted size. */
+/** Reads a given number of bytes from a connection. */
 type Read = (bytes: number) => Promise<Buffer>
 type Serve = (
   read: Read,
@@ -22,7 +22,7 @@ type Serve = (
   tunnels: string[],
 ) => Promise<{ host: string; port: number } | undefined>
 
-/** An HTTP proxy; its answers come byte by byte. `routes`: ports of this machine that stand for targets. */
+/** An HTTP proxy that sends its responses byte by byte. `routes` are the local ports that replace targets. */
 export const startHttpProxy = (routes: ReadonlyMap<string, number> = new Map()): Promise<ProxyServer> =>
   startProxy(async (read, socket, tunnels) => {
     let head = ''
@@ -42,7 +42,7 @@ export const startHttpProxy = (routes: ReadonlyMap<string, number> = new Map()):
     return { host: target.slice(0, at), port: Number(target.slice(at + 1)) }
   })
 
-/** A SOCKS5 proxy that wants a password; its answers come byte by byte. */
+/** A SOCKS5 proxy that requires a password and sends its responses byte by byte. */
 export const startSocksProxy = (): Promise<ProxyServer> =>
   startProxy(async (read, socket, tunnels) => {
     const [, methods = 0] = await read(2)
@@ -69,7 +69,7 @@ export const startSocksProxy = (): Promise<ProxyServer> =>
     return { host, port }
   })
 
-/** A server at which proxies are expected, but that answers every connection with `reply`, or never. */
+/** A server that is not a proxy: it answers every connection with `reply`, or never. */
 export const startNoProxy = (reply: string | undefined): Promise<ProxyServer> =>
   startProxy(async (read, socket) => {
     await read(1)

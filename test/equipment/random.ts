@@ -1,4 +1,4 @@
-/** Numbers from 0 (included) to 1 (excluded), the same for the same seed: mulberry32. */
+/** A generator of numbers from 0 (included) to 1 (excluded) that repeats for the same seed: mulberry32. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

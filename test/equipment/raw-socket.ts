@@ -3,13 +3,13 @@ import { connect, type Socket } from 'node:net'
 /** A connection on which a test writes its own bytes. */
 export interface RawConnection {
   readonly socket: Socket
-  /** Settles with everything received once the other side ended the connection. */
+  /** Settles with everything received, once the other side has closed the connection. */
   closed(): Promise<string>
   /** Settles with everything received so far, once that contains this text. */
   until(text: string): Promise<string>
 }
 
-/** Connects, from an address of this machine, and writes the bytes as they are. */
+/** Connects from a local address, and writes the bytes unchanged. */
 export function rawConnection(
   port: number,
   bytes: string | Buffer,
@@ -31,7 +31,7 @@ export function rawConnection(
     until: (text) =>
       new Promise((resolve, reject) => {
         if (received.includes(text)) return resolve(received)
-        // Searches new bytes alone: what came before may be megabytes.
+        // Searches only the new bytes, because earlier ones may be megabytes.
         let end = received.slice(-text.length)
         const look = (chunk: Buffer): void => {
           end += chunk.toString('latin1')

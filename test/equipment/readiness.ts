@@ -1,13 +1,13 @@
 import type { ChildProcess } from 'node:child_process'
 
 const LISTENS = /^Sluice listens on /m
-/** Pauses between two probes: of a program that will print when it listens, and of any other. */
+/** Pauses between two probes, in milliseconds: of a program that prints when it listens, and of any other. */
 const [LONG_PAUSE_MS, SHORT_PAUSE_MS] = [500, 20]
 
 /**
- * Waits until a started program is worth a probe: it printed that it listens, it ended, or some time has
- * passed. Probes at short intervals would take a tenth of the CPU time of a start. `output` returns what this
- * run has printed.
+ * Waits until it makes sense to probe a started program: it has printed that it listens, it has ended, or
+ * some time has passed. Probes at short intervals would take a tenth of the CPU time of a start. `output`
+ * returns what this run has printed.
  */
 export async function pauseBeforeProbe(child: ChildProcess, output: () => string): Promise<void> {
   const { stdout } = child

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type Context, Provider } from 'oidc-provider'
 import { Browser } from './browser.ts'
 
-/** Client that is registered at a provider. */
+/** A client that is registered at a provider. */
 export interface RegisteredClient {
   readonly id: string
   readonly secret: string
@@ -13,25 +13,28 @@ export interface RegisteredClient {
   readonly afterLogout: string
 }
 
-/** Identity provider as companies run them, on this machine. */
+/** An identity provider as companies run it, on this machine. */
 export interface RealProvider extends AsyncDisposable {
   readonly issuer: string
-  /** Claims of each person, by subject; the provider states them at its userinfo endpoint. */
+  /** The claims about each person by subject; the provider returns them at its userinfo endpoint. */
   readonly people: Map<string, Readonly<Record<string, unknown>>>
-  /** Subject of the person who types a password next. */
+  /** The subject of the person who types a password next. */
   who: string
-  /** Goes through the pages of the provider, as a browser does; resolves to the address that they end at. */
+  /** Follows the pages of the provider as a browser does; resolves to the last address. */
   visit(browser: Browser, location: string): Promise<string>
 }
 
-/** Writes the page that asks whether to sign out; the library's own one loads a font from elsewhere. */
+/**
+ * Writes the page that asks for confirmation of a sign-out; the library's own page loads a font from another
+ * host.
+ */
 function askToSignOut(answer: { body: unknown }, form: string): void {
   const button =
     '<button form="op.logoutForm" type="submit" name="logout" value="yes">Yes, sign me out</button>'
   answer.body = `<!doctype html><title>Sign out</title>${form}${button}`
 }
 
-/** Starts a provider on a free port of 127.0.0.1; its issuer may name that by another host. */
+/** Starts a provider on a free port of 127.0.0.1; its issuer may have another host name. */
 export async function startRealProvider(
   client: RegisteredClient,
   host: '127.0.0.1' | 'localhost' = '127.0.0.1',
@@ -69,7 +72,7 @@ export async function startRealProvider(
       accountId: id,
       claims: () => ({ sub: id, ...real.people.get(id) }),
     }),
-    // Nobody is asked for consent: the company owns both sides.
+    // The user is not asked for consent, because the company owns both sides.
     async loadExistingGrant({ oidc: { session, client } }: Context) {
       const granted = session.grantIdFor(client.clientId)
       if (granted !== undefined) return provider.Grant.find(granted)

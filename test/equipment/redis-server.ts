@@ -7,18 +7,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '@redis/client'
 import { freePort } from './port.ts'
 
-/** A Redis server of a test's own, without persistence. */
+/** A Redis server for one test, without persistence. */
 export interface RedisServer {
   readonly url: string
   readonly port: number
-  /** Sends one command, as words: `['FLUSHALL']`. */
+  /** Sends one command as a list of words: `['FLUSHALL']`. */
   command(words: readonly string[]): Promise<unknown>
-  /** Stops the process by SIGSTOP: connections are accepted and not answered, until `resume`. */
+  /** Stops the process by SIGSTOP: connections are accepted but not answered, until `resume`. */
   pause(): Promise<void>
   resume(): void
   /** Sends SIGKILL. */
   kill(): Promise<void>
-  /** Starts again, empty, on the same port. */
+  /** Starts the server again, empty, on the same port. */
   restart(): Promise<void>
   /** Stops the server. */
   stop(): Promise<void>

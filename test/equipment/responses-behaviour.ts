@@ -8,11 +8,11 @@ export interface ResponsesContent {
   readonly usage?: string
 }
 
-/** Unusual spacing and a large value reveal any rewriting. */
+/** Unusual spacing and a large number reveal any rewriting by the gateway. */
 const HEAD =
   '"id":"resp_upstream",  "object":"response","created_at":1700000000,"model":"upstream-model","x_unknown":9007199254740993'
 
-/** A text with the upstream's own id of a response in place of the one that the gateway issued. */
+/** The text with the upstream's own response id in place of the one that the gateway issued. */
 export function upstreamNamed(text: string): string {
   return text.replaceAll(/"resp_[0-9a-f]{44}"/g, '"resp_upstream"')
 }
@@ -35,7 +35,7 @@ export function streamedResponse(
   return { kind: 'stream', frames: frames(content), ending }
 }
 
-/** The frames of a stream, in their order. */
+/** The frames of a stream, in order. */
 export function frames(content: ResponsesContent): string[] {
   const events: [type: string, members: string][] = [
     ['response.created', `"response":${responseText('in_progress', {})}`],

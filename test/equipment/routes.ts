@@ -5,12 +5,15 @@ import { RAW_ROUTES } from '../../src/api/raw-routes.ts'
 /** Every endpoint of the gateway. */
 export const ROUTES: readonly Endpoint[] = [...RAW_ROUTES, ...JSON_ROUTES]
 
-/** Whether a response of an endpoint goes on until the client leaves. */
+/** Whether the response of an endpoint continues until the client leaves. */
 export function isEndless(endpoint: Endpoint): boolean {
   return endpoint.kind === 'json' && endpoint.text?.isEndless === true
 }
 
-/** Parameters of a path: a name after a slash; `:generateContent` is a method of the Gemini API. */
+/**
+ * The parameters of a path: a name after a slash; `:generateContent` is a method of the Gemini API, not a
+ * parameter.
+ */
 const PARAMETER = /(?<=\/):(\w+)\*?/g
 
 /** The path of an endpoint with a value for each parameter. */

@@ -3,15 +3,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Claims of an id_token; undefined ones are left out. */
+/** The claims of an id_token; undefined ones are omitted. */
 type Claims = Readonly<Record<string, unknown>>
 
-/** Identity provider in a test's hands, which may lie in every way. */
+/** An identity provider controlled by a test, which can send anything. */
 export interface ScriptedProvider extends AsyncDisposable {
   readonly issuer: string
-  /** Paths of the requests that came, in order. */
+  /** The paths of the requests so far, in order. */
   readonly requests: string[]
-  /** Forms that the token endpoint got. */
+  /** The forms that the token endpoint received. */
   readonly tokenForms: URLSearchParams[]
   /** Claims about the person who signs in next. */
   person: Claims
@@ -21,22 +21,28 @@ export interface ScriptedProvider extends AsyncDisposable {
   idToken: ((claims: Claims) => string) | undefined
   /** Replaces members of the metadata. */
   metadata: Claims
-  /** Replaces the response to requests of a path. */
+  /** Replaces the response for a path. */
   readonly overrides: Map<string, (response: ServerResponse) => void>
-  /** Signs with a new key from now on, and publishes that alone; returns what signs with the old one. */
+  /**
+   * Signs with a new key from now on, and publishes only that key; returns a function that signs with the old
+   * one.
+   */
   rotate(): (claims: Claims) => string
-  /** The present public key, as everybody can read it. */
+  /** The current public key. */
   publicKey(): KeyObject
-  /** Signs an id_token with the present key. */
+  /** Signs an id_token with the current key. */
   readonly signed: (claims: Claims) => string
-  /** Authorizes a sign-in at the address that the gateway sent a browser to; returns that of its callback. */
+  /**
+   * Authorizes the sign-in at the address that the gateway redirected a browser to; returns the address of
+   * its callback.
+   */
   authorize(location: string): string
   /** Refuses connections, until `resume`. */
   close(): Promise<void>
   resume(): Promise<void>
 }
 
-/** Sign-in that has been authorized, by its code. */
+/** A sign-in that was authorized, by its code. */
 interface Grant {
   readonly nonce: string | null
   readonly clientId: string
@@ -151,7 +157,7 @@ function part(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** Signing key of a provider, with its public half. */
+/** The key pair that a provider signs with. */
 interface SigningKey {
   readonly id: string
   readonly publicKey: KeyObject

@@ -16,7 +16,7 @@ export interface Received {
   readonly at: number
   /** Content events sent so far. */
   readonly eventsSent: number
-  /** When the response was complete or its connection gone; undefined while it runs. */
+  /** When the response was complete or its connection had ended; undefined while it is in progress. */
   readonly endedAt: number | undefined
   /** Whether the response was sent to its end. */
   readonly completed: boolean
@@ -27,11 +27,11 @@ export interface Received {
 }
 
 /**
- * A real server that plays upstreams of the chat dialect. Each lane is an upstream of its own (a channel's
- * base_url names it), with its own script; tests compare with the lane's record of requests.
+ * A real server that acts as chat upstreams. Each lane is a separate upstream (a channel's base_url selects
+ * it) with its own script; tests check the lane's record of requests.
  */
 export interface ScriptedUpstream {
-  /** The `base_url` of a channel to this lane. */
+  /** The `base_url` of a channel that leads to this lane. */
   baseUrl(lane: string): string
   readonly port: number
   /**
@@ -39,7 +39,7 @@ export interface ScriptedUpstream {
    * requests.
    */
   script(lane: string, ...behaviours: Behaviour[]): void
-  /** Chooses the behaviour of each request by its content. */
+  /** Chooses the behaviour for each request by its content. */
   decide(lane: string, decision: (request: Received) => Behaviour): void
   received(lane: string): Received[]
   /** The only request of the lane; throws if there were none or several. */
@@ -57,8 +57,8 @@ interface Lane {
 }
 
 /**
- * Starts the upstream on a free port of 127.0.0.1; a lane without a script answers whole or streams five
- * events.
+ * Starts the upstream on a free port of 127.0.0.1; a lane without a script sends a whole response or streams
+ * five events.
  */
 export async function startUpstream(): Promise<ScriptedUpstream> {
   const lanes = new Map<string, Lane>()

@@ -20,7 +20,7 @@ describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
       await postgres?.stop()
     })
 
-    test('crashes as after a power failure: committed data is there after the next start', async () => {
+    test('a PostgreSQL server for one test keeps committed data when it crashes, as after a power failure', async () => {
       await postgres.sql('create table kept (n bigint)')
       await postgres.sql('insert into kept values (7)')
       await postgres.crash()
@@ -29,7 +29,7 @@ describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
       expect(await postgres.sql('select n from kept')).toEqual([{ n: 7 }])
     })
 
-    test('does not answer while it is paused', async () => {
+    test('a PostgreSQL server for one test does not answer while it is paused', async () => {
       await postgres.pause()
       const asked = postgres.sql('select 1 as one')
       expect(await Promise.race([asked, sleep(200, NOT_YET)])).toBe(NOT_YET)
@@ -37,7 +37,7 @@ describe.skipIf(withoutCrashes('the PostgreSQL server of a test’s own'))(
       expect(await asked).toEqual([{ one: 1 }])
     })
 
-    test('is unreachable while disconnected, for open connections too', async () => {
+    test('a PostgreSQL server for one test is unreachable while disconnected, also for open connections', async () => {
       const client = new Client({
         connectionString: postgres.url.replace(String(postgres.port), String(proxy.port)),
       })

@@ -1,13 +1,12 @@
 import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/share-messages.ts'
 
 /**
- * The window that all nodes share, as one exchange after the other changes it. Permits count from when they
- * are given, at the latest moment at which they can be used; what was used counts at the end of its slot.
- * Nothing is ever counted earlier than it came, so that no stretch as long as the window sees more than the
- * limit.
+ * The window that all nodes share, as each exchange changes it. Permits count from the moment they are given
+ * until the last moment at which they can be used; used permits count at the end of their slot. As no permit
+ * is counted earlier than it was used, no interval of the window's length exceeds the limit.
  *
- * The gateway runs this in Redis (`src/limits/redis-peers.ts`); this is the same in words that tests can
- * hold against it.
+ * The gateway runs this in Redis (`src/limits/redis-peers.ts`); this is the same algorithm in TypeScript,
+ * which tests compare with it.
  */
 export class SharedWindow {
   #amounts = new Map<number, number>()
@@ -18,7 +17,7 @@ export class SharedWindow {
     const { widthMs, ahead } = slotsOf(windowMs)
     const current = Math.ceil(nowMs / widthMs)
     const last = current + ahead
-    // A slot later than possible was written before the clock went back.
+    // A slot in the future was written before the clock was set back.
     const read = [...this.#amounts].map(([slot, amount]) => [slot > last ? current : slot, amount] as const)
     this.#amounts = new Map()
     for (const [slot, amount] of read) if (slot * widthMs + windowMs > nowMs) this.#add(slot, amount)

@@ -4,8 +4,8 @@ import type { Behaviour } from './behaviour.ts'
 import type { Received } from './scripted-upstream.ts'
 
 /**
- * Part of a reply: a signed thought, an encrypted one, a text, or a call of the tool `look`. Some providers
- * sign calls and the ends of texts, and want no thoughts back.
+ * A part of a reply: a signed thought, an encrypted one, a text, or a call of the tool `look`. Some providers
+ * sign calls and the ends of texts, and do not accept thoughts.
  */
 export type SignedPart =
   | { readonly thought: string; readonly signature: string }
@@ -17,30 +17,30 @@ export type SignedPart =
 
 type PartKind = 'think' | 'summarise' | 'redact' | 'say' | 'sign-end' | 'call' | 'sign-call'
 
-/** A provider's wire, as far as a model that signs needs it. */
+/** What a model that signs needs to know about a provider's protocol. */
 export interface SigningWire {
-  /** Member of a request with the history. */
+  /** The member of a request that contains the history. */
   readonly history: string
-  /** Replies of the model to one question: three steps, with three calls. */
+  /** The model's replies to one question: three steps with three calls. */
   readonly steps: readonly (readonly PartKind[])[]
-  /** Parts of the assistant in a request, in their order. */
+  /** The assistant's parts in a request, in order. */
   partsIn(request: Record<string, unknown>): readonly SignedPart[]
-  /** Text that a request lacks, such as the wish to think; undefined if it lacks none. */
+  /** What is missing in a request, for example the setting for thinking; undefined if nothing is missing. */
   lacks(request: Record<string, unknown>): string | undefined
   whole(parts: readonly SignedPart[], id: string): string
   frames(parts: readonly SignedPart[], id: string): readonly string[]
 }
 
 /**
- * A model that answers each of the user's questions in three steps with three calls, and refuses a request
- * that does not bring back all it has said and signed, byte for byte and in its place, or that begins with
- * other bytes than the one before.
+ * A model that answers each question in three steps with three calls. It refuses a request that does not send
+ * back all it has said and signed, byte for byte and at the same position, or that begins with other bytes
+ * than the previous request.
  */
 export class SigningModel {
   readonly #wire: SigningWire
   readonly #said: SignedPart[] = []
   #replies = 0
-  /** History of the last request, as JSON text without its end. */
+  /** The history of the last request, as JSON text without its end. */
   #cached = ''
   /** Refusals so far. */
   readonly refusals: string[] = []

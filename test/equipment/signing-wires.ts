@@ -32,7 +32,7 @@ function partOfBlock(block: Fields): SignedPart {
   }
 }
 
-/** Start of a block, and the deltas that complete it. */
+/** The start of a block, and the deltas that complete it. */
 function growthOf(block: Fields): { readonly start: Fields; readonly deltas: readonly Fields[] } {
   switch (block['type']) {
     case 'thinking':

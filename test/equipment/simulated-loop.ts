@@ -1,58 +1,58 @@
 import type { EventLoop } from '../../src/limits/event-loop.ts'
 import type { Overload } from '../../src/limits/overload.ts'
 
-/** Arrivals of calls, and their costs in milliseconds of work. */
+/** When calls arrive, and their cost in milliseconds of work. */
 export interface Traffic {
-  /** Calls that arrive in a millisecond of the virtual clock. */
+  /** The number of calls that arrive in a millisecond of the virtual clock. */
   readonly callsPerMs: (atMs: number) => number
-  /** Duration of the arrivals. */
+  /** How long calls arrive, in milliseconds. */
   readonly durationMs: number
-  /** Cost of reading a head. */
+  /** The cost of reading a request's headers. */
   readonly headMs: number
   readonly refusalMs: number
-  /** Cost of sending a call to its upstream. */
+  /** The cost of sending a call to its upstream. */
   readonly beginMs: number
-  /** Cost of each chunk of a response. */
+  /** The cost of each chunk of a response. */
   readonly chunkMs: number | ((atMs: number) => number)
-  /** Latency of the upstream, from a call's begin to the first chunk. */
+  /** The upstream's latency from the start of a call to the first chunk. */
   readonly upstreamMs: number
-  /** Chunks of a response; 1 by default. */
+  /** The number of chunks of a response; 1 by default. */
   readonly chunks?: number
   readonly chunkIntervalMs?: number
 }
 
-/** Result of a simulation. */
+/** The result of a simulation. */
 export interface Outcome {
   readonly begun: readonly Wait[]
   readonly refused: readonly Wait[]
-  /** Calls whose response is complete. */
+  /** The number of calls whose response is complete. */
   readonly served: number
-  /** Duration of the simulation. */
+  /** The duration of the simulation. */
   readonly endMs: number
 }
 
-/** Wait of a call, from the moment at which it was sent until it began or was refused. */
+/** How long a call waited, from its sending until it began or was refused. */
 export interface Wait {
   readonly sentMs: number
   readonly ms: number
 }
 
-/** Next chunk of a response. */
+/** The next chunk of a response. */
 interface Chunk {
   readonly sentMs: number
   readonly dueMs: number
   readonly chunksLeft: number
 }
 
-/** Cost of a turn of the loop. */
+/** The cost of a turn of the loop. */
 const TURN_MS = 0.01
-/** Resolution of arrivals. */
+/** The resolution of arrivals. */
 const STEP_MS = 0.5
-/** Timeout of calls under way at the end of the arrivals. */
+/** Milliseconds that calls in flight have after the last arrival. */
 const DRAIN_TIMEOUT_MS = 120_000
 
 /**
- * Event loop with a virtual clock, whose turns are those of libuv: timers, input that arrived before the
+ * An event loop with a virtual clock. Its turns are those of libuv: timers, input that arrived before the
  * turn, then callbacks after input. Other programs share the core: work takes `slowdown` times as long.
  */
 export class SimulatedLoop implements EventLoop {
@@ -72,12 +72,12 @@ export class SimulatedLoop implements EventLoop {
   readonly afterMs = (ms: number, callback: () => void): void =>
     void this.#timers.push({ dueMs: this.#nowMs + ms, callback })
 
-  /** Advances the clock by time that the thread works. */
+  /** Advances the clock by time in which the thread works. */
   work(ms: number): void {
     this.#nowMs += ms * this.#slowdown
   }
 
-  /** Advances the clock by time that the whole machine is paused. */
+  /** Advances the clock by time in which the whole machine is paused. */
   stall(ms: number): void {
     this.#nowMs += ms
   }
@@ -150,7 +150,7 @@ export class SimulatedLoop implements EventLoop {
   }
 }
 
-/** Moments at which calls are sent. */
+/** The times at which calls are sent. */
 function arrivals({ callsPerMs, durationMs }: Traffic, startMs: number): number[] {
   const sent: number[] = []
   let calls = 0
@@ -160,7 +160,7 @@ function arrivals({ callsPerMs, durationMs }: Traffic, startMs: number): number[
   return sent
 }
 
-/** Queue of chunks, ordered by the time at which they are due. */
+/** A queue of chunks, ordered by the time at which they are due. */
 class ChunkQueue {
   readonly #chunks: Chunk[] = []
   #first = 0

@@ -1,11 +1,11 @@
 import { connect, type Socket } from 'node:net'
 
-/** A manner of being slow, in which a client holds its connection without use. */
+/** A way in which a slow client keeps its connection open without using it. */
 export type Slowness = 'says nothing' | 'headers' | 'body' | 'reads nothing'
 
-/** A connection that is held. */
+/** A connection that a slow client keeps open. */
 export interface SlowClient {
-  /** Milliseconds from opening to end; undefined while the connection lasts. */
+  /** Milliseconds from opening to end; undefined while the connection is open. */
   readonly lasted: () => number | undefined
   /** Everything received. */
   readonly received: () => string
@@ -14,10 +14,7 @@ export interface SlowClient {
 
 const DRIP_MS = 500
 
-/**
- * Opens connections that are slow in this manner, all at once. `head` is the head of a request, `body` its
- * body.
- */
+/** Opens slow connections of this kind, all at once. `head` is the head of a request, `body` its body. */
 export async function slowClients(
   port: number,
   count: number,

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Patch } from './patch.ts'
 
-/** Makes each commit slow, so that responses have to wait for commits in every round. */
+/** Makes each commit slow, so that responses wait for commits in every round. */
 export const SLOW_DISK: Patch = {
   file: 'src/store/sqlite/write-batch.ts',
   text: 'this.#commit.run()',
@@ -10,7 +10,7 @@ export const SLOW_DISK: Patch = {
 }
 
 /**
- * Makes the disk hang in the middle of a commit after `hangDisk`: anything delivered meanwhile is delivered
+ * Makes the disk hang in the middle of a commit after `hangDisk`: what is delivered meanwhile is delivered
  * before it is durable.
  */
 export const HANGING_DISK: Patch = {

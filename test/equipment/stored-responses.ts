@@ -1,7 +1,7 @@
 import type { Received } from './scripted-upstream.ts'
 import type { Behaviour } from './behaviour.ts'
 
-/** Facts of one response that an upstream made. */
+/** The facts of one response that an upstream made. */
 export interface MadeResponse {
   readonly id: string
   readonly key: string
@@ -9,11 +9,11 @@ export interface MadeResponse {
   status: string
 }
 
-/** Upstream of the responses dialect that stores what it makes, for each key apart. */
+/** An upstream of the responses dialect that stores its responses, separately for each key. */
 export interface StoringUpstream {
-  /** Responses that it made, in order. */
+  /** The responses that it made, in order. */
   readonly made: MadeResponse[]
-  /** Status that background responses have from now on. */
+  /** The status of background responses from now on. */
   backgroundStatus: string
   decision(request: Received): Behaviour
 }
@@ -21,7 +21,7 @@ export interface StoringUpstream {
 const USAGE =
   '{"input_tokens":100,"input_tokens_details":{"cached_tokens":0},"output_tokens":50,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":150}'
 
-/** A stateful upstream; ids tell which lane made them. */
+/** A stateful upstream; its ids contain the lane that made them. */
 export function storingUpstream(lane: string): StoringUpstream {
   const made: MadeResponse[] = []
   const upstream: StoringUpstream = { made, backgroundStatus: 'in_progress', decision }
@@ -73,7 +73,7 @@ export function storingUpstream(lane: string): StoringUpstream {
     return { kind: 'whole', body: '{"object":"response.input_tokens",  "input_tokens":4711}' }
   }
 
-  /** The response that a request continues, where this key did not make it. */
+  /** The id of the response that a request continues, if this key did not make it. */
   function lostOf(body: MadeResponse['body'], key: string): string | undefined {
     const previous = body['previous_response_id']
     const isLost = typeof previous === 'string' && !made.some((one) => one.id === previous && one.key === key)

@@ -25,16 +25,18 @@ export interface StormPlan {
   readonly clients: number
   /** The program's folder, if it is not the repository's. */
   readonly root?: string
-  /** Environment of the program, beside what every one gets. */
+  /** Additional environment variables of the program. */
   readonly env?: Readonly<Record<string, string>>
   /**
-   * The program's disk is `HANGING_DISK`: each kill comes while it hangs, once something that is not durable
-   * was delivered, or all upstreams have answered and nothing more is delivered.
+   * Whether the program runs with `HANGING_DISK`. Each kill then happens while the disk hangs, once something
+   * that is not durable was delivered, or all upstreams have answered and nothing more is delivered.
    */
   readonly hasHangingDisk?: boolean
-  /** Workers of the program; one of them is killed in each round, some time before all of it is. */
+  /**
+   * The number of worker processes. In each round one of them is killed, some time before the whole program.
+   */
   readonly workers?: number
-  /** The provider of the channel, for conversations; the others go to a channel without one. */
+  /** The provider of the channel for conversations; other calls go to a channel without one. */
   readonly provider?: 'bedrock' | 'vertex'
 }
 
@@ -46,43 +48,46 @@ export interface StormReport extends Omit<Deliveries, 'broken'> {
   readonly complete: number
   readonly partial: number
   readonly refused: number
-  /** Number of responses whose hold was checked for durability when their first content came. */
+  /** The number of responses whose hold was checked for durability when their first content arrived. */
   readonly checkedStreams: number
-  /** Number of calls that the provider's channel answered. */
+  /** The number of calls that the provider's channel answered. */
   readonly provided: number
-  /** Number of charged calls, by their kind in the usage log. */
+  /** The number of charged calls by their kind in the usage log. */
   readonly kinds: Readonly<Record<string, number>>
 }
 
 const QUOTA = 1_000_000_000
 /** A quota that is used up during the storm. */
 const SCARCE = 6_000
-/** A budget that is used up before it. */
+/** A budget that is used up before this quota. */
 const LESS = { budget: 4_000, budget_period: 'week' }
 /**
- * Complete responses before a round may end, and the maximum of its random extra time. Every tenth round is
- * ten times as long, and lasts until some clients that left have been charged, because counting their
- * responses takes a while.
+ * The number of complete responses before a round may end, and the maximum of its random extra time in
+ * milliseconds. Every tenth round is ten times as long, and lasts until some clients that left were charged,
+ * because counting their responses takes a while.
  */
 const ANSWERS = 25
 const LONGEST_MS = 350
-/** Longest time between the kill of a worker and that of all: a successor takes about a second to start. */
+/**
+ * Maximum milliseconds between the kill of a worker and that of the whole program: starting a new worker
+ * takes about a second.
+ */
 const LONGEST_LOSS_MS = 3_000
 /**
- * Milliseconds between two words of an answer when the disk is to hang: at any moment many streams are under
- * way whose holds are durable and whose charges are not written.
+ * Milliseconds between two words of a response when the disk is to hang: at any moment, there are many
+ * streams whose holds are durable and whose charges are not yet written.
  */
 const HANGING_PACE_MS = 25
 /** Milliseconds without a delivery, after all upstreams have answered, that end a round on a hanging disk. */
 const QUIET_MS = 1_000
-/** Number of clients that have left and been charged in each tenth round. */
+/** The number of clients that must have left and been charged in each tenth round. */
 const LEFT = 5
 /** The share of streams whose first content is checked against the file. */
 const CHECKED_SHARE = 0.2
 const KEYS = ['calm', 'windy', 'scarce']
 
 /**
- * Runs rounds: clients call in every manner, the gateway is killed with SIGKILL under load, started again on
+ * Runs rounds: clients call in every way, the gateway is killed with SIGKILL under load and started again on
  * the same data directory, and its database is compared with the clients' records. Stops at the first round
  * that breaks a promise.
  */
@@ -210,7 +215,7 @@ function configuration(
   }
 }
 
-/** The channel of a provider, before the one without. */
+/** The channel of a provider, and after it one without a provider. */
 function channelOf(
   upstream: ScriptedUpstream,
   provider: 'bedrock' | 'vertex',
@@ -236,7 +241,7 @@ function channelOf(
   return { ...common, protocol: 'chat', base_url: url, keys: [JSON.stringify(account)] }
 }
 
-/** Waits until so many more responses are complete, however slow the machine is. */
+/** Waits until this number of further responses is complete, however slow the machine is. */
 async function untilUnderWay(observations: readonly Observation[], answers: number): Promise<void> {
   const before = observations.length
   const giveUpAt = performance.now() + 120_000
@@ -245,7 +250,7 @@ async function untilUnderWay(observations: readonly Observation[], answers: numb
   while (!isUnderWay() && performance.now() < giveUpAt) await sleep(5)
 }
 
-/** Kills a worker, and lets the others and its successor work for a while. */
+/** Kills a worker, and lets the other workers and its successor work for a while. */
 async function killWorker(owner: number, random: () => number): Promise<void> {
   const pids = workerPids(owner)
   const pid = pids[Math.floor(random() * pids.length)]
@@ -263,8 +268,8 @@ async function untilLeft(dataDir: string): Promise<void> {
 }
 
 /**
- * Waits until something was delivered of which the file has no record, or until the upstream has answered all
- * calls and no client gets any further.
+ * Waits until something was delivered that is not recorded in the file, or until the upstream has answered
+ * all calls and no client receives more.
  */
 async function untilDelivered(
   dataDir: string,
@@ -288,14 +293,12 @@ async function untilDelivered(
   }
 }
 
-/**
- * Checks from outside whether a call's hold or its charge is in the file when its first content has come.
- */
+/** Checks from outside whether a call's hold or charge is in the file when its first content has arrived. */
 class HoldCheck {
   readonly #dataDir: string
   /** Number of checked responses. */
   checked = 0
-  /** A sentence for each response without a record in the file. */
+  /** A sentence for each response that is not recorded in the file. */
   readonly untraced: string[] = []
 
   constructor(dataDir: string) {
@@ -311,7 +314,7 @@ class HoldCheck {
     if (!came) return
     const database = databaseOf(this.#dataDir)
     this.checked += 1
-    // This order matters: a hold that is gone has left a charge.
+    // The order matters: a hold that is gone must have been replaced by a charge.
     const isHeld = database.openHolds().some((hold) => hold.id === id)
     if (!isHeld && !database.usageOf(id))
       this.untraced.push(`${id} showed content before its hold was durable`)

@@ -34,7 +34,7 @@ export function tokenBody(name: string, fields: Record<string, unknown> = {}): R
   return { name, expired_time: -1, remain_quota: 1000, ...fields }
 }
 
-/** Creates a token and finds it, as clients do: the newest one. */
+/** Creates a token and finds it as clients do: it is the newest one. */
 export async function createToken(
   url: string,
   account: Account,

@@ -15,38 +15,40 @@ export interface ObservedCall extends Observation {
   /** The gateway's URL, and the key. */
   readonly url: string
   readonly key: string
-  /** Words of the response that reached the client; each is one output token. */
+  /** The number of words of the response that reached the client; each is one output token. */
   readonly words: number
   readonly sentMs: number
   readonly endedMs: number
-  /** A refusal's error code, and its `retry-after`. */
+  /** The error code of a refusal, and its `retry-after`. */
   readonly code: unknown
   readonly retryAfter: string | undefined
 }
 
 /** The clients and their targets. */
 export interface TrafficPlan {
-  /** Gateways; each has so many clients. */
+  /** The URLs of the gateways, and the number of clients of each. */
   readonly urls: readonly string[]
   readonly clientsEach: number
-  /** Keys without `sk-`; each call takes one of them. */
+  /** Keys without `sk-`; each call uses one of them. */
   readonly keys: readonly string[]
   readonly random: () => number
   /** Minimum milliseconds between two words of a stream; 0 by default. */
   readonly minPaceMs?: number
-  /** Records of the calls, which grow. */
+  /** The records of the calls; the array grows. */
   readonly observations: ObservedCall[]
-  /** A part of the calls is for the other endpoints; their models have channels. */
+  /** Whether some calls are for the other endpoints; their models need channels. */
   readonly hasAllEndpoints?: boolean
-  /** The channel of the model does not speak chat. */
+  /** Whether the channel of the model speaks another protocol than chat. */
   readonly isConverted?: boolean
-  /** The model answers conversations alone: its provider embeds in a form of its own. */
+  /**
+   * Whether the model only answers conversations, because its provider has its own protocol for embeddings.
+   */
   readonly lacksEmbeddings?: boolean
-  /** Called with each stream that has begun, before its client reads on. */
+  /** Called with each stream that has begun, before its client continues to read. */
   readonly onStream?: (live: LiveResponse) => Promise<void>
 }
 
-/** Clients that call in every manner, each one call after the other. */
+/** Clients that call in every way, each one call after the other. */
 export interface Traffic {
   /** Settles when the last call has ended. */
   stop(): Promise<void>
@@ -56,26 +58,26 @@ export interface Traffic {
  * Maximum output tokens of a call, which the upstream respects, so that no response costs more than its hold.
  */
 const MAXIMUM = 60
-/** Upper bound of any hold: the output, and far more than the prompt. */
+/** An upper bound of any hold: the output, and far more than the prompt. */
 const MAX_HOLD = 4 * MAXIMUM + 1000
 
 /** Milliseconds before a client that was not served tries again. */
 const RETRY_DELAY_MS = 20
 
-/** Maximum number of words after which an aborting client leaves. */
+/** The maximum number of words after which an aborting client leaves. */
 const MAX_WORDS_BEFORE_LEAVING = 30
-/** Shares of the calls that are for images and audio, and in other dialects. */
+/** The share of calls for images and audio, and the share in other dialects. */
 const MEDIA_SHARE = 0.25
 const DIALECT_SHARE = 0.25
-/** The model that clients ask for. */
+/** The model that clients call. */
 export const TRAFFIC_MODEL = 'm'
 /** One token of output. */
 const WORD = ' w'
-/** The part of a frame that shows content. */
+/** The part of a frame that contains content. */
 export const CONTENT = `"content":"${WORD}"`
 
 /**
- * Makes a lane of the upstream answer as each call specifies. Returns the models at the prices that clients
+ * Makes a lane of the upstream answer as each call specifies. Returns the models with the prices that clients
  * compute with.
  */
 export function serveTraffic(upstream: ScriptedUpstream): Record<string, unknown> {
@@ -142,7 +144,7 @@ async function oneCall(url: string, plan: TrafficPlan, agent: Agent): Promise<Ob
   }
   const key = keys[Math.floor(random() * keys.length)] ?? ''
   const text = JSON.stringify(order)
-  // A channel of messages passes the stop sequence on, but no user.
+  // A channel of messages forwards the stop sequence, but not the user.
   const common = { model: TRAFFIC_MODEL, user: text, ...(plan.isConverted && !embeds && { stop: [text] }) }
   const request = embeds
     ? { ...common, input: 'hi' }
@@ -184,7 +186,8 @@ async function oneCall(url: string, plan: TrafficPlan, agent: Agent): Promise<Ob
     words,
     seenCost: costOf(order.prompt, words),
     complete,
-    // A partly seen call may cost any count by the gateway, but never more than its hold.
+    // A call whose response arrived partially may cost any count by the gateway, but never more than its
+    // hold.
     quota: complete ? costOf(order.prompt, order.completion) : MAX_HOLD,
     endedMs: performance.now(),
     code: answer.status >= 400 && !answer.broken ? answer.json().error.code : undefined,
@@ -192,7 +195,7 @@ async function oneCall(url: string, plan: TrafficPlan, agent: Agent): Promise<Ob
   }
 }
 
-// Waits until the response has so many words, or has ended.
+// Waits until the response has this number of words, or has ended.
 async function untilWords(live: LiveResponse, count: number): Promise<void> {
   const end = { isHere: false }
   const note = (): void => void (end.isHere = true)
@@ -208,7 +211,7 @@ function wordsIn(text: string): number {
 interface Order {
   readonly call: string
   readonly stream: boolean
-  /** Whether it is a call for an embedding, which has no output. */
+  /** Whether this is a call for an embedding, which has no output. */
   readonly embeds: boolean
   readonly prompt: number
   readonly completion: number

@@ -1,10 +1,10 @@
 import process from 'node:process'
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded into the program under test before anything else: at SIGUSR2 it reports how much CPU time a turn of
-// the event loop took at most since the last report.
+// Loaded into the program under test before all other modules: on SIGUSR2 it reports the maximum CPU time of
+// a turn of the event loop since the last report.
 
-/** Shorter turns are taken together. */
+/** Shorter turns are measured together. */
 const SAMPLE_MS = 1
 
 if (isMainThread) {

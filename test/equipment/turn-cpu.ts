@@ -8,8 +8,8 @@ export const MEASURED_TURNS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Milliseconds of CPU time that a turn of the gateway's event loop took at most while the work was done:
- * other work of the machine, which delays a turn, is no part of it.
+ * The maximum CPU milliseconds of a turn of the gateway's event loop while the work was done. Other
+ * processes, which delay a turn, do not affect it.
  */
 export async function mostTurnCpuMs(gateway: RunningGateway, work: () => Promise<void>): Promise<number> {
   await report(gateway)

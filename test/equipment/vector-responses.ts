@@ -14,7 +14,7 @@ export function startMeasuredFixture(): Promise<Fixture> {
   )
 }
 
-/** A response of embeddings with the JSON of one vector so many times; it cost nine tokens. */
+/** A response with this number of embeddings, each with the same JSON; it costs nine tokens. */
 export function vectorsResponse(vectors: number, embedding: string): Buffer {
   const data = Array.from({ length: vectors }, (_, index) => `{"index":${index},"embedding":${embedding}}`)
   return Buffer.from(

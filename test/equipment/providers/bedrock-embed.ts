@@ -6,12 +6,12 @@ const TITAN = new Set(['inputText', 'dimensions', 'normalize', 'embeddingTypes']
 const COHERE = new Set(['texts', 'input_type', 'embedding_types', 'output_dimension', 'truncate'])
 const INPUT_TYPES = new Set(['search_document', 'search_query', 'classification', 'clustering'])
 
-/** Whether a model embeds. */
+/** Whether a model makes embeddings. */
 export function isEmbedder(model: string): boolean {
   return /titan-embed|cohere\.embed/.test(model)
 }
 
-/** Why `invoke` refuses a request for vectors; undefined if it takes it. */
+/** Why `invoke` refuses a request for vectors; undefined if it accepts it. */
 export function embedError(model: string, body: Json): string | undefined {
   const isTitan = model.includes('titan')
   const extra = Object.keys(body).find((name) => !(isTitan ? TITAN : COHERE).has(name))
@@ -22,7 +22,10 @@ export function embedError(model: string, body: Json): string | undefined {
   return INPUT_TYPES.has(String(type)) ? undefined : 'required key [input_type] not found'
 }
 
-/** Vectors of a text's length and a half, and a token for each word; Cohere tells them in a header alone. */
+/**
+ * Vectors of a text's length and a half, and one token for each word; Cohere reports the tokens only in a
+ * header.
+ */
 export function embedAnswer(model: string, body: Json): DoubleAnswer {
   const texts = (body['texts'] ?? [body['inputText']]) as string[]
   const tokens = texts.reduce((sum, text) => sum + text.split(' ').length, 0)

@@ -5,17 +5,17 @@ import { embedAnswer, embedError, isEmbedder } from './bedrock-embed.ts'
 import { converseError } from './converse-check.ts'
 import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
 
-/** Account that the double knows. */
+/** The account that the double knows. */
 export const ACCOUNT = {
   id: 'AKIAIOSFODNN7EXAMPLE',
   secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
   session: 'FwoGZXIvYXdzEXAMPLE=',
 }
-/** Bedrock API key that the double knows. */
+/** The Bedrock API key that the double knows. */
 export const API_KEY = 'ABSKQmVkcm9ja0FQSUtleUV4YW1wbGU='
 export const REGION = 'eu-central-1'
 
-/** Members of a request that `invoke` takes: any other is a 400 there. */
+/** Members of a request that `invoke` accepts: any other is a 400. */
 const TAKEN = new Set([
   'anthropic_version',
   'anthropic_beta',
@@ -31,33 +31,36 @@ const TAKEN = new Set([
   'top_k',
   'stop_sequences',
 ])
-/** Members that it takes with a beta feature. */
+/** Members that it accepts with a beta feature. */
 const OF_BETAS: Readonly<Record<string, string>> = {
   context_management: 'context-management-2025-06-27',
   safeguards: 'dangerous-tool-use-2026-09-03',
 }
-/** Versions in the body: the service's own, and that of the header, which Anthropic's client moves there. */
+/**
+ * Versions in the body: the service's own, and that of the header, which Anthropic's client moves into the
+ * body.
+ */
 const VERSION = /^(?:bedrock-2023-05-31|\d{4}-\d\d-\d\d)$/
 const MAX_SKEW_MS = 5 * 60_000
 
-/** Response of the double to a verified request. */
+/** The double's response to a verified request. */
 export interface BedrockAnswer {
-  /** Body of `invoke` or `converse`, or the events of their streams: those of `converse` by their type. */
+  /** The body of `invoke` or `converse`, or the events of their streams: those of `converse` by type. */
   readonly whole?: object
   readonly events?: readonly object[]
-  /** Exception that ends the stream. */
+  /** The exception that ends the stream. */
   readonly exception?: { readonly name: string; readonly message: string }
-  /** Bytes that the end of the stream lacks. */
+  /** The number of bytes that are missing at the end of the stream. */
   readonly cutBytes?: number
-  /** The connection is reset behind the events. */
+  /** Whether the connection is reset after the events. */
   readonly resets?: boolean
-  /** Status and text in place of an answer. */
+  /** Status and text of an error response. */
   readonly error?: { readonly status: number; readonly name: string; readonly message: string }
   /** Milliseconds by which the double's clock is ahead. */
   readonly clockAheadMs?: number
 }
 
-/** Starts a double of Bedrock's runtime. `answerFor` gets the model's id and the operation. */
+/** Starts a double of Bedrock's runtime. `answerFor` receives the model's id and the operation. */
 export function startBedrock(
   answerFor: (model: string, operation: string) => BedrockAnswer,
 ): Promise<Double> {
@@ -118,14 +121,14 @@ async function refusalOf(
   return undefined
 }
 
-/** Body of a messages request, as far as it is verified. */
+/** The part of a messages request that is verified. */
 interface InvokedBody {
   readonly tools?: readonly Readonly<Record<string, unknown>>[]
   readonly tool_choice?: unknown
   readonly anthropic_beta?: readonly string[]
 }
 
-/** Member of a messages request that is refused; undefined if none is. */
+/** The member for which a messages request is refused; undefined if there is none. */
 function extraMember(model: string, body: InvokedBody): string | undefined {
   const tools = body.tools ?? []
   const mayDefer = body.anthropic_beta?.includes('tool-search-tool-2025-10-19') === true
@@ -190,7 +193,7 @@ export function eventMessage(event: object): Buffer {
   return message({ ':event-type': 'chunk', ':message-type': 'event' }, { bytes, p: 'abcdef' })
 }
 
-/** One event of `converse-stream`, as an object of one member: its type, and what it says. */
+/** One event of `converse-stream`, as an object of one member: the event's type and its content. */
 function conversePiece(event: object): Buffer {
   const [type, payload] = Object.entries(event)[0] as [string, object]
   return message({ ':event-type': type, ':message-type': 'event' }, { ...payload, p: 'abcdefgh' })

@@ -1,6 +1,6 @@
 type Json = Readonly<Record<string, unknown>>
 
-/** Members of a request. */
+/** Members that a request may have. */
 const TAKEN = new Set([
   'messages',
   'system',
@@ -37,7 +37,7 @@ const CALL_ID = /^[\w-]{1,64}$/
 const TOOL_NAME = /^[\w-]{1,64}$/
 const DOCUMENT_NAME = /^(?!.*\s\s)[A-Za-z\d\s()[\]-]+$/
 
-/** Why Bedrock's Converse API refuses a request for this model; undefined if it takes it. */
+/** Why Bedrock's Converse API refuses a request for this model; undefined if it accepts it. */
 export function converseError(model: string, body: Json): string | undefined {
   try {
     checkRequest(model, body)

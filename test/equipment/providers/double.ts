@@ -5,32 +5,32 @@ import { setTimeout } from 'node:timers/promises'
 
 const RESET_DELAY_MS = 50
 
-/** Request as a double of a provider received it. */
+/** A request as a double of a provider received it. */
 export interface ReceivedByDouble {
   readonly method: string
-  /** Path and query as they were sent. */
+  /** Path and query, unchanged. */
   readonly path: string
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
 }
 
-/** Answer of a double. */
+/** The response of a double. */
 export interface DoubleAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: Buffer | string
-  /** The connection is reset behind the body, which has no end then. */
+  /** Whether the connection is reset after the body, which then has no end. */
   readonly resets?: boolean
 }
 
-/** Server that verifies what a provider's own verifies. */
+/** A server that verifies what the real provider verifies. */
 export interface Double {
   readonly url: string
   readonly received: ReceivedByDouble[]
   close(): Promise<void>
 }
 
-/** Starts a server whose answers `answer` gives. */
+/** Starts a server whose responses come from `answer`. */
 export async function startDouble(
   answer: (request: ReceivedByDouble) => DoubleAnswer | Promise<DoubleAnswer>,
 ): Promise<Double> {
@@ -48,7 +48,7 @@ export async function startDouble(
     response.writeHead(status, { 'content-type': 'application/json', ...sent })
     if (!resets) return void response.end(body)
     response.write(body)
-    // Bytes in front of a reset must have arrived.
+    // The bytes before a reset must have arrived.
     await setTimeout(RESET_DELAY_MS)
     request.socket.resetAndDestroy()
   }

@@ -6,21 +6,21 @@ import { ACCOUNT, type BedrockAnswer, REGION, startBedrock } from './bedrock.ts'
 import { type DoubleAnswer, type ReceivedByDouble, startDouble } from './double.ts'
 import { startVertex } from './vertex.ts'
 
-/** Answer that all of the doubles give. */
+/** The response that all doubles give. */
 export type Mood = 'answer' | 'refuse' | 'break off' | 'reset after the reason'
 
-/** Text and call of every answer, of ten tokens in and five out. */
+/** Text and tool call of every response, with ten prompt tokens and five output tokens. */
 export const SAID = { text: 'Hello there.', calls: [{ id: 'c1', name: 'look', input: '{"at":1}' }] }
-/** Message of every refusal. */
+/** The message of every refusal. */
 export const REFUSAL = 'that is too long'
 
-/** Doubles of all providers, and a channel for each dialect that one speaks. */
+/** Doubles of all providers, and a channel for each dialect that one of them speaks. */
 export interface EveryProvider {
-  /** Channels, of which each serves the model of its own name. */
+  /** Channels, each of which serves the model of its own name. */
   readonly channels: readonly (Record<string, unknown> & { readonly name: string })[]
-  /** Body that the upstream of a channel received last. */
+  /** The last body that the upstream of a channel received. */
   lastBody(channel: string): string
-  /** Sets what the doubles answer from now on. */
+  /** Sets what the doubles respond from now on. */
   become(mood: Mood): void
   close(): Promise<void>
 }
@@ -42,12 +42,12 @@ function geminiAnswers() {
   return { whole: wholeGemini(content), streamed: streamedGemini(content) }
 }
 
-/** Models by the provider's names. */
+/** Models by the providers' names. */
 const CLAUDE_ON_BEDROCK = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
 const DEPLOYMENT = 'my-deployment'
 const KEY = 'key-0123456789abcdef'
 
-/** Channels of each provider: dialect, and the model's name there. */
+/** Channels of each provider: the dialect, and the provider's name for the model. */
 const SPOKEN = {
   plain: { chat: 'theirs', messages: 'theirs', responses: 'theirs', gemini: 'theirs' },
   azure: { chat: DEPLOYMENT, messages: DEPLOYMENT, responses: DEPLOYMENT },
@@ -117,7 +117,7 @@ function answerOf({ path, body }: ReceivedByDouble, mood: Mood): DoubleAnswer {
   return { headers: { 'content-type': 'text/event-stream' }, body: sent.join(''), resets }
 }
 
-/** Frames without the one that only says that the stream is over. */
+/** Frames without the last one, which only marks the end of the stream. */
 function withoutTerminator(frames: readonly string[]): readonly string[] {
   return frames.filter((frame) => !/^data: \[DONE\]|^event: message_stop/.test(frame))
 }

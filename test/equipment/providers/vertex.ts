@@ -4,25 +4,28 @@ import { type Double, type DoubleAnswer, type ReceivedByDouble, startDouble } fr
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const EMAIL = 'gateway@my-project.iam.gserviceaccount.com'
 const KEY_ID = 'key-1'
-/** Versions in the body: the service's own, and that of the header, which Anthropic's client moves there. */
+/**
+ * Versions in the body: the service's own, and that of the header, which Anthropic's client moves into the
+ * body.
+ */
 const VERSION = /^(?:vertex-2023-10-16|\d{4}-\d\d-\d\d)$/
 const MAX_SKEW_S = 300
 
-/** Double of a token endpoint and of the model servers behind it. */
+/** A double of a token endpoint and of the model servers behind it. */
 export interface VertexDouble extends Double {
-  /** The JSON of a service account's key, whose tokens come from this double. */
+  /** The JSON key of a service account whose tokens come from this double. */
   readonly serviceAccount: string
-  /** Another one, which the token endpoint does not know. */
+  /** The key of another account, which the token endpoint does not know. */
   readonly unknownAccount: string
-  /** Tokens that were issued so far. */
+  /** The tokens issued so far. */
   readonly issued: string[]
-  /** Refuses all tokens that were issued until now. */
+  /** Revokes all tokens issued so far. */
   revoke(): void
-  /** Makes the token endpoint fail with this status; 0 = it works. */
+  /** Makes the token endpoint fail with this status; with 0 it works. */
   failTokens(status: number): void
 }
 
-/** Starts the double; `answer` serves requests with a valid token. */
+/** Starts the double; `answer` responds to requests with a valid token. */
 export async function startVertex(
   answer: (request: ReceivedByDouble) => DoubleAnswer | Promise<DoubleAnswer>,
   expiresInS = 3599,
@@ -77,7 +80,7 @@ export async function startVertex(
   }
 }
 
-/** Why a request for Claude is refused; undefined if it is taken, or is another. */
+/** Why a request for Claude is refused; undefined if it is accepted or is for another model. */
 function rawPredictError({ path, headers, body }: ReceivedByDouble): string | undefined {
   if (!/\/publishers\/anthropic\/.*awPredict$/.test(path)) return undefined
   const { anthropic_version: version, model, stream } = JSON.parse(body.toString())
@@ -106,7 +109,7 @@ function assertionError(form: URLSearchParams, audience: string): string | undef
   const { alg, kid } = parsed(header)
   const { iss, scope, aud, iat, exp } = parsed(claims)
   const nowS = Date.now() / 1000
-  // Google's own library names no key, and states the one address that it knows.
+  // Google's own library does not name a key, and states the only address that it knows.
   const isMeant = aud === audience || aud === 'https://oauth2.googleapis.com/token'
   const isOfKey = kid === undefined || kid === KEY_ID
   if (alg !== 'RS256' || !isOfKey || iss !== EMAIL || !isMeant) return 'wrong claims'
