@@ -304,8 +304,8 @@ function originOf({ user, sessionHash }: Partial<Authenticated>, address: string
 }
 
 /**
- * The parts for one request of a user, whose store is read within the user's shares until the response is
- * written. Visitors read single rows.
+ * The parts for one request of a user. Store reads through them count against the user's share until the
+ * response has been written. Visitors read single rows only.
  */
 function meteredParts(
   { management, reads }: { readonly management: AdministrationParts; readonly reads: StoreReads },

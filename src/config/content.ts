@@ -124,9 +124,9 @@ const target: Field<AlertTarget> = section({
 const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers')
 
 /**
- * Finds duplicates of the names of channels and identity providers, receivers of alerts, user ids and
- * names, access tokens, names of a user's tokens, and API keys. It looks in the YAML tree, so that another
- * error in an entry does not hide these.
+ * Finds duplicate names of channels, identity providers and receivers of alerts, user ids and names, access
+ * tokens, names of a user's tokens, and API keys. It searches the YAML tree, so that another error in an
+ * entry does not hide these.
  */
 function duplicates(tree: YamlNode): Issue[] {
   const users = entries(child(tree, 'users'), ['users'])

@@ -57,7 +57,7 @@ export function login(groups: ReadonlySet<string>): Field<LoginSettings> {
   })
 }
 
-/** An issuer identifier, unchanged: it is compared as text (OpenID Connect Core, 2). */
+/** An issuer identifier, unchanged, because it is compared as text (OpenID Connect Core, 2). */
 function readIssuer(given: string): string | Refusal | undefined {
   const url = URL.parse(given)
   if (!url || !/^https?:\/\//i.test(given) || /[\s\\]/.test(given)) return undefined

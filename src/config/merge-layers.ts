@@ -168,7 +168,7 @@ function ignoredEntry({ section, name, content }: LayerEntry, message: string): 
   return { section, name, content, message }
 }
 
-/** One setting that was set over HTTP, in the form that the file would have. */
+/** One setting that was set over HTTP, in the form that it would have in the file. */
 interface LayerEntry {
   readonly section: 'channels' | StoredSection
   readonly name: string
@@ -187,8 +187,8 @@ const SECTION_KEYS = {
 } as const
 
 /**
- * The stored settings as a layer: one entry for each. Ratios that make no price, since nothing states the
- * price of a prompt token, are left out.
+ * The stored settings as a layer, one entry each. Omits ratios from which no price follows, because no price
+ * of a prompt token is known for the model.
  */
 function storedLayer(
   { builtIn, environmentChannels }: Config,
@@ -222,7 +222,7 @@ function asObject(value: Json): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 }
 
-/** Converts JSON to the tree of an equal YAML file. Variables are not substituted. */
+/** Converts JSON to the tree of an equivalent YAML file. Variables are not substituted. */
 function jsonToYaml(value: Json): YamlNode {
   if (value === null) return undefined
   if (Array.isArray(value)) return (value as readonly Json[]).map(jsonToYaml)

@@ -208,7 +208,7 @@ const GOOGLE_CHAT = {
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
 } as const
 
-/** The base URL that was probably meant, where a channel's is a known vendor's without its version. */
+/** The base URL that was probably meant, if a channel's is that of a known vendor without the version. */
 function completeBaseUrl({
   base_url: baseUrl,
   protocol: protocols,
@@ -225,7 +225,9 @@ const UNBRACED = /(?:^|\s)\$[A-Za-z_]\w*$/
 const MISSING_BRACES: Issue['message'] =
   'a variable is written ${NAME}, in braces: without braces the text is used literally'
 
-/** Finds values that were probably meant as variables. Messages omit their text, which may be a secret. */
+/**
+ * Finds values that were probably meant as variables. Messages omit their text, because it may be a secret.
+ */
 function unbracedVariables(tree: YamlNode): Issue[] {
   const found: Issue[] = []
   const path: (string | number)[] = []

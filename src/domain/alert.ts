@@ -4,9 +4,9 @@ import type { Settings } from './settings.ts'
 
 /** Row of `ALERTS`. */
 interface Alert {
-  /** Fields of its data. Amounts are quota units, times Unix seconds. */
+  /** Fields of its data. Amounts are in quota units, times in Unix seconds. */
   readonly data: Readonly<Record<string, FieldType>>
-  /** Threshold of an event that the database itself finds: quota units, or the percentage of a budget. */
+  /** Threshold of an event that the database itself detects: quota units, or the percentage of a budget. */
   readonly threshold?: (options: Settings['options']) => number
 }
 
@@ -21,7 +21,7 @@ const BUDGET = {
   budget_resets_at: whole(),
 } as const
 
-/** Alerts by type, in the order of messages. `docs/operations.md: Alerts`. */
+/** Alerts by type, in the order in which messages list them. `docs/operations.md: Alerts`. */
 export const ALERTS = {
   'budget.80': { data: BUDGET, threshold: () => 80 },
   'budget.100': { data: BUDGET, threshold: () => 100 },
@@ -31,9 +31,9 @@ export const ALERTS = {
   },
   'channel.resting': { data: { channel: plainText() } },
   'channel.back': { data: { channel: plainText() } },
-  /** The reason is the sentence that refused clients are told. */
+  /** The reason is the sentence that refused clients get. */
   'gateway.overloaded': { data: { reason: plainText() } },
-  /** The tool is the type of one without a price. */
+  /** The tool is the type of a tool without a price. */
   'price.incomplete': { data: { model: plainText(), channel: plainText(), tool: plainText() } },
   'storage.failed': { data: { node: plainText(), reason: plainText() } },
   'storage.back': { data: { node: plainText() } },
@@ -45,7 +45,9 @@ export type AlertType = keyof typeof ALERTS
 /** Types of alerts, as gateway.yaml lists them. */
 export const ALERT_TYPES = Object.keys(ALERTS) as AlertType[]
 
-/** Event that receivers are told: facts for the operator, never content of calls, never keys. */
+/**
+ * Event that is sent to receivers. It contains facts for the operator, never the content of calls or keys.
+ */
 export type AlertEvent = {
   readonly [Type in AlertType]: { readonly type: Type; readonly data: DataOf<(typeof ALERTS)[Type]['data']> }
 }[AlertType]
@@ -54,20 +56,20 @@ type DataOf<D> = { readonly [Name in keyof D]: D[Name] extends FieldType<infer V
 
 /** Receiver of alerts, as gateway.yaml declares it. */
 export interface AlertTarget {
-  /** May contain a password of the receiver's: not for messages or the log. */
+  /** May contain the receiver's password, so it must not appear in messages or in the log. */
   readonly url: string
-  /** `whsec_` and the signing key in base64. */
+  /** `whsec_` followed by the signing key in base64. */
   readonly secret: string
   readonly types: readonly AlertType[]
 }
 
-/** An event that the database itself finds, and its threshold. */
+/** An event that the database itself detects, and its threshold. */
 export interface AlertThreshold {
   readonly type: AlertType
   readonly threshold: number
 }
 
-/** Thresholds of the events of these types that the database itself finds, by type. */
+/** Thresholds of those events of the given types that the database itself detects, by type. */
 export function alertThresholds(
   types: ReadonlySet<AlertType>,
   options: Settings['options'],
@@ -83,7 +85,7 @@ export function byType(a: AlertThreshold, b: AlertThreshold): number {
   return a.type < b.type ? -1 : 1
 }
 
-/** Quota units that are worth `options.quota_low`, rounded down. */
+/** The quota units that `options.quota_low` is worth, rounded down. */
 function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Settings['options']): number {
   return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
 }

@@ -1,4 +1,4 @@
-/** Fields that are removed before forwarding unless the channel allows them. */
+/** Fields that are removed from a request unless the channel allows them. */
 const GATED_FIELDS = [
   'service_tier',
   'safety_identifier',
@@ -8,8 +8,8 @@ const GATED_FIELDS = [
 ] as const
 
 /**
- * Fields by which another model may answer than the one that is called, or at another price. They are removed
- * in the same way, and listed. `models` stands for every member that names another model.
+ * Fields that may cause another model to answer than the one called, or another price. They are removed in
+ * the same way, and listed in `x-gateway-dropped`. `models` stands for all members that name other models.
  */
 const REROUTING_FIELDS = [
   'models',
@@ -21,7 +21,7 @@ const REROUTING_FIELDS = [
   'extra_body',
 ] as const
 
-/** Fields that only some chat upstreams take: without leave, a conversion leaves them out for the others. */
+/** Fields that only some chat upstreams accept. A conversion omits them unless the channel allows them. */
 const CONVERTED_FIELDS = [
   'cache_control',
   'metadata',
@@ -38,28 +38,30 @@ export const ALLOWABLE_FIELDS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUT
 /** Field that is removed unless a channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]
 
-/** Field that may lead to another model or price, by the name under which a channel allows it. */
+/** Field that may lead to another model or price, under the name by which a channel allows it. */
 export type ReroutingField = (typeof REROUTING_FIELDS)[number]
 
 /** Field that a channel may allow. */
 export type AllowedField = (typeof ALLOWABLE_FIELDS)[number]
 
-/** Members of a request's top that may lead to another model or price, with the field that allows each. */
+/**
+ * Top-level members of a request that may lead to another model or price, each with the field that allows it.
+ */
 const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, ReroutingField>([
   ...REROUTING_FIELDS.map((field) => [field, field] as const),
   ['fallbacks', 'models'],
   ['preset', 'models'],
 ])
 
-/** Names of members that are gated in any dialect. */
+/** Names of members that are removed, unless allowed, in any dialect. */
 export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_FIELDS, ...REROUTING.keys()]
 
-/** Members that name other models, whatever goes before: `fallback_models`, `draftModel`. */
+/** Members that name other models, with any prefix: `fallback_models`, `draftModel`. */
 const NAMES_MODELS = /models?$/iu
 
 /**
- * Field under which a channel allows a member at the top of a request that may lead to another model or
- * price; undefined for all other members.
+ * The field under which a channel allows a top-level member that may lead to another model or price;
+ * undefined for all other members.
  */
 export function reroutingField(member: string): ReroutingField | undefined {
   const known = REROUTING.get(member)
@@ -67,7 +69,7 @@ export function reroutingField(member: string): ReroutingField | undefined {
   return 'models'
 }
 
-/** Name of such a member for `x-gateway-dropped`, from a closed list; undefined for all other members. */
+/** Name of such a member for `x-gateway-dropped`, from a fixed list; undefined for all other members. */
 export function reroutingName(member: string): string | undefined {
   return REROUTING.has(member) ? member : reroutingField(member)
 }

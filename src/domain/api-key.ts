@@ -1,8 +1,8 @@
 const BASE62 = /^[0-9A-Za-z]{1,128}$/
 
 /**
- * Lookup key in the sent text: without any leading `sk-`, and up to the first hyphen. Undefined for malformed
- * text. `docs/api.md: Authentication`, rule 4.
+ * Extracts the lookup key from the sent text: without any leading `sk-`, and up to the first hyphen.
+ * Undefined for malformed text. `docs/api.md: Authentication`, rule 4.
  */
 export function lookupKey(sent: string): string | undefined {
   let start = 0

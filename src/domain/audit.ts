@@ -1,10 +1,10 @@
 import type { Json } from './json.ts'
 import type { StoredSection } from './stored-configuration.ts'
 
-/** Ways by which a change is made. */
+/** Ways in which a change is made. */
 export const VIAS = ['console', 'api', 'command', 'file'] as const
 
-/** Kinds of objects that the audit log is about; `key` is a token. */
+/** Kinds of objects in the audit log; `key` is a token. */
 export const OBJECT_KINDS = [
   'user',
   'key',
@@ -19,9 +19,9 @@ export const OBJECT_KINDS = [
 /** Kind of an object. */
 export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
-/** Source of a change. */
+/** Origin of a change: who made it, and how. */
 export interface Origin {
-  /** 0 = no user: a command, the configuration file, an unsuccessful sign-in. */
+  /** 0 if there is no user: for a command, the configuration file, or a failed sign-in. */
   readonly actorId: number
   readonly actor: string
   readonly via: (typeof VIAS)[number]
@@ -30,7 +30,7 @@ export interface Origin {
   readonly atMs: number
 }
 
-/** Change of one field; null is absence. */
+/** Change of one field; null means that it has no value. */
 export interface FieldChange {
   readonly field: string
   readonly before: Json
@@ -40,7 +40,7 @@ export interface FieldChange {
 /** Object of an entry. */
 export interface AuditedObject {
   readonly kind: ObjectKind
-  /** Null for settings and sessions, which have names alone. */
+  /** Null for settings and sessions, which only have names. */
   readonly id: number | null
   readonly name: string
 }
@@ -54,7 +54,7 @@ export interface AuditEntry extends Origin {
   readonly changes: readonly FieldChange[]
 }
 
-/** Setting that the configuration file declares, as it is written there: variables are not substituted. */
+/** Setting that the configuration file declares, as written there, without substituting variables. */
 export interface DeclaredSetting {
   readonly section: 'channels' | StoredSection
   readonly name: string
@@ -75,7 +75,7 @@ export interface AuditFilter {
   readonly beforeMs?: number | undefined
 }
 
-/** Value that the log does not show; its tag tells whether it has changed. */
+/** Value that the log does not show; a changed tag means that the value has changed. */
 export class Secret {
   readonly tag: string
 
@@ -87,12 +87,16 @@ export class Secret {
 /** Fields of an object at one moment. */
 export type Fields = Readonly<Record<string, Json | Secret | undefined>>
 
-/** Longest value that is logged whole, in characters: a log that only grows takes no documents. */
+/**
+ * Maximum length of a value that is logged in full, in characters. The log only grows, so it does not take
+ * whole documents.
+ */
 const MAX_VALUE_LENGTH = 4_096
 
 /**
- * Lists the fields that differ. Of an object that is created or deleted (`undefined` before or after), only
- * fields with a value are listed. A secret is `changed` or `removed`, and never shown before.
+ * Lists the fields that differ. For an object that is created or deleted (`undefined` before or after), only
+ * fields with a value are listed. A secret is listed as `changed` or `removed`; its previous value is never
+ * shown.
  */
 export function changesBetween(before: Fields | undefined, after: Fields | undefined): FieldChange[] {
   const names = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])

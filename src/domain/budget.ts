@@ -1,10 +1,10 @@
-/** Periods of budgets. All are of UTC; a week begins on Monday. */
+/** Periods of budgets, all in UTC. A week begins on Monday. */
 export const BUDGET_PERIODS = ['day', 'week', 'month'] as const
 
 /** Period of a budget. */
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
 
-/** Most that may be spent within each period; `docs/ledger.md: Budgets`. */
+/** Maximum that may be spent within each period; `docs/ledger.md: Budgets`. */
 export interface Budget {
   /** Quota units, at least 1. */
   readonly amount: number
@@ -14,15 +14,15 @@ export interface Budget {
 /** Owner of a budget: a user, a token or a group. */
 export type BudgetOwner = `u:${number}` | `t:${number}` | `g:${string}`
 
-/** Name of the account of a budget in one period: `b:month:2026-11-01:u:3`. */
+/** Name of the account of a budget for one period: `b:month:2026-11-01:u:3`. */
 export type BudgetName = `b:${BudgetPeriod}:${string}:${BudgetOwner}`
 
-/** A budget in the period of one call. */
+/** A budget in the period of a particular call. */
 export interface PeriodBudget {
   readonly name: BudgetName
   readonly owner: BudgetOwner
   readonly period: BudgetPeriod
-  /** Quota units; 0 = unknown. */
+  /** Quota units; 0 if unknown. */
   readonly amount: number
   /** Start of the next period. */
   readonly resetsMs: number
@@ -30,17 +30,17 @@ export interface PeriodBudget {
 
 const DAY_MS = 86_400_000
 const DAYS_PER_WEEK = 7
-/** 1970-01-01 was a Thursday: days since the Monday before it. */
+/** 1970-01-01 was a Thursday: the number of days since the Monday before it. */
 const FIRST_DAY_OF_WEEK = 3
 
-/** The budget's account for calls that begin at that time. */
+/** The budget's account for calls that begin at the given time. */
 export function budgetAt({ amount, period }: Budget, owner: BudgetOwner, atMs: number): PeriodBudget {
   const { startMs, endMs } = periodAt(period, atMs)
   const date = new Date(startMs).toISOString().slice(0, 10)
   return { name: `b:${period}:${date}:${owner}`, owner, period, amount, resetsMs: endMs }
 }
 
-/** Start of the period that includes this time, and of the next one. */
+/** Start of the period that includes the given time, and of the period after it. */
 export function periodAt(
   period: BudgetPeriod,
   atMs: number,
@@ -61,31 +61,34 @@ export function periodAt(
   }
 }
 
-/** The owner of a budget's account. */
+/** The owner to which a budget's account belongs. */
 export function ownerOf(name: string): BudgetOwner {
   return name.split(':').slice(3).join(':') as BudgetOwner
 }
 
-/** The terms of a stored hold's budget. Its amount is unknown (0) until the next call states it. */
+/**
+ * The budget of a stored hold, reconstructed from its name. Its amount is unknown (0) until the next call
+ * states it.
+ */
 export function storedTerms(name: BudgetName): PeriodBudget {
   const [, period, date] = name.split(':') as [string, BudgetPeriod, string]
   const { endMs } = periodAt(period, Date.parse(date))
   return { name, owner: ownerOf(name), period, amount: 0, resetsMs: endMs }
 }
 
-/** Lists accounts as text, for a column; empty for none. */
+/** Formats accounts as text for a column; empty if there are none. */
 export function budgetList(names: readonly BudgetName[]): string {
   return names.length === 0 ? '' : JSON.stringify(names)
 }
 
-/** Reads what `budgetList` wrote. */
+/** Parses the text of `budgetList`. */
 export function budgetsIn(list: string): readonly BudgetName[] {
   return list === '' ? [] : (JSON.parse(list) as BudgetName[])
 }
 
 /**
- * The accounts of a hold that its call is charged to. A hold reserves the budgets of all groups that may
- * answer; the call counts for the one that did.
+ * The accounts of a hold that the call is charged to. A hold reserves the budgets of all groups whose
+ * channels may answer; the call counts against that of the one that did.
  */
 export function chargedBudgets(names: readonly BudgetName[], group: string): readonly BudgetName[] {
   return names.filter((name) => {
@@ -94,7 +97,7 @@ export function chargedBudgets(names: readonly BudgetName[], group: string): rea
   })
 }
 
-/** A stored budget; undefined for one that is off. */
+/** A stored budget; undefined if it is off. */
 export function budgetFrom(amount: number, period: string): Budget | undefined {
   const known = BUDGET_PERIODS.find((one) => one === period)
   return amount > 0 && known ? { amount, period: known } : undefined

@@ -3,7 +3,7 @@ import { Calendar } from './calendar.ts'
 
 const at = (text: string): number => Date.parse(text)
 
-/** The starts of the steps from the one of `from` up to `to`. */
+/** The starts of the steps, from the one that contains `from` up to `to`. */
 function starts(zone: string, step: 'hour' | 'day' | 'month', from: string, to: string): string[] {
   const calendar = new Calendar(zone)
   const found: string[] = []
@@ -49,7 +49,7 @@ test('months have the lengths of the calendar, and zones may be offsets', () => 
 })
 
 test('a day whose midnight is skipped begins with its first hour, and one with two begins with the first', () => {
-  // In Beirut clocks go from 00:00 to 01:00, in Havana from 01:00 back to 00:00.
+  // On these days clocks go from 00:00 to 01:00 in Beirut, and from 01:00 back to 00:00 in Havana.
   expect(starts('Asia/Beirut', 'day', '2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z').at(-1)).toBe(
     '2026-03-29T01:00:00+03:00',
   )

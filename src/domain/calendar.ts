@@ -11,7 +11,9 @@ const DAY_MS = 24 * HOUR_MS
 export class Calendar {
   readonly #format: Intl.DateTimeFormat
 
-  /** Takes a zone by its name in the IANA database, or as an offset such as `+05:30`. Throws for others. */
+  /**
+   * Takes the name of a zone in the IANA database, or an offset such as `+05:30`. Throws for anything else.
+   */
   constructor(timeZone: string) {
     this.#format = new Intl.DateTimeFormat('en-US', {
       timeZone,
@@ -27,7 +29,7 @@ export class Calendar {
     })
   }
 
-  /** The instant as the clocks of the zone show it, in milliseconds as if that were UTC. */
+  /** The local time of an instant, in milliseconds as if it were UTC. */
   wallClock(ms: number): number {
     const parts = { year: 0, month: 1, day: 1, hour: 0, minute: 0, second: 0 }
     for (const { type, value } of this.#format.formatToParts(ms))
@@ -37,8 +39,8 @@ export class Calendar {
   }
 
   /**
-   * The first instant at which the clocks show a time. Where they never do, as they are put forward past it:
-   * the instant from which they show later ones.
+   * The first instant with the given local time. If clocks skip that time, the instant from which they show
+   * later ones.
    */
   instantOf(wallClock: number): number {
     const offset = (ms: number): number => this.wallClock(ms) - ms
@@ -47,7 +49,7 @@ export class Calendar {
     return candidates.find((ms) => this.wallClock(ms) === wallClock) ?? wallClock - before
   }
 
-  /** Start of the step that an instant lies in. */
+  /** Start of the step that contains an instant. */
   startOf(step: CalendarStep, ms: number): number {
     const clock = this.wallClock(ms)
     if (step === 'hour') return ms - (((clock % HOUR_MS) + HOUR_MS) % HOUR_MS)
@@ -55,7 +57,7 @@ export class Calendar {
     return this.instantOf(step === 'day' ? start : start - (new Date(start).getUTCDate() - 1) * DAY_MS)
   }
 
-  /** Start of the step after the one that starts at an instant. */
+  /** Start of the step after the one that starts at the given instant. */
   nextStart(step: CalendarStep, start: number): number {
     if (step === 'hour') return this.startOf(step, start + HOUR_MS)
     const date = new Date(startOfDate(this.wallClock(start)))
@@ -64,13 +66,13 @@ export class Calendar {
     return this.instantOf(date.getTime())
   }
 
-  /** Start of the period that ends at `fromMs` and is as long by the clocks of the zone as the given one. */
+  /** Start of the period that ends at `fromMs` and has the same length in local time as the given one. */
   previousStart(fromMs: number, toMs: number): number {
     const from = this.wallClock(fromMs)
     return this.instantOf(from - (this.wallClock(toMs) - from))
   }
 
-  /** The instant as ISO 8601, in the zone's time and with its offset. */
+  /** Formats an instant as ISO 8601, in local time with the zone's offset. */
   format(ms: number): string {
     const clock = this.wallClock(ms)
     const minutes = Math.round((clock - ms) / 60_000)

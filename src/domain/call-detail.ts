@@ -4,29 +4,32 @@ import { TOKEN_KINDS, type TokenLine } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 import { NO_USAGE, type Usage } from './usage.ts'
 
-/** Kinds of tokens whose counts have no column: the particulars have them, by the names of their lines. */
+/**
+ * Kinds of tokens whose counts have no column; the particulars contain them, by the names of their cost
+ * lines.
+ */
 const UNSTORED_KINDS = TOKEN_KINDS.filter(({ count }) => !(count in NO_USAGE))
 
 /** One request of a call to an upstream. */
 export interface AttemptEntry {
   readonly channel: string
-  /** Position of the key among those of the channel, from 0. */
+  /** Position of the key among those of the channel, starting at 0. */
   readonly key_index: number
   /** Milliseconds from the start of the call. */
   readonly started_ms: number
   readonly duration_ms: number
-  /** Status of the upstream's response; null if none came. */
+  /** Status of the upstream's response; null if there was none. */
   readonly status: number | null
-  /** Cause of its failure in a few fixed words; null if it was answered. */
+  /** Cause of its failure, from a small fixed set; null if it succeeded. */
   readonly cause: string | null
 }
 
-/** Facts about a call beside the columns of its row; each is left out where it is the usual one. */
+/** Facts about a call that have no column. Each is omitted if it has its usual value. */
 export interface Particulars extends Readonly<Partial<Record<TokenLine, number>>> {
-  /** Size and quality of its images. */
+  /** Size and quality of the images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
-  /** Uses of the provider's tools, and media that are priced beside tokens; prices are USD as texts. */
+  /** Uses of the provider's tools, and media priced in addition to tokens. Prices are in USD, as texts. */
   readonly tools?: readonly {
     readonly kind: PricedTool['kind']
     readonly count: number
@@ -34,19 +37,19 @@ export interface Particulars extends Readonly<Partial<Record<TokenLine, number>>
   }[]
   /** Milliseconds from the start of the call to its first attempt. */
   readonly queued_ms?: number
-  /** Milliseconds that the last attempt waited for a new connection. */
+  /** Milliseconds for which the last attempt waited for a new connection. */
   readonly connect_ms?: number
-  /** Fields of the request that the upstream did not get. */
+  /** Fields of the request that were not sent to the upstream. */
   readonly dropped?: readonly string[]
 }
 
-/** Times of a call before its upstream was at work, in milliseconds. */
+/** Delays of a call before its upstream started working, in milliseconds. */
 export interface CallDelays {
   readonly queuedMs: number
   readonly connectMs: number
 }
 
-/** The particulars of a call as JSON; undefined where there are none. */
+/** The particulars of a call as JSON; undefined if there are none. */
 export function particularsText(
   usage: Usage,
   { form, tools }: { readonly form: ImageForm | undefined; readonly tools: readonly PricedTool[] },
@@ -73,13 +76,14 @@ function unstoredCounts(usage: Usage): Particulars {
   )
 }
 
-/** A usage with the counts that the particulars of its call have. */
+/** A usage completed with the counts in the particulars of its call. */
 export function withUnstored(usage: Usage, particulars: Particulars): Usage {
   const counts = UNSTORED_KINDS.map(({ line, count }) => [count, particulars[line] ?? 0])
   return { ...usage, ...Object.fromEntries(counts) }
 }
 
-// Most calls have nothing else: an object of their own would cost more than the rest of a row.
+// Formatted by hand, because most calls have no other particulars, and building an object would cost more
+// than the remaining row.
 function delaysText(queuedMs: number, connectMs: number): string | undefined {
   if (connectMs > 0)
     return queuedMs > 0

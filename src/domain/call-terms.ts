@@ -1,9 +1,9 @@
 import type { Budget } from './budget.ts'
 import type { RateLimit } from './rate-limit.ts'
 
-/** Limit on the calls of a key, or of all keys of a user. 0 = off. */
+/** Limit on the calls of a key, or of all keys of a user; 0 is off. */
 export interface CallRateLimit extends RateLimit {
-  /** Calls under way at once. */
+  /** Maximum number of calls under way. */
   readonly parallel: number
 }
 
@@ -13,7 +13,7 @@ export interface CallTerms {
   readonly rateLimit: CallRateLimit
 }
 
-/** Changes of terms; absent ones stay as they are. A null budget removes it. */
+/** Changes of terms; absent ones stay unchanged. A null budget removes the budget. */
 export interface TermChanges {
   readonly budget?: Budget | null | undefined
   readonly rateLimit?: Partial<CallRateLimit> | undefined

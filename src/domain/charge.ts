@@ -6,18 +6,18 @@ import { MEASURED_UNITS, type MeasuredUnit } from './price-units.ts'
 import type { PricedTool } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
-/** The most that a call is expected to use; all 0 where absent. */
+/** The maximum that a call is expected to use; absent counts are 0. */
 export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>> {
   readonly prompt: number
   readonly output: number
   readonly tools?: readonly PricedTool[]
-  /** Whether tokens of prompt or output may stand for audio or images. */
+  /** Whether tokens of the prompt or of the output may be audio or images. */
   readonly hasMedia?: boolean
 }
 
 /**
- * Charge in quota units: the sum of the lines of `linesOf` under the ratio, exact, rounded once, half away
- * from zero, and at least 1 if the rate is not free and anything was used.
+ * Charge in quota units: the sum of the lines of `linesOf` times the ratio, computed exactly and rounded
+ * once, half away from zero. At least 1 if the rate is not free and anything was used.
  */
 export function charge(
   rate: Rate,
@@ -34,9 +34,9 @@ export function charge(
 
 /**
  * Maximum charge of a call (`docs/ledger.md: Holds`): the larger of two sums, plus the price of the request
- * and of tools. One is the whole prompt and the whole output at the highest price of their kinds, in the
- * tiers that a prompt of this size can reach. The other is the measured units, with images at their highest
- * price. At least 1 if anything has a price, like a charge.
+ * and of tools. The first is the whole prompt and the whole output at the highest price of their kinds, in
+ * the tiers that a prompt of this size can reach. The second is the measured units, with images at their
+ * highest price. At least 1 if anything has a price, like a charge.
  */
 export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [] } = bounds
@@ -56,12 +56,12 @@ export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds:
   return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
 }
 
-/** Charge of uses of tools alone. */
+/** Charge of tool uses alone. */
 export function chargeOfTools({ factor }: Rate, tools: readonly PricedTool[]): number {
   return inQuota(sumOfLines(tools), factor)
 }
 
-/** A sum in USD as quota units, rounded. */
+/** A sum in USD, converted to quota units and rounded. */
 function inQuota(sum: Decimal, factor: Decimal): number {
   const { digits, scale } = multiply(sum, factor)
   const unit = powerOfTen(scale)

@@ -6,14 +6,14 @@ import { TOKEN_KINDS, type TokenLine, type TokenPrices, WHOLE_KINDS } from './to
 import type { PricedTool, ToolCostKind } from './tool-use.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
-/** Kinds of things that a call is charged for. */
+/** Kinds of items that a call is charged for. */
 export type CostKind = TokenLine | MeasuredUnit['line'] | ToolCostKind | 'request'
 
-/** Something that a call is charged for. */
+/** Item that a call is charged for. */
 export interface PricedLine {
   readonly kind: CostKind
   readonly count: number
-  /** USD per million tokens or characters, or per one of anything else. */
+  /** USD per million tokens or characters, or per single unit of anything else. */
   readonly price: Decimal
 }
 
@@ -26,9 +26,10 @@ const PER_MILLION: ReadonlySet<string> = new Set<CostKind>([
 ])
 
 /**
- * Lists what a call is charged for, without what it did not use. Measured units (`MEASURED_UNITS`) count
- * where no tokens do: either none are reported, or they have no price. `form`: size and quality of the
- * images; `tools`: uses of the provider's, and media that are priced beside tokens.
+ * Lists the items that a call is charged for, without those it did not use. Measured units (`MEASURED_UNITS`)
+ * are charged only if tokens are not: because none are reported, or because they have no price. `form` is the
+ * size and quality of the images; `tools` are uses of the provider's tools, and media priced in addition to
+ * tokens.
  */
 export function linesOf(
   price: Price,
@@ -65,7 +66,7 @@ function tokenLines(prices: TokenPrices, usage: Usage): PricedLine[] {
   return lines
 }
 
-/** The tier whose prices hold for a usage; undefined for the prices of all prompts. */
+/** The tier whose prices apply to a usage; undefined if the base prices apply. */
 export function tierOf({ tiers }: Price, usage: Usage): Price['tiers'][number] | undefined {
   if (tiers.length === 0) return undefined
   const prompt = promptTokens(usage)
@@ -84,12 +85,12 @@ export function sumOfLines(lines: readonly PricedLine[]): Sum {
 
 /** Adds lines to a sum in USD. */
 export function addLines(sum: Sum, lines: readonly PricedLine[]): Sum {
-  // Skips zero, which most counts of a hold are, as creating a BigInt is slow.
+  // Skips zeros, which are frequent in holds, because creating a BigInt is slow.
   for (const line of lines) if (line.count !== 0) sum.add(costOfLine(line))
   return sum
 }
 
-/** Whether the price of a line is for a million. */
+/** Whether the price of a line is per million. */
 export function isPerMillion(kind: string): boolean {
   return PER_MILLION.has(kind)
 }

@@ -115,12 +115,12 @@ test('the lines of a cost, times the ratio and rounded once, are the charge, wha
       form,
       tools,
       (given, ratio, quotaPerUnit, used, image, uses) => {
-        // As they are stored.
+        // Reads the price from the form in which it is stored.
         const set = priceSetFrom(priceSetText({ price: given, ratio, quotaPerUnit }))
         const cost = costOf(set.price, set.quotaPerUnit, used, image, uses)
         const charged = charge(rateOf(given, ratio, quotaPerUnit), used, image, uses)
         const rounded = roundedCost(cost, set.ratio)
-        // The least charge is one unit.
+        // The minimum charge is one unit.
         expect(rounded === 0 ? Math.min(charged, 1) : rounded).toBe(charged)
         if (rounded === 0 && charged === 1) expect(cost.lines).not.toEqual([])
       },

@@ -16,11 +16,11 @@ export interface Cost {
   readonly lines: readonly CostLine[]
   /** Sum of the lines in quota units, exact. */
   readonly sum: Decimal
-  /** Number of prompt tokens above which its prices hold; null = those of all prompts. */
+  /** Number of prompt tokens above which these prices apply; null for the base prices. */
   readonly tierAbove: number | null
 }
 
-/** The lines that `charge` adds up: their sum times the ratio, rounded once, is the charge. */
+/** The lines that `charge` adds up. Their sum times the ratio, rounded once, is the charge. */
 export function costOf(
   price: Price,
   quotaPerUnit: number,
@@ -37,7 +37,7 @@ export function costOf(
   }
 }
 
-/** A cost under a ratio, rounded half away from zero, without the minimum of one unit. */
+/** A cost times a ratio, rounded half away from zero, without the minimum of one unit. */
 export function roundedCost({ sum }: Pick<Cost, 'sum'>, ratio: Decimal): number {
   return Number(divide(multiply(sum, ratio), ONE, 0).digits)
 }

@@ -3,7 +3,7 @@ export function sqlitePath(databaseUrl: string): string | undefined {
   return /^sqlite:/i.test(databaseUrl) ? databaseUrl.slice('sqlite:'.length) : undefined
 }
 
-/** The URL of the embedded database in that file. */
+/** The URL of the embedded database in a file. */
 export function sqliteUrl(path: string): string {
   return `sqlite:${path}`
 }

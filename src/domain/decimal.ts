@@ -6,19 +6,19 @@ export interface Decimal {
   readonly scale: number
 }
 
-/** The number 0, as of a price of something free. */
+/** The number 0, the price of something free. */
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 /** The number 1. */
 export const ONE: Decimal = { digits: 1n, scale: 0 }
 
-/** Powers of ten that sums of prices need. */
+/** Powers of ten that occur in sums of prices. */
 const POWERS = Array.from({ length: 24 }, (_, places) => 10n ** BigInt(places))
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
- * Parses a decimal exactly: `0.1` is one tenth. Numbers are taken by their shortest decimal form. Undefined
+ * Parses a decimal exactly: `0.1` is one tenth. A number is read by its shortest decimal notation. Undefined
  * for any other text.
  */
 export function parseDecimal(source: string | number): Decimal | undefined {
@@ -35,7 +35,7 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
   return { digits: a.digits * b.digits, scale: a.scale + b.scale }
 }
 
-/** A sum that grows, exact. */
+/** An exact, mutable sum. */
 export class Sum implements Decimal {
   digits = 0n
   scale = 0
@@ -50,7 +50,7 @@ export class Sum implements Decimal {
     this.digits += scale < this.scale ? digits * powerOfTen(this.scale - scale) : digits
   }
 
-  /** Becomes `value` where that is more. */
+  /** Sets the sum to `value` if that is larger. */
   raiseTo(value: Decimal): void {
     if (!isMore(value, this)) return
     this.digits = value.digits
@@ -64,7 +64,7 @@ export function isMore(one: Decimal, other: Decimal): boolean {
   return atScale(one, scale) > atScale(other, scale)
 }
 
-/** Number of units of 10^−`scale` in `value`; `scale` may not be less than the value's own. */
+/** The number of units of 10^−`scale` in `value`; `scale` must not be less than the value's own. */
 export function atScale(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')
   return value.digits * powerOfTen(scale - value.scale)
@@ -75,7 +75,7 @@ export function powerOfTen(places: number): bigint {
   return POWERS[places] ?? 10n ** BigInt(places)
 }
 
-/** Quotient, rounded half away from zero to `places`; the divisor may not be zero. */
+/** Quotient, rounded half away from zero to `places`; the divisor must not be zero. */
 export function divide(a: Decimal, b: Decimal, places: number): Decimal {
   const numerator = a.digits * 10n ** BigInt(places + b.scale)
   const denominator = b.digits * 10n ** BigInt(a.scale)
@@ -85,7 +85,7 @@ export function divide(a: Decimal, b: Decimal, places: number): Decimal {
   return { digits: negative ? -digits : digits, scale: places }
 }
 
-/** Shortest text of a decimal: `0.3`, `15`. */
+/** Shortest notation of a decimal: `0.3`, `15`. */
 export function decimalText({ digits, scale }: Decimal): string {
   const text = magnitude(digits)
     .toString()

@@ -1,12 +1,13 @@
 /** A member of a dense set, which stores its own position and is in one set at a time. */
 export interface Indexed {
-  /** Position, set by `DenseSet` alone; -1 outside of any set. */
+  /** Position, set only by `DenseSet`; -1 if it is in no set. */
   index: number
 }
 
 /**
- * Unordered set, for objects under way. A `Set` that grows links each old table to its successor: once in the
- * old generation, such a table keeps all later tables, and what they refer to, from being collected young.
+ * Unordered set for objects under way. A `Set` that grows links each old table to its successor. Once such a
+ * table is in the old generation, it keeps all later tables, and the objects in them, from being collected
+ * early.
  */
 export class DenseSet<Member extends Indexed> implements Iterable<Member> {
   readonly #members: Member[] = []
@@ -31,9 +32,9 @@ export class DenseSet<Member extends Indexed> implements Iterable<Member> {
     last.index = index
   }
 
-  /** Yields every member that stays, whichever others are deleted meanwhile. */
+  /** Yields every member that is not deleted; other members may be deleted during the iteration. */
   *[Symbol.iterator](): Iterator<Member> {
-    // Runs backwards, as `delete` moves the last member, which was already yielded.
+    // Runs backwards, because `delete` fills the gap with the last member, which was already yielded.
     for (let index = this.#members.length - 1; index >= 0; index--) {
       const member = this.#members[index]
       if (member) yield member

@@ -11,7 +11,7 @@ test.each([
   [1_250_000, 'USD', 500_000, 100, '250'],
   [1_250_000, 'CNY', 500_000, 100, '1825'],
   [1_250_000, 'TOKENS', 500_000, 100, '125000000'],
-  // Binary fractions would leave a rounding error in 3 × 7.3 / 500000.
+  // Binary fractions would cause a rounding error in 3 × 7.3 / 500000.
   [3, 'CNY', 500_000, 1, '0.0000438'],
   [-7, 'USD', 500_000, 1, '-0.000014'],
   [1, 'USD', 3, 1, '0.333333333333'],

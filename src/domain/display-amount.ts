@@ -6,7 +6,7 @@ const PLACES = 12
 
 /**
  * Quota in the configured display: dollars, yuan or units, multiplied by `times`. Exact if the division ends
- * within 12 places, else rounded once. `docs/api.md: Self-check and billing`.
+ * within 12 places, otherwise rounded once. `docs/api.md: Self-check and billing`.
  */
 export function displayAmount(
   quota: number,
@@ -28,8 +28,8 @@ export function displayAmount(
 const SIGNS = { USD: '$', CNY: '¥' } as const
 
 /**
- * Money as text, rounded up or down: `$12.30`, `¥0.0042`. Two places, or the first two digits of amounts
- * below a tenth. Undefined where quota is shown in units.
+ * Money as text, rounded up or down: `$12.30`, `¥0.0042`. It has two places, or the first two significant
+ * digits below a tenth. Undefined if quota is shown in units.
  */
 export function amountText(
   quota: number,

@@ -1,13 +1,13 @@
 import type { Endpoint } from './endpoints.ts'
 
-/** Endpoint that a model's name tells; `none` is one that the gateway lacks. */
+/** Endpoint that the name of a model implies; `none` if the gateway does not have that endpoint. */
 type NamedEndpoint =
   | Extract<Endpoint, 'embeddings' | 'moderations' | 'images' | 'speech' | 'transcriptions'>
   | 'none'
 
 /**
- * Names of models for endpoints other than conversations and rerank. Live connections, video, text
- * recognition, and the task names of Midjourney and Suno have none here.
+ * Model names of endpoints other than conversations and rerank. Live connections, video, text recognition,
+ * and the task names of Midjourney and Suno have no endpoint here.
  */
 const PATTERNS: readonly (readonly [NamedEndpoint, RegExp])[] = [
   ['embeddings', /(?:^|[-._/])(?:embed|embeddings?)(?:[-._]|$)/i],
@@ -24,13 +24,15 @@ const PATTERNS: readonly (readonly [NamedEndpoint, RegExp])[] = [
   ['none', /(?:^|\/)(?:sora|veo|kling|cogvideo|hailuo|runway|suno)/i],
 ]
 
-/** Endpoint of a model by its name; undefined for conversations, rerank, and what is not served. */
+/**
+ * Endpoint of a model by its name; undefined for conversations, rerank, and endpoints that are not served.
+ */
 export function endpointByName(model: string): Endpoint | undefined {
   const found = namedEndpoint(model)
   return found === 'none' ? undefined : found
 }
 
-/** Whether a model, by its name, belongs to endpoints that the gateway lacks. */
+/** Whether a model, by its name, belongs to an endpoint that the gateway does not have. */
 export function isForUnsupportedEndpoint(model: string): boolean {
   return namedEndpoint(model) === 'none'
 }

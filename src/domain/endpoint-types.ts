@@ -3,23 +3,26 @@ import type { Endpoint } from './endpoints.ts'
 import type { Price } from './price.ts'
 import { type ClientProtocol, type ProtocolName, PROTOCOLS, protocolsThat } from './protocols.ts'
 
-/** Endpoint type of a model, as model lists state it: `docs/api.md: Model objects`. */
+/** Endpoint type of a model in model lists: `docs/api.md: Model objects`. */
 export type EndpointType = 'vendor' | 'compat'
 
-/** Endpoint types for the protocols of a model's channels; rerank has none. */
+/** Endpoint types for the protocols of a model's channels. The rerank protocol has none. */
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
   const types = new Set([...protocols].map((name) => PROTOCOLS[name].endpointType))
   return (['vendor', 'compat'] as const).filter((type) => types.has(type))
 }
 
-/** Endpoints that conversations are converted to, whatever their channels speak. */
+/**
+ * Endpoints of conversations, which are available whichever conversation protocol the channels speak, because
+ * calls are converted.
+ */
 const CONVERSATIONS = protocolsThat(
   ({ isConversation, hasClients }) => isConversation && hasClients,
 ) as ClientProtocol[]
 
 /**
  * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
- * endpoints that are no conversation, a model has the one that its name tells, or else its price.
+ * endpoints that are not conversations, a model has the one that its name implies, or otherwise its price.
  */
 export function endpointsFor(
   protocols: ReadonlySet<ProtocolName>,
@@ -38,7 +41,7 @@ export function endpointsFor(
   ]
 }
 
-/** Endpoint of a model by what is priced; undefined where only tokens and calls are. */
+/** Endpoint of a model by its prices; undefined if only tokens and calls have one. */
 export function endpointByPrice({ image, characters, second }: Price): Endpoint | undefined {
   if (Object.keys(image).length > 0) return 'images'
   if (characters.digits > 0n) return 'speech'

@@ -1,11 +1,11 @@
 import type { ServedProtocol } from './protocols.ts'
 
 interface EndpointRow {
-  /** Whether channels change its requests by their `system_prompt` and `param_override`. */
+  /** Whether a channel's `system_prompt` and `param_override` apply to its requests. */
   readonly isEdited: boolean
 }
 
-/** Endpoints of calls, as the field `endpoints` of model lists and the usage log name them. */
+/** Endpoints of calls, by their names in the field `endpoints` of model lists and in the usage log. */
 export const ENDPOINTS = {
   chat: { isEdited: true },
   messages: { isEdited: true },
@@ -23,5 +23,5 @@ export const ENDPOINTS = {
 /** Endpoint of a call. */
 export type Endpoint = keyof typeof ENDPOINTS
 
-/** Endpoint of a call in the usage log; empty in the estimate for a lost node. */
+/** Endpoint of a call in the usage log; empty for the estimated charge of a lost node. */
 export type CallKind = Endpoint | ''

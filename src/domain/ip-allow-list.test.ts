@@ -67,7 +67,7 @@ test.each([
   ' 10.0.0.1',
 ])('"%s" is no address or CIDR', (text) => expect(isAddressRange(text)).toBe(false))
 
-/** An address as sixteen bytes; IPv4 as its IPv6-mapped form. */
+/** An address as sixteen bytes; an IPv4 address in its IPv6-mapped form. */
 interface Written {
   readonly bytes: readonly number[]
   readonly text: string

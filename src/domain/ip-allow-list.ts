@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Whether an address is in the set. */
+/** Tests whether an address is in the set. */
 export type AddressSet = (address: string) => boolean
 
 /**
- * Parses addresses and CIDRs, IPv4 or IPv6. Undefined if any line is invalid, so that a broken list admits
- * nobody.
+ * Parses addresses and CIDRs, IPv4 or IPv6. Undefined if any line is invalid, so that an invalid list admits
+ * no address.
  */
 export function parseAddresses(lines: readonly string[]): AddressSet | undefined {
   const list = new BlockList()
@@ -32,7 +32,7 @@ export function isAddressRange(text: string): boolean {
   return parseAddresses([text]) !== undefined
 }
 
-/** Whether an address or a CIDR lies within one of `ranges`, which are such too. */
+/** Whether an address or a CIDR lies within one of `ranges`, which are addresses or CIDRs too. */
 export function isWithin(text: string, ranges: readonly string[]): boolean {
   const [address = '', bits] = text.split('/')
   return ranges.some((range) => {
@@ -50,7 +50,7 @@ export function isLoopback(address: string): boolean {
   return LOOPBACK?.(address) ?? false
 }
 
-/** Entries of a token's `allow_ips`, one a line, without blank lines. `docs/api.md: Token`. */
+/** Entries of a token's `allow_ips`, one per line, without blank lines. `docs/api.md: Token`. */
 export function allowListLines(allow_ips: string | null): string[] {
   return (allow_ips ?? '')
     .split('\n')
@@ -59,8 +59,8 @@ export function allowListLines(allow_ips: string | null): string[] {
 }
 
 /**
- * Addresses that a token with this `allow_ips` may be used from: all without a list, none with an invalid
- * one.
+ * Addresses from which a token with this `allow_ips` may be used: all without a list, none if the list is
+ * invalid.
  */
 export function allowedAddresses(allow_ips: string | null): AddressSet {
   const lines = allowListLines(allow_ips)

@@ -1,6 +1,6 @@
-/** Signed parts of a reply, as they are stored until their turn comes back without them. */
+/** Signed parts of a reply, stored because the client's next turn returns the reply without them. */
 export interface KeptSignature {
-  /** HMAC of the owner and of the anchor in the reply. */
+  /** HMAC of the owner and of the part of the reply to which the signature belongs. */
   readonly hash: string
   /** JSON text: the account that signed, and what it signed. Encrypted in the database. */
   readonly content: string

@@ -4,13 +4,13 @@ import { TOKEN_STATUS, type Token, type TokenStatus } from './records/token.ts'
 import { USER_STATUS, type User } from './records/user.ts'
 
 /**
- * Purpose of a key: calls, or reading what is left of it, for which expired and exhausted keys may be used.
+ * Use of a key: for a call, or for reading its balance, for which expired and exhausted keys are accepted.
  */
 export type KeyUse = 'call' | 'read'
 
 /**
  * Refuses a key that is deleted, disabled, expired or exhausted (401), and a disabled user (403). Expired and
- * exhausted keys may read. `docs/api.md: Authentication`.
+ * exhausted keys are accepted for reading. `docs/api.md: Authentication`.
  */
 export function refuseUnusableKey(
   { deleted_time }: Pick<Token, 'deleted_time'>,

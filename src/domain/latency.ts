@@ -1,10 +1,10 @@
 /** Number of buckets of a histogram of latencies. */
 export const LATENCY_BUCKETS = 16
 
-/** End of the first bucket in milliseconds; each further one ends at twice the end of the one before. */
+/** Upper bound of the first bucket in milliseconds; each further bound is twice the previous one. */
 const FIRST_END_MS = 32
 
-/** Bounds of a bucket in milliseconds, the end excluded; the last one has no end. */
+/** Bounds of a bucket in milliseconds, excluding the upper one; the last bucket has no upper bound. */
 export function bucketBounds(bucket: number): { readonly fromMs: number; readonly beforeMs: number } {
   return {
     fromMs: bucket === 0 ? 0 : FIRST_END_MS * 2 ** (bucket - 1),
@@ -19,8 +19,8 @@ export function bucketOf(ms: number): number {
 }
 
 /**
- * The latency in milliseconds that `share` of the counted calls do not exceed, as if latencies were spread
- * evenly within each bucket; null without calls.
+ * The latency in milliseconds that the fraction `share` of the counted calls does not exceed, assuming an
+ * even distribution within each bucket; null if there are no calls.
  */
 export function percentile(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0)

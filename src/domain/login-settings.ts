@@ -1,13 +1,13 @@
 /** How people sign in to the console. `docs/configuration.md: Sign-in`. */
 export interface LoginSettings {
-  /** Whether a username and a password are accepted; access tokens always are. */
+  /** Whether sign-in with username and password is allowed; access tokens always are. */
   readonly password: boolean
   readonly oidc: readonly OidcProvider[]
 }
 
 /** An identity provider of OpenID Connect. */
 export interface OidcProvider {
-  /** Segment of the paths of its sign-in. */
+  /** Its segment in the paths of sign-in. */
   readonly name: string
   /** Issuer identifier, as the provider's metadata states it. */
   readonly issuer: string
@@ -16,9 +16,12 @@ export interface OidcProvider {
   readonly scopes: readonly string[]
   /** Claim that names a new user. */
   readonly usernameClaim: string
-  /** Claim with the groups of the directory; undefined = groups and roles are managed here. */
+  /**
+   * Claim with the groups of the person in the directory; undefined if groups and roles are managed in the
+   * gateway.
+   */
   readonly groupClaim: string | undefined
-  /** Groups here by values of the claim; the first that a user has counts. */
+  /** Values of the claim → groups of the gateway; the first that a person has applies. */
   readonly groups: ReadonlyMap<string, string>
   /** Values of the claim whose users are administrators. */
   readonly admins: readonly string[]

@@ -1,9 +1,9 @@
-/** Minimum length of keys that show characters: the mask would reveal most of a shorter one. */
+/** Minimum length of keys of which characters are shown; of a shorter key the mask would reveal most. */
 const MIN_SHOWN_LENGTH = 9
 
 /**
- * An API key (with `sk-`) as lists show it: first four characters, ten asterisks, last four; asterisks alone
- * for a very short key. `docs/api.md: Token`.
+ * Masks an API key (with `sk-`) for lists: the first four characters, ten asterisks, and the last four; only
+ * asterisks for a very short key. `docs/api.md: Token`.
  */
 export function maskedKey(key: string): string {
   const hidden = '*'.repeat(10)

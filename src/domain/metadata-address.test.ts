@@ -90,7 +90,10 @@ describe('a URL that names one', () => {
   })
 })
 
-/** One byte of an address as programs of C read it, also in other digits and percent-encoded. */
+/**
+ * One byte of an address in the notations that C programs accept, including other digits and
+ * percent-encoding.
+ */
 const byteAs: Readonly<Record<string, (byte: number) => string>> = {
   decimal: String,
   octal: (byte) => `0${byte.toString(8)}`,

@@ -9,17 +9,19 @@ import { hostOf, parseWebUrl } from './url-host.ts'
 const IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const IPV6 = ['fd00:ec2::/32', 'fd00:c1::a9fe:a9fe', 'fd20:ce::254', 'fe80::a9fe:a9fe']
 
-/** Prefixes of IPv6 addresses that lead to an IPv4 one: mapped, translated, compatible, NAT64 twice. */
+/**
+ * Prefixes of IPv6 addresses that embed an IPv4 address: mapped, translated, compatible, and two of NAT64.
+ */
 const IPV4_PREFIXES = ['::ffff:', '::ffff:0:', '::', '64:ff9b::', '64:ff9b:1::']
 
 const isListed = parseAddresses([...IPV4, ...IPV6, ...IPV4.flatMap(ipv6RangesOf)])
 
-/** Whether an address, in any IPv6 spelling, is that of a cloud's metadata service. */
+/** Whether an address, in any IPv6 notation, belongs to a cloud's metadata service. */
 export function isMetadataAddress(address: string): boolean {
   return isListed?.(address.replace(/%.*$/s, '')) ?? true
 }
 
-/** Whether the host of a URL, also of a proxy's, is such an address in any spelling. */
+/** Whether the host of a URL, or of a proxy's URL, is such an address in any notation. */
 export function namesMetadataAddress(url: string): boolean {
   const parsed = parseWebUrl(url)
   const host = parsed ? hostOf(parsed) : ''

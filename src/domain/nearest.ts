@@ -1,5 +1,5 @@
 /**
- * Known name that `name` is probably a misspelling of: it may differ in so many letters, by default in a
+ * The known name of which `name` is probably a misspelling: at most `maxEdits` letters differ, by default a
  * third of them, at least two.
  */
 export function nearest(

@@ -7,16 +7,16 @@ import { TOKEN, type Token, TOKEN_STATUS } from './records/token.ts'
 /** Hexadecimal digits of a version. */
 const DIGITS = 16
 
-/** The version of an object with these values: another one as soon as a value differs. */
+/** The version of an object with these values; it changes when any value changes. */
 export function versionOf(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, DIGITS)
 }
 
-/** The version of a token: of what people edit, without what calls change. */
+/** The version of a token, computed from what people edit and not from what calls change. */
 export function tokenVersion(token: Token): string {
   return versionOf([
     ...editedValues(TOKEN.fields, token),
-    // Calls find a token expired or exhausted; only people disable one.
+    // Calls turn a token expired or exhausted; only people disable it.
     token.status === TOKEN_STATUS.disabled,
     token.budget,
     token.rateLimit,
@@ -24,7 +24,7 @@ export function tokenVersion(token: Token): string {
   ])
 }
 
-/** The version of a user: of what people edit, without the quota, which calls change. */
+/** The version of a user, computed from what people edit and not from the quota, which calls change. */
 export function userVersion(user: ManagedUser): string {
   return versionOf([...editedValues(USER.fields, user), user.status, user.budget, user.rateLimit])
 }
@@ -34,7 +34,7 @@ function editedValues<F extends Fields>(fields: F, object: Values<F>): unknown[]
   return edited.map(([name]) => (object as Readonly<Record<string, unknown>>)[name])
 }
 
-/** Throws `changed_meanwhile` where a change is based on another version than the present one. */
+/** Throws `changed_meanwhile` if a change is based on a version other than the current one. */
 export function requireVersion(given: string | undefined, present: string): void {
   if (given === undefined || given === present) return
   throw new GatewayError(

@@ -22,7 +22,7 @@ const grants: fc.Arbitrary<TokenGrants> = fc.record({
 })
 const used_quota = fc.integer({ min: 0, max: 3 })
 
-/** Models that a token may call, of three. */
+/** The models, out of three, that a token may call. */
 const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =>
   ['a', 'b', 'c'].filter((name) => !model_limits_enabled || model_limits.includes(name))
 
@@ -30,7 +30,7 @@ test('a token that is accepted may do nothing that the operator’s may not', ()
   fc.assert(
     fc.property(grants, grants, used_quota, address, (theirs, own, used, parts) => {
       const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs)
-      // Spent quota was taken off the balance.
+      // Quota that was spent was taken from the balance.
       if (loosenedGrant({ ...own, used_quota: used }, given ?? {})) return
       if (!theirs.unlimited_quota)
         expect(own.unlimited_quota ? Number.POSITIVE_INFINITY : own.remain_quota + used).toBeLessThanOrEqual(

@@ -7,19 +7,19 @@ export type TokenGrants = Pick<
   'remain_quota' | 'unlimited_quota' | 'model_limits_enabled' | 'model_limits' | 'allow_ips' | 'expired_time'
 >
 
-/** The part of these that an operator gave. */
+/** The part of these grants that an operator gave. */
 export interface OperatorGrants {
-  /** Quota units, those that were spent included. */
+  /** Quota units, including those already spent. */
   readonly quota?: number
   /** Comma-separated. */
   readonly models?: string
-  /** Addresses and CIDRs, one a line. */
+  /** Addresses and CIDRs, one per line. */
   readonly addresses?: string
   /** Unix seconds. */
   readonly expires?: number
 }
 
-/** Fields of a token that each of them is given by. */
+/** Fields of a token that express each of the grants. */
 const FIELDS: Readonly<Record<keyof OperatorGrants, readonly (keyof TokenGrants)[]>> = {
   quota: ['remain_quota', 'unlimited_quota'],
   models: ['model_limits_enabled', 'model_limits'],
@@ -27,7 +27,7 @@ const FIELDS: Readonly<Record<keyof OperatorGrants, readonly (keyof TokenGrants)
   expires: ['expired_time'],
 }
 
-/** The limits that a token has, of which `used_quota` is spent. */
+/** The limits of a token that has spent `used_quota`. */
 function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
   const { remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips, expired_time } = token
   return {
@@ -38,7 +38,9 @@ function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
   }
 }
 
-/** The operator's grants after an operator made `token` what it is by these fields; undefined without any. */
+/**
+ * The operator's grants after an operator has edited these fields of `token`; undefined if there are none.
+ */
 export function grantsAfter(
   before: OperatorGrants | undefined,
   token: TokenGrants & { readonly used_quota: number },
@@ -54,7 +56,10 @@ export function grantsAfter(
   return all.length > 0 ? Object.fromEntries(all) : undefined
 }
 
-/** The field by which a token is looser than the operator's grants, with its value there. */
+/**
+ * The first field in which a token is looser than the operator's grants, with the value that the operator
+ * gave.
+ */
 export function loosenedGrant(
   token: TokenGrants & { readonly used_quota: number },
   { quota, models, addresses, expires }: OperatorGrants,

@@ -3,7 +3,7 @@ import type { RateLimit } from './rate-limit.ts'
 import type { CallRateLimit, CallTerms, TermChanges } from './call-terms.ts'
 import type { OperatorGrants } from './operator-grants.ts'
 
-/** Terms of a token that an operator gave, and that its holder can only tighten. */
+/** Terms of a token that were given by an operator. The token's holder can only tighten them. */
 export interface OperatorTerms {
   readonly budget?: Budget
   readonly rateLimit?: CallRateLimit
@@ -11,43 +11,43 @@ export interface OperatorTerms {
   readonly grants?: OperatorGrants
 }
 
-/** No such terms. */
+/** The absence of such terms. */
 export const NO_OPERATOR_TERMS: OperatorTerms = Object.freeze({})
 
-/** Reads the operator's terms of a token; an empty text has none. */
+/** Parses the operator's terms of a token; an empty text means none. */
 export function operatorTermsFrom(text: string): OperatorTerms {
   return text === '' ? NO_OPERATOR_TERMS : (JSON.parse(text) as OperatorTerms)
 }
 
-/** Text of the operator's terms, for `operatorTermsFrom`; equal terms have the same. */
+/** Formats the operator's terms for `operatorTermsFrom`; equal terms have equal texts. */
 export function operatorTermsText({ budget, rateLimit, grants }: OperatorTerms): string {
   return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
-/** Fields of a rate limit that count, by their names over HTTP. */
+/** The counts of a rate limit, with their names over HTTP. */
 const COUNTS = [
   ['requests', 'rate_limit_requests'],
   ['tokens', 'rate_limit_tokens'],
   ['parallel', 'rate_limit_parallel'],
 ] as const
 
-/** Whether a limit limits anything. */
+/** Whether a limit restricts anything. */
 export function isLimited({ requests, tokens, parallel }: CallRateLimit): boolean {
   return requests > 0 || tokens > 0 || parallel > 0
 }
 
-/** Whether an operator gave any of a token's terms. */
+/** Whether an operator gave any of the terms of a token. */
 export function hasOperatorTerms({ operator_terms }: { readonly operator_terms: OperatorTerms }): boolean {
   const { budget, rateLimit, grants } = operator_terms
   return budget !== undefined || rateLimit !== undefined || grants !== undefined
 }
 
-/** Whether a limit counts anything in its window. */
+/** Whether a limit counts anything within its window. */
 function isCounted({ requests, tokens }: RateLimit): boolean {
   return requests > 0 || tokens > 0
 }
 
-/** The operator's terms after a change that an operator makes of a token whose window is `windowMs`. */
+/** The operator's terms after an operator has changed a token whose window is `windowMs`. */
 export function afterOperatorChange(
   before: OperatorTerms,
   { budget, rateLimit }: TermChanges,
@@ -60,7 +60,7 @@ export function afterOperatorChange(
     tokens: 0,
     parallel: 0,
     ...present,
-    // Without the operator's counts the window is the holder's matter.
+    // If the operator limits no counts, the holder may choose the window.
     windowMs: present && isCounted(present) ? present.windowMs : windowMs,
     ...rateLimit,
   }
@@ -73,8 +73,8 @@ export function afterOperatorChange(
 }
 
 /**
- * The field by which terms are looser than the operator's, and its value there; undefined where they are not.
- * Another period or window is looser, because it would count anew.
+ * The first field in which terms are looser than the operator's, with the operator's value; undefined if
+ * there is none. Another period or window counts as looser, because counting would start from zero.
  */
 export function loosened(
   { budget, rateLimit }: CallTerms,

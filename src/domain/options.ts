@@ -3,7 +3,7 @@ import type { Decimal } from './decimal.ts'
 const MEBIBYTE = 2 ** 20
 const HOUR_MS = 3_600_000
 
-/** An option of the gateway: how its value is read, its bounds and its default. */
+/** An option of the gateway: the type, the bounds and the default of its value. */
 type OptionRow =
   | ((
       | (Bounds & { readonly type: 'integer' })
@@ -11,15 +11,17 @@ type OptionRow =
       | { readonly type: 'flag'; readonly default: boolean }
       | { readonly type: 'choice'; readonly choices: readonly string[]; readonly default: string }
     ) & {
-      /** Part of the console's settings that it belongs to; set for options that can be changed over HTTP. */
+      /**
+       * Section of the console's settings in which it appears; set for options that can be changed over HTTP.
+       */
       readonly region?: SettingRegion
-      /** Its key in one-api and its relatives, where it has another. */
+      /** Its key in one-api and related gateways, if that is different. */
       readonly key?: string
     })
   | (Bounds & { readonly type: 'size' })
   | { readonly type: 'duration' | 'retention'; readonly default: number }
   | { readonly type: 'addresses' | 'media' | 'cors' | 'origin' }
-  /** A secret, which the audit log has without its value. */
+  /** A secret, which the audit log records without its value. */
   | { readonly type: 'bearer' }
 
 interface Bounds {
@@ -28,15 +30,15 @@ interface Bounds {
   readonly default: number
 }
 
-/** Parts of the console's settings. */
+/** Sections of the console's settings. */
 export const SETTING_REGIONS = ['money', 'routing', 'retention'] as const
 
-/** A part of the console's settings. */
+/** A section of the console's settings. */
 export type SettingRegion = (typeof SETTING_REGIONS)[number]
 
-/** Options below `options` in gateway.yaml; times in milliseconds, sizes in bytes. */
+/** Options below `options` in gateway.yaml. Times are in milliseconds, sizes in bytes. */
 export const OPTIONS = {
-  /** The maximum keeps a billion times as much a safe integer. */
+  /** With this maximum, a billion times the value is still a safe integer. */
   quota_per_unit: {
     type: 'integer',
     min: 1,
@@ -68,12 +70,12 @@ export const OPTIONS = {
     region: 'money',
     key: 'token_setting.max_user_tokens',
   },
-  /** Maximum of a decoded request body. */
+  /** Maximum size of a decoded request body. */
   body_limit: { type: 'size', min: 1024, max: 1024 * MEBIBYTE, default: 32 * MEBIBYTE },
   unpriced_models: { type: 'choice', choices: ['refuse', 'free'], default: 'refuse', region: 'money' },
-  /** Fate of requests with a tool that no list has a price for. */
+  /** Treatment of requests with a tool that has no price in any list. */
   unknown_tools: { type: 'choice', choices: ['pass', 'refuse'], default: 'pass' },
-  /** Output tokens held for a request that names no maximum. */
+  /** Output tokens reserved for a request that does not state a maximum. */
   hold_tokens: { type: 'integer', min: 1, max: 100_000_000, default: 4096, region: 'routing' },
   pass_through: {
     type: 'flag',
@@ -81,31 +83,31 @@ export const OPTIONS = {
     region: 'routing',
     key: 'global.pass_through_request_enabled',
   },
-  /** Further channels tried after a failure before the first byte. */
+  /** Maximum number of further channels tried after a failure before the first byte. */
   retries: { type: 'integer', min: 0, max: 100, default: 2, region: 'routing', key: 'RetryTimes' },
-  /** CIDRs whose X-Forwarded-For is trusted. */
+  /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   trusted_proxies: { type: 'addresses' },
   metrics_token: { type: 'bearer' },
   usage_log_days: { type: 'integer', min: 1, max: 100_000, default: 90, region: 'retention' },
   /** Quota of a user, in US dollars, below which an alert is sent. */
   quota_low: { type: 'decimal', default: { digits: 5n, scale: 0 }, region: 'money' },
-  /** Days for which usage is known by half hours. */
+  /** Days for which half-hour sums of usage are kept. */
   slot_days: { type: 'integer', min: 1, max: 10_000, default: 100, region: 'retention' },
   /** Maximum number of concurrent requests. */
   max_calls: { type: 'integer', min: 1, max: 9_000, default: 8_000 },
-  /** Longest time for running calls to end in a graceful stop. */
+  /** Maximum time for running calls to end in a graceful stop. */
   drain_timeout: { type: 'duration', default: 30_000 },
-  /** Time for which converted responses are kept; 0 = not at all. */
+  /** Time for which converted responses are kept; 0 keeps none. */
   keep_responses: { type: 'retention', default: 0 },
-  /** Time for which signatures of converted replies are kept; 0 = not at all. */
+  /** Time for which signatures of converted replies are kept; 0 keeps none. */
   keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
-  /** Maximum of both that is kept for one user. */
+  /** Maximum size of kept responses and signatures of one user. */
   keep_bytes: { type: 'size', min: MEBIBYTE, max: MEBIBYTE * MEBIBYTE, default: 256 * MEBIBYTE },
   /** Whether the web console is served. */
   console: { type: 'flag', default: true },
   media: { type: 'media' },
   cors: { type: 'cors' },
-  /** Origin under which browsers reach the gateway; empty = that of each request. */
+  /** Origin under which browsers reach the gateway; if empty, that of each request. */
   public_url: { type: 'origin' },
 } as const satisfies Record<string, OptionRow>
 
@@ -128,7 +130,7 @@ interface Values {
     readonly max_bytes: number
     readonly timeout: number
   }
-  /** Origins of browser pages that may call; `*` = all. */
+  /** Origins of browser pages that may call; `*` allows all. */
   readonly cors: { readonly origins: readonly string[] }
 }
 
@@ -152,10 +154,10 @@ export type SettingKey = { [Name in Settable]: KeyOf<Name> }[Settable]
 
 type SettableRow = Extract<(typeof OPTIONS)[Settable], object>
 
-/** An option that can be changed over HTTP; `name`: below `options` in gateway.yaml. */
+/** An option that can be changed over HTTP. `name` is its name below `options` in gateway.yaml. */
 export type Setting = SettableRow & { readonly name: Settable; readonly key: SettingKey }
 
-/** A value of a choice that can be changed over HTTP. */
+/** A value of an option with choices that can be changed over HTTP. */
 export type SettingChoice = Extract<SettableRow, { readonly choices: unknown }>['choices'][number]
 
 /** The options that can be changed over HTTP. */

@@ -9,14 +9,14 @@ export interface PriceSet {
   readonly quotaPerUnit: number
 }
 
-/** Text of a price set, for `priceSetFrom`: decimals are `{"decimal": "0.3"}`. */
+/** Formats a price set for `priceSetFrom`; a decimal becomes `{"decimal": "0.3"}`. */
 export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet): string {
   return JSON.stringify({ price, ratio, quotaPerUnit }, (_, value: unknown) =>
     isDecimal(value) ? { decimal: decimalText(value) } : value,
   )
 }
 
-/** Reads the text of a price set. */
+/** Parses the text of a price set. */
 export function priceSetFrom(text: string): PriceSet {
   return JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value

@@ -3,11 +3,12 @@ import { dearestImage, type ImageForm, imagePrice } from './image-price.ts'
 import type { Price } from './price.ts'
 
 /**
- * Units with one price beside tokens: its name, its line in the cost of a call, and the count of a usage. The
- * charge, holds, settings, texts and ratios of prices follow from a row; images are below.
+ * Units that have a single price in addition to tokens: the name of the price, the line in the cost of a
+ * call, and the count in a usage. Charges, holds, settings, texts and ratios are derived from a row. Images
+ * are below.
  */
 export const PLAIN_UNITS = [
-  /** USD per million characters that are spoken. */
+  /** USD per million characters of text that are spoken. */
   { name: 'characters', line: 'character', count: 'characters', isPerMillion: true },
   /** USD per second of a recording. */
   { name: 'second', line: 'second', count: 'seconds', isPerMillion: false },
@@ -20,13 +21,16 @@ type PlainUnit = (typeof PLAIN_UNITS)[number]
 /** Prices of the units with one price. */
 export type UnitPrices<T = Decimal> = Record<PlainUnit['name'], T>
 
-/** Units that a usage measures, in the order of the lines of a cost: those by the million are last. */
+/** Units that a usage measures, in the order of the lines of a cost; those priced per million are last. */
 export const MEASURED_UNITS = [
   ...PLAIN_UNITS.map(({ name, line, count, isPerMillion }) => ({
     line,
     count,
     isPerMillion,
-    /** The price of one of this form, or the highest. Each charge reads this: objects of one shape. */
+    /**
+     * The price of a unit of this form, or the highest. Every charge reads this, so all objects have one
+     * shape.
+     */
     priceOf: (price: Price, _form?: ImageForm) => price[name],
   })),
   {
@@ -37,10 +41,10 @@ export const MEASURED_UNITS = [
   },
 ].toSorted((one, other) => Number(one.isPerMillion) - Number(other.isPerMillion))
 
-/** Unit that is charged where no priced tokens are. */
+/** Unit that is charged if no priced tokens are. */
 export type MeasuredUnit = (typeof MEASURED_UNITS)[number]
 
-/** Makes an object with a value for each unit with one price. */
+/** Creates an object with a value for each unit with a single price. */
 export function byUnit<T>(value: (unit: PlainUnit) => T): UnitPrices<T> {
   return Object.fromEntries(PLAIN_UNITS.map((unit) => [unit.name, value(unit)])) as UnitPrices<T>
 }

@@ -7,16 +7,18 @@ import { TOOL_KINDS, type ToolPrices } from './tool-use.ts'
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
 export interface Price extends Readonly<UnitPrices> {
   readonly tokens: TokenPrices
-  /** Prices for prompts of more than `above` tokens, which then hold for the whole call; ascending. */
+  /**
+   * Prices for prompts of more than `above` tokens, in ascending order. They then apply to the whole call.
+   */
   readonly tiers: readonly { readonly above: number; readonly tokens: TokenPrices }[]
   /** USD per call. */
   readonly request: Decimal
-  /** USD for each use of tools that the provider runs, where they are stated. */
+  /** USD per use of a tool that the provider runs, as far as stated. */
   readonly tools: ToolPrices
   readonly image: ImagePrices
 }
 
-/** The price of something free. */
+/** The price of a free model. */
 export const FREE_PRICE: Price = {
   tokens: byTokenKind(() => ZERO),
   tiers: [],
@@ -26,37 +28,37 @@ export const FREE_PRICE: Price = {
   image: {},
 }
 
-/** Highest prices of tokens for a hold, in the tier of prompts above so many tokens and all lower ones. */
+/** Highest prices of tokens for a hold, over the tier of prompts above `above` tokens and all lower tiers. */
 interface DearestTokens {
   readonly above: number
-  /** Prices of a prompt and of an output of text. */
+  /** Prices of prompt and output that are text only. */
   readonly input: Decimal
   readonly output: Decimal
-  /** The same with audio and images. */
+  /** The same including audio and images. */
   readonly mediaInput: Decimal
   readonly mediaOutput: Decimal
 }
 
 /** Price of calls of one group. */
 export interface Rate {
-  /** The price of the model; that of something free where the ratio is 0. */
+  /** The price of the model; if the ratio is 0, `FREE_PRICE` with the prices of tools. */
   readonly price: Price
   /** Ratio of the group. */
   readonly ratio: Decimal
   readonly quotaPerUnit: number
-  /** Quota units for one US dollar. */
+  /** Quota units for one US dollar, times the ratio. */
   readonly factor: Decimal
-  /** One for each tier, beginning with that of all prompts. */
+  /** One entry per tier, beginning with the base prices. */
   readonly dearest: readonly DearestTokens[]
-  /** Measured units that cost something. */
+  /** Measured units that have a price. */
   readonly units: readonly MeasuredUnit[]
-  /** Whether any kind of token costs something. */
+  /** Whether any kind of token has a price. */
   readonly perToken: boolean
-  /** Whether nothing that a call is charged by costs anything; tools apart. */
+  /** Whether nothing that a call uses has a price, apart from tools. */
   readonly free: boolean
 }
 
-/** Computes what charges and holds of a group need of a price. */
+/** Precomputes what charges and holds of a group need from a price. */
 export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number): Rate {
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
   const price = factor.digits === 0n ? { ...FREE_PRICE, tools: modelPrice.tools } : modelPrice

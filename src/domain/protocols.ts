@@ -1,28 +1,34 @@
 import type { ProviderName } from './records/channel.ts'
 
-/** A protocol of upstreams: the decisions that several places need about it. */
+/** A protocol of upstreams, with the properties that several modules need. */
 interface ProtocolRow {
-  /** Whether its calls are conversations, which are converted between protocols. */
+  /** Whether its calls are conversations, which can be converted between protocols. */
   readonly isConversation: boolean
-  /** Whether clients may speak it as well. */
+  /** Whether clients may use it as well. */
   readonly hasClients: boolean
-  /** Endpoint type of the models of its channels; undefined where these lists have none. */
+  /** Endpoint type of the models of its channels in model lists; undefined if the lists have none. */
   readonly endpointType: 'vendor' | 'compat' | undefined
   /** Whether its channels embed texts. */
   readonly embeds: boolean
-  /** Vendor whose list of tools holds where an upstream's address says nothing else. */
+  /** Vendor whose tool prices apply if the upstream's address does not imply another vendor. */
   readonly vendor: 'openai' | 'anthropic' | 'google'
   /** Whether its requests can offer tools that the provider runs. */
   readonly hasTools: boolean
   /** Whether its providers sign parts of their replies. */
   readonly isSigned: boolean
-  /** Providers whose upstreams speak it. */
+  /** Providers whose upstreams use it. */
   readonly providers: readonly ProviderName[]
-  /** Number of the channel type of unknown vendors that speak it; undefined without one. */
+  /**
+   * Number of the channel type for upstreams of unknown vendors with this protocol; undefined if there is
+   * none.
+   */
   readonly channelType: number | undefined
 }
 
-/** Protocols of upstreams. Where another layer decides something for each of them, it has a total table. */
+/**
+ * Protocols of upstreams. A module that decides something for each protocol has a table with an entry for
+ * every one.
+ */
 export const PROTOCOLS = {
   chat: {
     isConversation: true,
@@ -99,19 +105,19 @@ type NamesWith<Flags> = {
   [Name in ProtocolName]: (typeof PROTOCOLS)[Name] extends Flags ? Name : never
 }[ProtocolName]
 
-/** Protocols that clients may speak. */
+/** Protocols that clients may use. */
 export type ServedProtocol = NamesWith<{ readonly hasClients: true }>
 
-/** Protocols that a conversation can be written to. */
+/** Protocols to which a conversation can be converted. */
 export type ConversionProtocol = NamesWith<{ readonly isConversation: true }>
 
-/** Protocols that a conversation can be read from and written to. */
+/** Protocols from and to which a conversation can be converted. */
 export type ClientProtocol = ServedProtocol & ConversionProtocol
 
-/** The protocols in their order. */
+/** The protocols, in order. */
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
-/** Lists the protocols with a property, in their order. */
+/** Lists the protocols with a property, in order. */
 export function protocolsThat(has: (row: ProtocolRow) => boolean): ProtocolName[] {
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }

@@ -1,4 +1,4 @@
-/** Limit on requests and on tokens (prompt and output) within a window. 0 = off. */
+/** Limit on requests and on tokens (prompt and output) within a window; 0 is off. */
 export interface RateLimit {
   readonly requests: number
   readonly tokens: number

@@ -45,7 +45,7 @@ const SONNET: Price = {
 }
 
 describe('what is charged by ratios', () => {
-  // One prompt token at a ratio of 1 is one quota unit, at 500,000 units a dollar.
+  // At 500,000 units per dollar, a prompt token at ratio 1 costs one quota unit.
   test.each([
     [
       { model: '1', completion: '2', cache: '0.1', createCache: '1.25' },

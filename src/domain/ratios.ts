@@ -31,7 +31,9 @@ const TWO: Decimal = { digits: 2n, scale: 0 }
 /** Decimal places of computed ratios. */
 const PLACES = 6
 
-/** Parses stored ratios: a mapping from names to decimals as text, and of `images` to a mapping of them. */
+/**
+ * Parses stored ratios: a mapping from names to decimals as text, in which `images` is itself such a mapping.
+ */
 export function readRatios(value: Json): Ratios {
   const pairs = typeof value === 'object' && value !== null ? Object.entries(value) : []
   return Object.fromEntries(
@@ -55,7 +57,7 @@ function decimalIn(text: unknown): Decimal | undefined {
   return typeof text === 'string' ? parseDecimal(text) : undefined
 }
 
-/** Ratios in the form that is stored; undefined if none is set. */
+/** Ratios in their stored form; undefined if none is set. */
 export function ratiosJson(
   ratios: { readonly [Name in RatioName]?: Ratios[Name] | undefined },
 ): JsonObject | undefined {
@@ -73,8 +75,8 @@ export function imagesJson(images: ImagePrices): Record<string, string> {
 }
 
 /**
- * Ratios equivalent to a price, rounded to six places where they are not exact. Those of audio and images are
- * absent where these cost as much as text.
+ * Ratios equivalent to a price, rounded to six places if they are not exact. Ratios of audio and images are
+ * absent if these cost as much as text.
  */
 export function ratiosOf({ tokens, request, image, ...units }: Price): Ratios {
   const { input, output } = tokens
@@ -112,9 +114,9 @@ function isSame(a: Decimal, b: Decimal): boolean {
 }
 
 /**
- * Applies ratios to a base price. Prices without a ratio keep their relation to the prompt price of `base`;
- * without `base`, output costs as much as input, a cache read a tenth and a write 1.25 times, audio and
- * images as much as text. Undefined if nothing is priced. Tiers are dropped.
+ * Applies ratios to a base price. Prices without a ratio keep their relation to the prompt price of `base`.
+ * Without `base`, output costs as much as input, a cache read a tenth, a cache write 1.25 times, and audio
+ * and images as much as text. Undefined if nothing is priced. Tiers are dropped.
  */
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   const tools = base?.tools ?? {}
@@ -137,7 +139,7 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
 function tokensByRatios(ratios: Ratios, input: Decimal, base: TokenPrices | undefined): TokenPrices {
   const known = base && base.input.digits > 0n ? base : undefined
   const kept = (kind: TokenKindRow): Decimal | undefined => {
-    // A price that was that of another kind stays so.
+    // A price that equalled its default, the price of another kind, keeps following it.
     if (!known || isDefault(kind, known)) return undefined
     return ratios.model ? multiply(input, divide(known[kind.name], known.input, PLACES)) : known[kind.name]
   }

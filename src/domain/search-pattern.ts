@@ -2,7 +2,7 @@ import { characterCount } from './character-count.ts'
 
 /** Maximum number of `%` in a pattern. */
 const MAX_WILDCARDS = 2
-/** Minimum number of other characters, as a person counts them. */
+/** Minimum number of other characters, as people count them. */
 const MIN_OTHERS = 2
 
 /** Whether a pattern matches more than one text. */
@@ -26,8 +26,8 @@ export function patternError(pattern: string): string | undefined {
 }
 
 /**
- * Whether a pattern matches a whole text: `%` stands for any characters or none, all others, `_` and `\` too,
- * for themselves.
+ * Whether a pattern matches a whole text. `%` matches any number of characters; all other characters,
+ * including `_` and `\`, match themselves.
  */
 export function matches(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('%')
@@ -35,7 +35,7 @@ export function matches(pattern: string, text: string): boolean {
   if (last === undefined) return text === pattern
   if (!text.startsWith(first)) return false
   let at = first.length
-  // Matches each piece as early as possible, which leaves the most text for the next.
+  // Matches each piece as early as possible, which leaves the most text for the following ones.
   for (const piece of rest) {
     const found = text.indexOf(piece, at)
     if (found === -1) return false
@@ -44,12 +44,12 @@ export function matches(pattern: string, text: string): boolean {
   return text.length - at >= last.length && text.endsWith(last)
 }
 
-/** Matches without regard to case and to the encoding of accents. */
+/** Matches regardless of case and of the encoding of accents. */
 export function matchesAnyCase(pattern: string, text: string): boolean {
   return matches(caseFolded(pattern), caseFolded(text))
 }
 
-// Upper case comes last, as it turns ß into SS and unifies both small sigmas.
+// Upper case comes last, because it turns ß into SS and unifies both small sigmas.
 function caseFolded(text: string): string {
   return text.normalize('NFC').toLowerCase().toUpperCase()
 }

@@ -3,48 +3,48 @@ import type { CalendarStep } from './calendar.ts'
 const SLOT_S = 1_800
 const SLOTS_PER_DAY = 48
 
-/** A half hour that does not belong to where its day is counted, or whose day is not counted. */
+/** A half hour that belongs to a different step than its day is counted for, or whose day is not counted. */
 export interface MovedSlot {
-  /** Half hours since 1970-01-01, UTC. */
+  /** Number of half hours since 1970-01-01, UTC. */
   readonly slot: number
-  /** Index of the step that has it with its day; -1 = none. */
+  /** Index of the step for which it is counted with its day; -1 for none. */
   readonly from: number
-  /** Index of the step that it belongs to; -1 = none. */
+  /** Index of the step to which it belongs; -1 for none. */
   readonly to: number
 }
 
 /** Sums that make up a series: whole days (UTC), corrected by half hours at the bounds of steps. */
 export interface SeriesPlan {
-  /** First of the days that are counted. */
+  /** First of the counted days. */
   readonly firstDay: number
-  /** Index of the step of each of these days. */
+  /** Index of the step for which each day is counted. */
   readonly days: readonly number[]
-  /** In order. */
+  /** Sorted by slot. */
   readonly moved: readonly MovedSlot[]
-  /** Whether the sums are those of the period to the half hour. */
+  /** Whether the sums match the period exactly to the half hour. */
   readonly isExact: boolean
 }
 
-/** Period, as a plan needs it; Unix seconds. */
+/** Period of a plan, in Unix seconds. */
 export interface PlannedPeriod {
   readonly fromS: number
-  /** Excluded. */
+  /** Exclusive. */
   readonly toS: number
-  /** Starts of the steps, the first one not after `fromS`. */
+  /** Starts of the steps; the first one is not after `fromS`. */
   readonly starts: readonly number[]
   readonly step: CalendarStep
 }
 
-/** Days for which there are sums, counted from 1970-01-01, UTC; infinite where there are none. */
+/** Days for which sums exist, counted from 1970-01-01, UTC; infinite if there are none. */
 export interface Coverage {
-  /** First day with sums by half hours; from it on there are those of every day. */
+  /** First day with half-hour sums; every later day has them too. */
   readonly firstSlotDay: number
   readonly firstDay: number
 }
 
 /**
- * Plans the sums of a period. A day is counted with the step that most of it lies in, if half hours can
- * correct it; days without half hours count with the step at their noon.
+ * Plans which sums make up a period. A day is counted for the step that contains most of it, if half hours
+ * can correct that; days without half hours are counted for the step that contains their noon.
  */
 export function planSeries(
   { fromS, toS, starts, step }: PlannedPeriod,
@@ -88,7 +88,7 @@ export function planSeries(
   return { firstDay: firstCounted, days, moved, isExact }
 }
 
-/** The index of the last step that starts at a time or before it; 0 before the first. Unix seconds. */
+/** The index of the last step that starts at or before a time; 0 before the first. Unix seconds. */
 export function stepIndex(starts: readonly number[], seconds: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {

@@ -11,7 +11,7 @@ export interface ServiceAccount {
 
 const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
-/** Reads the JSON of a service account's key; the expectation that it does not meet otherwise. */
+/** Parses the JSON of a service account's key; for an invalid text returns what was expected. */
 export function parseServiceAccount(text: string): ServiceAccount | { readonly expected: string } {
   const fields = recordOf(text)
   if (!fields) return { expected: "the JSON of a service account's key" }

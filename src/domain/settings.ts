@@ -6,7 +6,7 @@ import type { Model } from './records/model.ts'
 import type { LoginSettings } from './login-settings.ts'
 import type { Options } from './options.ts'
 
-/** Live configuration, immutable; a change replaces all of it. */
+/** Live configuration. Immutable; every change replaces the whole object. */
 export interface Settings {
   /** Identifies the prices and ratios; stored with each charge. */
   readonly priceVersion: string
@@ -21,18 +21,18 @@ export interface Settings {
 
 export type { Options }
 
-/** Limits that do not belong to a model or channel; `docs/configuration.md: Rate limits`. */
+/** Limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */
 export interface RateLimits {
   readonly global: RateLimit
   readonly relay: RateLimit
   readonly search: RateLimit
   readonly critical: RateLimit
   readonly key: RateLimit
-  /** Requests by a session, per user, in place of `global` and `search`. */
+  /** Requests of sessions, per user, instead of `global` and `search`. */
   readonly console: RateLimit
 }
 
-/** The configured models over the built-in price table. */
+/** The configured models combined with the built-in prices. */
 export interface ModelCatalogue {
   /** Returns a model for every name; an unknown one has neither vendor nor price. */
   get(name: string): Model

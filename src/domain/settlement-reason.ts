@@ -2,17 +2,19 @@
 export type SettlementReason =
   /** The response ended regularly, with valid usage. */
   | 'complete'
-  /** The response ended regularly, but its usage was missing or invalid, so that the gateway counted. */
+  /**
+   * The response ended regularly, but its usage was missing or invalid, so the gateway counted the tokens.
+   */
   | 'estimated'
-  /** The client left before the end. */
+  /** The client disconnected before the end. */
   | 'client_gone'
-  /** The upstream broke off, timed out or failed after content had been delivered, or the hold ran out. */
+  /**
+   * The upstream broke off, timed out or failed after content had been delivered, or the hold was used up.
+   */
   | 'cut'
-  /** Nothing was delivered: no charge. */
+  /** Nothing was delivered, and nothing is charged. */
   | 'failed'
   /** The gateway crashed during the call; the next start settled it at its last recorded progress. */
   | 'crash'
-  /**
-   * The gateway was lost with its data folder: an estimate for its open calls, until the folder comes back.
-   */
+  /** The node was lost with its data folder: an estimate for its open calls, until the folder is back. */
   | 'lost-node'

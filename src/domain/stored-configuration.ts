@@ -1,7 +1,7 @@
 import type { StoredChannel } from './records/channel.ts'
 import type { Json } from './json.ts'
 
-/** Sections whose entries can be set over HTTP; `ratios` are prices of models: relative ones, or `exact`. */
+/** Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. */
 export type StoredSection = 'options' | 'groups' | 'models' | 'ratios'
 
 /** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */

@@ -3,14 +3,14 @@ export interface StreamedPart {
   /** Numbers of its first and its last event. */
   readonly first: number
   readonly last: number
-  /** Tokens of the texts in it. */
+  /** Number of tokens of its texts. */
   readonly tokens: number
 }
 
-/** Parts that are told apart; the tokens of further ones are added to the last. */
+/** Maximum number of separate parts; the tokens of further ones are added to the last. */
 const MAX_PARTS = 1_000
 
-/** Adds a part, which replaces one that began at the same event and brought less. */
+/** Adds a part. It replaces a part that began at the same event and was shorter. */
 export function withPart(parts: readonly StreamedPart[], part: StreamedPart): readonly StreamedPart[] {
   const same = parts.find(({ first }) => first === part.first)
   if (same) return same.tokens >= part.tokens ? parts : parts.map((one) => (one === same ? part : one))
@@ -19,7 +19,7 @@ export function withPart(parts: readonly StreamedPart[], part: StreamedPart): re
   return [...parts.slice(0, -1), { ...last, tokens: last.tokens + part.tokens }]
 }
 
-/** Tokens of all parts together, each event once: of a part that overlaps others the rest counts. */
+/** Tokens of all parts together, counting each event once: of overlapping parts only the new events count. */
 export function streamedTokens(parts: readonly StreamedPart[]): number {
   let reached = -1
   let tokens = 0

@@ -1,10 +1,10 @@
-/** Bounds of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
+/** Maximum sizes of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
 export const TEXT_BYTES = Object.freeze({
-  /** Every text that is none of the others. */
+  /** Any text not listed below. */
   plain: 2048,
   /** One key of a provider. */
   providerKey: 8192,
-  /** The addresses that a token may be used from. */
+  /** The addresses from which a token may be used. */
   addresses: 16_384,
   /** A list, a mapping, several keys, or a system prompt. */
   list: 65_536,

@@ -1,32 +1,35 @@
 import { type Decimal, decimalText, multiply, ONE, ZERO } from './decimal.ts'
 import type { Field } from './records/record.ts'
 
-/** Column of a count, with its name in answers and its description. */
+/** Column of a count, with its name in responses and its description. */
 export type CountColumn = { readonly name: string } & Pick<Field, 'as' | 'about' | 'shown'>
 
 /** A kind of tokens that has a price. */
 interface KindOfTokens {
   /** Its price in gateway.yaml and in the management API, in USD per million tokens. */
   readonly name: string
-  /** Its line in the cost of a call; absent = its name. */
+  /** Its line in the cost of a call; the name if absent. */
   readonly line?: string
-  /** The count of a usage that holds these tokens. */
+  /** The count in a usage that contains these tokens. */
   readonly count: string
-  /** Its column; absent if it is in `USAGE_COUNTS` without, or only a particular of a call. */
+  /**
+   * Its column. Absent if `USAGE_COUNTS` declares it without one, or if it is only part of a call's
+   * particulars.
+   */
   readonly column?: CountColumn
-  /** Whether they belong to the prompt, which determines the tier, or to the output. */
+  /** Whether they belong to the prompt, which determines the price tier, or to the output. */
   readonly side: 'prompt' | 'output'
-  /** The kind whose count includes these tokens, and whose price they have where no other is stated. */
+  /** The kind whose count includes these tokens, and whose price applies if no other is stated. */
   readonly partOf?: string
-  /** Set for tokens that only a call with such content may use. */
+  /** Set for tokens that only a call with this medium may use. */
   readonly medium?: 'audio' | 'image'
-  /** A kind listed before, and the multiple of its price that this one is where no other is stated. */
+  /** Default price if none is stated: a multiple of the price of a kind listed earlier. */
   readonly byDefault?: { readonly of: string; readonly times: Decimal }
-  /** Whether a configured price per token has to state it. */
+  /** Whether a configured price per token must state it. */
   readonly isRequired?: true
-  /** The ratio that sets this price relative to that of a kind listed before, times a fixed number. */
+  /** The ratio that sets this price relative to that of a kind listed earlier, times a fixed number. */
   readonly ratio?: { readonly name: string; readonly of: string; readonly times?: Decimal }
-  /** Key of the built-in price data. */
+  /** Key in the built-in price data. */
   readonly data?: string
 }
 
@@ -74,7 +77,7 @@ const TABLE = [
     column: { name: 'cache_write_1h_tokens' },
     side: 'prompt',
     byDefault: { of: 'input', times: { digits: 2n, scale: 0 } },
-    // Written for an hour: 1.6 times the price of five minutes.
+    // The ratio is that of a five-minute cache; writing for an hour costs 1.6 times as much.
     ratio: { name: 'createCache', of: 'input', times: { digits: 16n, scale: 1 } },
     data: 'cache_write_1h_mtok',
   },
@@ -157,7 +160,7 @@ type LineOf<Kind extends KindOfTokens> = Kind extends { readonly line: infer Lin
 /** Lines of audio and of images. */
 export type MediumLine = LineOf<Extract<Row, { readonly medium: unknown }>>
 
-/** Ratio that sets the price of a kind of tokens relative to that of another. */
+/** Ratio that sets the price of a kind of tokens relative to that of another kind. */
 export type TokenRatio = Extract<Row, { readonly ratio: unknown }>['ratio']['name']
 
 /** A row of `TOKEN_KINDS`. */
@@ -172,7 +175,7 @@ export interface TokenKindRow extends KindOfTokens {
 
 /**
  * Kinds of tokens that have a price. The charge and its lines, the settings of prices, their texts, ratios
- * and holds follow from a row (`docs/recipes/add-a-price-kind.md`).
+ * and holds are derived from a row (`docs/recipes/add-a-price-kind.md`).
  */
 export const TOKEN_KINDS: readonly TokenKindRow[] = TABLE.map(
   (row: Omit<TokenKindRow, 'line'> & { readonly line?: TokenLine }) => ({
@@ -181,13 +184,13 @@ export const TOKEN_KINDS: readonly TokenKindRow[] = TABLE.map(
   }),
 )
 
-/** Part of a row that each charge reads; objects of one shape, which is faster. */
+/** The part of a row that each charge reads. All objects have one shape, which is faster. */
 interface CountedKind extends Pick<TokenKindRow, 'name' | 'line' | 'count'> {
   /** The kinds that its count includes. */
   readonly parts: readonly CountedKind[]
 }
 
-/** The kinds that are no part of another, those of the prompt first: the order of the lines of a cost. */
+/** The kinds that are not part of another, those of the prompt first: the order of the lines of a cost. */
 export const WHOLE_KINDS: readonly CountedKind[] = (['prompt', 'output'] as const).flatMap((wanted) =>
   countedKinds(({ side, partOf }) => side === wanted && !partOf),
 )
@@ -210,19 +213,19 @@ export type TokenPrices = Readonly<Record<TokenKind, Decimal>>
 /** Prices of tokens, some of which are not stated. */
 export type StatedPrices = { readonly [Kind in TokenKind]?: Decimal | undefined }
 
-/** Makes an object with a value for each kind. */
+/** Creates an object with a value for each kind. */
 export function byTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKind, T> {
   return Object.fromEntries(TOKEN_KINDS.map((kind) => [kind.name, value(kind)])) as Record<TokenKind, T>
 }
 
-/** Price of a kind where none is stated, by those of kinds listed before; undefined for the first. */
+/** Price of a kind if none is stated, derived from kinds listed earlier; undefined for the first. */
 export function defaultPrice({ partOf, byDefault }: TokenKindRow, prices: StatedPrices): Decimal | undefined {
   const { of, times } = byDefault ?? { of: partOf, times: ONE }
   const base = of && prices[of]
   return base && multiply(base, times)
 }
 
-/** Completes prices of tokens by the defaults of `TOKEN_KINDS`; without an input price, they are free. */
+/** Completes prices of tokens with the defaults of `TOKEN_KINDS`; without an input price, all are free. */
 export function completePrices(stated: StatedPrices): TokenPrices {
   const prices: { -readonly [Kind in TokenKind]?: Decimal } = {}
   for (const kind of TOKEN_KINDS) prices[kind.name] = stated[kind.name] ?? defaultPrice(kind, prices) ?? ZERO

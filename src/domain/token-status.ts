@@ -1,9 +1,9 @@
 import { TOKEN_STATUS, type Token, type TokenStatus } from './records/token.ts'
 
 /**
- * Status of a token at `nowMs` with `remain` quota units. Disabling is a stored decision; expiry and
- * exhaustion follow from time and quota alone, so that a renewed token works at once. `docs/api.md: States
- * and transitions`.
+ * Status of a token at `nowMs` with `remain` quota units. Being disabled is stored; expiry and exhaustion
+ * follow only from time and quota, so that a renewed token works at once. `docs/api.md: States and
+ * transitions`.
  */
 export function statusAt(
   token: Pick<Token, 'status' | 'expired_time' | 'unlimited_quota'>,

@@ -1,9 +1,9 @@
 import type { ToolKind } from './tool-use.ts'
 
-/** Vendors that bill tools of their own. */
+/** Vendors that charge for tools that they run. */
 export type ToolVendor = 'openai' | 'anthropic' | 'google' | 'x-ai' | 'openrouter'
 
-/** One use of a tool. A prompt counts once, however often the tool was used for it. */
+/** What counts as one use of a tool. A prompt counts once, no matter how often the tool was used for it. */
 export type ToolUnit = 'picture' | 'container' | 'call' | 'query' | 'prompt'
 
 /** Tool that a vendor runs, with its list price. */
@@ -12,17 +12,20 @@ export interface ListedTool {
   readonly kind: ToolKind
   /** Types of the tool in requests. */
   readonly types: RegExp
-  /** Models that the price is for, by the upstream's names; all others if absent. */
+  /** Models to which the price applies, by the upstream's names; all others if absent. */
   readonly models?: RegExp
   readonly unit: ToolUnit
   /** USD. */
   readonly price: string
-  /** USD of forms that cost something else. */
+  /** USD for forms that have a different price. */
   readonly forms?: Readonly<Record<string, string>>
-  /** Tools beside which it costs nothing: their types, which end in a version, and the first such version. */
+  /**
+   * Tools in the same request that make it free: their types, which end in a version, and the first such
+   * version.
+   */
   readonly freeBeside?: { readonly types: RegExp; readonly from: number }
   readonly source: string
-  /** Day on which the source stated it. */
+  /** Date on which the source stated it. */
   readonly date: string
 }
 
@@ -49,11 +52,11 @@ const OPENROUTER = {
   date: '2026-11-23',
 } as const
 
-/** Tools of providers: of rows for the same tool, the first one that fits the model holds. */
+/** Tools of providers. Of several rows for the same tool, the first one that matches the model applies. */
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
-  // A session of 20 minutes.
+  // One session of 20 minutes.
   {
     ...OPENAI,
     kind: 'code_interpreter',
@@ -62,12 +65,12 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
     price: '0.03',
     forms: { '4g': '0.12', '16g': '0.48', '64g': '1.92' },
   },
-  // Where neither tokens nor a price of the drawing model are known: its dearest picture.
+  // The most expensive picture, for when neither tokens nor a price of the drawing model are known.
   { ...OPENAI, kind: 'image_generation', types: /^image_generation$/, unit: 'picture', price: '0.25' },
   { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
   { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
   { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
-  // An hour of a container. The 1,550 hours a month that an organization has for nothing are not known here.
+  // One hour of a container. The 1,550 free hours per month of an organization are not known here.
   {
     ...ANTHROPIC,
     kind: 'code_execution',
@@ -110,12 +113,12 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENROUTER, kind: 'web_search', types: /^(?:openrouter:)?web_search/, unit: 'call', price: '0.02' },
 ]
 
-/** Text of all that the list says about prices: another text is another version of the prices. */
+/** The prices in this list as text; a changed text is another version of the prices. */
 export const TOOL_LIST_TEXT = JSON.stringify(
   LISTED_TOOLS.map((row) => ({ ...row, models: row.models?.source })),
 )
 
-/** Types of tools that clients run themselves, or that no vendor bills. */
+/** Types of tools that clients run themselves, or that no vendor charges for. */
 export const FREE_TOOLS: Readonly<Record<'openai' | 'anthropic' | 'google', RegExp>> = {
   openai:
     /^(?:function|custom|namespace|local_shell|apply_patch|tool_search|computer|computer_use_preview.*|computer_use)$/,
@@ -123,7 +126,7 @@ export const FREE_TOOLS: Readonly<Record<'openai' | 'anthropic' | 'google', RegE
   google: /^(?:functionDeclarations|computerUse)$/,
 }
 
-/** Vendors by the hosts of upstreams. */
+/** Vendors by the host of the upstream. */
 export const VENDOR_HOSTS: readonly (readonly [RegExp, ToolVendor])[] = [
   [/(?:^|\.)(?:openai|azure)\.com$/, 'openai'],
   [/(?:^|\.)anthropic\.com$/, 'anthropic'],

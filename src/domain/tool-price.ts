@@ -6,27 +6,30 @@ import type { Price } from './price.ts'
 import { FREE_TOOLS, LISTED_TOOLS, type ListedTool, type ToolVendor, VENDOR_HOSTS } from './tool-list.ts'
 import type { OfferedTool, PricedTool, ToolKind, ToolPrices, ToolUse } from './tool-use.ts'
 
-/** Terms by which the tools of a call are priced at one upstream. */
+/** Everything that determines the prices of a call's tools at one upstream. */
 export interface ToolTerms {
-  /** Prices that the model's own price states. */
+  /** Tool prices stated in the price of the model. */
   readonly stated: ToolPrices
   readonly vendor: ToolVendor
-  /** Dialect that the upstream is asked in. */
+  /** Dialect in which the upstream is called. */
   readonly dialect: ProtocolName
   /** The upstream's name of the model. */
   readonly model: string
-  /** Tools that the request offers, where they are known. */
+  /** Tools offered by the request, if they are known. */
   readonly offered: readonly OfferedTool[]
   /** Price of a model that draws pictures; undefined if it has none. */
   priceOf(model: string): Price | undefined
 }
 
-/** Tool of a request and what it is priced as; `kind` is undefined for a tool that no list has. */
+/**
+ * Tool of a request and the kind that determines its price; `kind` is undefined for a tool that is not in any
+ * list.
+ */
 export interface KnownTool extends OfferedTool {
   readonly kind: ToolKind | undefined
 }
 
-/** Model that draws where an answer names none. */
+/** Model assumed to draw pictures if a response does not name one. */
 const USUAL_PAINTER = 'gpt-image-1'
 const PROVIDERS: Readonly<Record<ProviderName, ToolVendor | undefined>> = {
   azure: 'openai',
@@ -34,7 +37,9 @@ const PROVIDERS: Readonly<Record<ProviderName, ToolVendor | undefined>> = {
   vertex: 'google',
 }
 
-/** The vendor whose list holds at a channel: that of its provider or host, else that of the dialect. */
+/**
+ * The vendor whose list applies to a channel: that of its provider or host, otherwise that of the dialect.
+ */
 export function toolVendor(
   { provider, base_url }: Pick<Channel, 'provider' | 'base_url'>,
   dialect: ProtocolName,
@@ -45,14 +50,14 @@ export function toolVendor(
   return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? PROTOCOLS[dialect].vendor
 }
 
-/** Kinds of tools that can be used at a vendor: those of its list and of the dialect's. */
+/** Kinds of tools available at a vendor: those in its list and in the list of the dialect's vendor. */
 export function kindsOf({ vendor, dialect }: ToolTerms): ReadonlySet<ToolKind> {
   if (!PROTOCOLS[dialect].hasTools) return new Set()
   const vendors = new Set([vendor, PROTOCOLS[dialect].vendor])
   return new Set(LISTED_TOOLS.filter((row) => vendors.has(row.vendor)).map(({ kind }) => kind))
 }
 
-/** Classifies a tool of a request; undefined where it costs nothing. */
+/** Classifies a tool of a request; undefined if it is free. */
 export function knownTool(
   tool: OfferedTool,
   { vendor, dialect }: Pick<ToolTerms, 'vendor' | 'dialect'>,
@@ -63,7 +68,7 @@ export function knownTool(
   return { ...tool, kind: listed?.kind }
 }
 
-/** Prices the uses of an answer, `searches` of the web among them. */
+/** Prices the tool uses of a response, including `searches` web searches. */
 export function pricedTools(searches: number, uses: readonly ToolUse[], terms: ToolTerms): PricedTool[] {
   const all: readonly ToolUse[] = searches > 0 ? [{ kind: 'web_search', count: searches }, ...uses] : uses
   return all
@@ -72,12 +77,12 @@ export function pricedTools(searches: number, uses: readonly ToolUse[], terms: T
     .filter(({ count }) => count > 0)
 }
 
-/** The kind that a use has at a vendor: a search of the web is Google's in its dialect. */
+/** The kind of a use at a vendor: in Google's dialect, a web search is a Google search. */
 export function kindAt(kind: ToolKind, { dialect }: Pick<ToolTerms, 'dialect'>): ToolKind {
   return kind === 'web_search' && dialect === 'gemini' ? 'google_search' : kind
 }
 
-/** USD for one use, at the most where that depends on what the answer tells. */
+/** USD for one use; the highest price if it depends on something that the response does not report. */
 export function priceOfUse(
   { kind, form, model }: Pick<ToolUse, 'kind' | 'form' | 'model'>,
   terms: ToolTerms,
@@ -100,7 +105,7 @@ function isFreeBeside({ freeBeside }: ListedTool, { offered }: ToolTerms): boole
   return offered.some(({ type }) => Number(types.exec(type)?.[1] ?? 0) >= from)
 }
 
-/** Forms that a use may have: answers do not tell which of the tools that were offered a container is of. */
+/** Forms that a use may have. Responses do not report to which of the offered tools a container belongs. */
 function formsOf(
   { kind, forms }: ListedTool,
   form: string | undefined,
@@ -113,7 +118,7 @@ function formsOf(
   ]
 }
 
-/** The row of the list that holds for a kind of tool. */
+/** The row of the list that applies to a kind of tool. */
 export function listedTool(
   kind: ToolKind,
   { vendor, dialect, model }: Pick<ToolTerms, 'vendor' | 'dialect' | 'model'>,
@@ -139,7 +144,7 @@ function inLists(
   )
 }
 
-// A price of searches that was stated before Google's had a name of their own holds for these.
+// A stated price of web searches also applies to Google's, which used to have no separate name.
 function statedPrice(kind: ToolKind, { stated }: ToolTerms): Decimal | undefined {
   return stated[kind] ?? (kind === 'google_search' ? stated.web_search : undefined)
 }

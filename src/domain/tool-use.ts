@@ -1,6 +1,6 @@
 import type { Decimal } from './decimal.ts'
 
-/** Kinds of tools that providers run during a call, as `price.tools` in gateway.yaml names them. */
+/** Kinds of tools that providers run during a call, by their names in `price.tools` of gateway.yaml. */
 export const TOOL_KINDS = [
   'image_generation',
   'code_interpreter',
@@ -17,23 +17,23 @@ export const TOOL_KINDS = [
 /** Kind of a tool that a provider runs. */
 export type ToolKind = (typeof TOOL_KINDS)[number]
 
-/** USD for one use of a tool; a kind that is absent costs what the vendor's list says. */
+/** USD per use of a tool; a missing kind has the price of the vendor's list. */
 export type ToolPrices = Readonly<Partial<Record<ToolKind, Decimal>>>
 
-/** Tool of a provider's own that a request offers. */
+/** Provider-run tool that a request offers. */
 export interface OfferedTool {
   /** Type of the tool as the request states it, such as `web_search_20250305`. */
   readonly type: string
-  /** The most uses that the request allows; undefined where it states none. */
+  /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
-  /** Form of each use, as in `ToolUse`; undefined where it is the provider's choice. */
+  /** Form of each use, as in `ToolUse`; undefined if the provider chooses it. */
   readonly form?: string | undefined
 }
 
-/** Tools of the provider's own in a request. */
+/** Provider-run tools of a request. */
 export interface ProviderTools {
   readonly tools: readonly OfferedTool[]
-  /** The most uses of all of them together that the request allows; undefined where it states none. */
+  /** Maximum number of uses of all of them together that the request allows; undefined if it states none. */
   readonly maxCalls?: number | undefined
 }
 
@@ -44,38 +44,38 @@ export interface PictureTokens {
   readonly output: number
 }
 
-/** Uses of a tool, as an answer tells them. */
+/** Uses of a tool, as reported by a response. */
 export interface ToolUse {
   readonly kind: ToolKind
   readonly count: number
-  /** Form that a list price depends on: `1024x1024/low` of a picture, `4g` of a container. */
+  /** Form on which the list price depends: `1024x1024/low` for a picture, `4g` for a container. */
   readonly form?: string | undefined
-  /** Model that drew pictures; undefined where the answer does not name it. */
+  /** Model that drew pictures; undefined if the response does not name it. */
   readonly model?: string | undefined
-  /** Tokens of all pictures, where the answer tells them. */
+  /** Tokens of all pictures, if the response reports them. */
   readonly tokens?: PictureTokens | undefined
-  /** The answer only cites sources: a use where the request offered the tool. */
+  /** The response only cites sources; this counts as a use if the request offered the tool. */
   readonly isCited?: true
 }
 
-/** Kinds of cost that tools cause: their uses, and the tokens of pictures by the million. */
+/** Kinds of cost caused by tools: their uses, and the tokens of pictures, priced per million. */
 export type ToolCostKind =
   | ToolKind
   | 'image_generation_input'
   | 'image_generation_image_input'
   | 'image_generation_output'
 
-/** Media of a stream without usage that have a price of their own, beside the tokens of its text. */
+/** Media of a stream without usage, which have their own price in addition to the tokens of its text. */
 export type MediaCostKind = 'second' | 'image'
 
-/** Uses of a tool, or media, with the price of each in USD; of tokens, the price of a million. */
+/** Uses of a tool, or media, with the price of each in USD; for tokens, the price per million. */
 export interface PricedTool {
   readonly kind: ToolCostKind | MediaCostKind
   readonly count: number
   readonly price: Decimal
 }
 
-/** Uses without those of other lists that are lower: the larger number of each kind and form counts. */
+/** Merges two lists of the same uses: for each kind and form the larger number counts. */
 export function mergedUses(one: readonly ToolUse[], other: readonly ToolUse[]): readonly ToolUse[] {
   if (other.length === 0) return one
   const total = (uses: readonly ToolUse[], kind: ToolKind): number =>

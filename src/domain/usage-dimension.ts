@@ -1,4 +1,4 @@
-/** The dimensions by which the daily sums can be grouped; `key` is an API key. */
+/** The dimensions by which daily sums can be grouped; `key` is an API key. */
 export const USAGE_DIMENSIONS = ['model', 'user', 'key', 'channel', 'day'] as const
 
 /** A dimension of usage. */

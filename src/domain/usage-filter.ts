@@ -12,9 +12,9 @@ export interface UsageTotals {
 /** Selects settled calls that match all given fields. */
 export interface UsageFilter {
   readonly user_id?: number | undefined
-  /** Lower bound of the call's end, in Unix milliseconds, inclusive. */
+  /** Earliest end of the call, inclusive, in Unix milliseconds. */
   readonly fromMs?: number | undefined
-  /** Upper bound of the call's end, exclusive. */
+  /** Latest end of the call, exclusive. */
   readonly beforeMs?: number | undefined
   readonly username?: string | undefined
   readonly token_name?: string | undefined
@@ -22,6 +22,6 @@ export interface UsageFilter {
   readonly channel?: string | undefined
   readonly group?: string | undefined
   readonly id?: string | undefined
-  /** One of these is the reason of the call's charge. */
+  /** Calls whose charge has one of these reasons. */
   readonly reasons?: readonly string[] | undefined
 }

@@ -2,9 +2,9 @@ import { USAGE_COUNTS } from './records/usage-counts.ts'
 import { PROMPT_COUNTS, type TokenCount } from './token-kinds.ts'
 
 /**
- * Usage of one response. Counts do not overlap, except for parts of others: `input` excludes cached tokens.
- * All are non-negative safe integers. Counts without a column may be absent: none, or not known. They shape
- * the charge, and are stored with the particulars of the call.
+ * Usage of one response. Counts do not overlap, except for those that are part of others: `input` excludes
+ * cached tokens. All are non-negative safe integers. Counts without a column may be absent if they are 0 or
+ * unknown; they affect the charge and are stored in the particulars of the call.
  */
 export interface Usage
   extends Readonly<Record<keyof typeof USAGE_COUNTS, number>>,
@@ -15,19 +15,19 @@ export const NO_USAGE: Usage = Object.fromEntries(
   Object.keys(USAGE_COUNTS).map((name) => [name, 0]),
 ) as Record<keyof typeof USAGE_COUNTS, number>
 
-/** All prompt tokens, cached or not, which determine the price tier. */
+/** All prompt tokens, cached or not; they determine the price tier. */
 export function promptTokens(usage: Usage): number {
   let tokens = 0
   for (const count of PROMPT_COUNTS) tokens += usage[count] ?? 0
   return tokens
 }
 
-/** Tokens written to caches, for any time. */
+/** Tokens written to caches, of any duration. */
 export function writtenTokens(usage: Usage): number {
   return promptTokens(usage) - usage.input - usage.cacheRead
 }
 
-/** Sums of all counts. */
+/** Adds all counts of two usages. */
 export function addedUsage(one: Usage, other: Usage): Usage {
   const names = Object.keys(NO_USAGE) as (keyof Usage)[]
   return Object.fromEntries(

@@ -106,7 +106,7 @@ describe('names', () => {
   })
 
   test('change by Unicode’s NFKC_Casefold, letter by letter', () => {
-    // Cherokee folds to upper case there, which compares the same; dotless i is not folded.
+    // Cherokee letters fold to upper case there, which compares equal; dotless i is not folded.
     const others = /[ı\p{Script=Cherokee}]/u
     const unchanging = /[\p{Script=Han}\p{Script=Hangul}\p{Unassigned}\p{Private_Use}]/u
     const wrong = Array.from({ length: 0x11_0000 }, (_, code) => String.fromCodePoint(code)).filter(

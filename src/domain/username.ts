@@ -1,4 +1,4 @@
-/** Scripts whose letters change form around U+200C or U+200D. */
+/** Scripts whose letters change form next to U+200C or U+200D. */
 const JOINING_SCRIPTS = [
   'Arabic',
   'Syriac',
@@ -24,15 +24,17 @@ const JOINING_SCRIPTS = [
 
 const JOINERS = new RegExp(String.raw`(?<=[${JOINING_SCRIPTS}])[\u200C\u200D](?=[${JOINING_SCRIPTS}])`, 'gu')
 
-/** Direction controls and invisible characters. Variation selectors are allowed, as emoji contain them. */
+/**
+ * Direction controls and invisible characters. Variation selectors are allowed, because emoji contain them.
+ */
 const INVISIBLE = /[\p{Bidi_Control}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v
 
-/** Whether a user's name is displayed completely and in its written order. `docs/api.md: Users`. */
+/** Whether a username is displayed completely and in its written order. `docs/api.md: Users`. */
 export function isFullyVisible(username: string): boolean {
   return !INVISIBLE.test(username.replaceAll(JOINERS, ''))
 }
 
-/** A name with invisible characters as code points: `ann\u202e`. */
+/** Replaces invisible characters of a name by their code points: `ann\u202e`. */
 export function escapeInvisible(username: string): string {
   return username.replaceAll(
     new RegExp(INVISIBLE, 'gv'),
@@ -44,24 +46,24 @@ export function escapeInvisible(username: string): string {
 const IGNORED = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * Form of a name that is equal for names which differ in case, width, ligatures or invisible characters
- * alone: Unicode's NFKC_Casefold, in which dotless i equals i as well.
+ * A form that is equal for names that differ only in case, width, ligatures or invisible characters:
+ * Unicode's NFKC_Casefold, in which dotless i also equals i.
  */
 export function comparableName(username: string): string {
-  // Folding may give characters that NFKC changes, and the other way round.
+  // Folding may produce characters that NFKC changes, and vice versa, so both run twice.
   return folded(folded(username.normalize('NFD')))
 }
 
 function folded(text: string): string {
   const visible = text.replaceAll(IGNORED, '')
-  // Letter by letter, because the lower case of a sigma depends on its neighbours.
+  // Folded letter by letter, because the lower case of a sigma depends on its neighbours.
   const upper = Array.from(visible, (letter) => letter.toLowerCase().toUpperCase()).join('')
   return Array.from(upper, (letter) => letter.toLowerCase())
     .join('')
     .normalize('NFKC')
 }
 
-/** The difference between two names whose comparable forms are equal. */
+/** The kind of difference between two names whose comparable forms are equal. */
 export function differenceOf(one: string, other: string): 'case' | 'forms of letters' {
   return one.toUpperCase() === other.toUpperCase() ? 'case' : 'forms of letters'
 }
@@ -74,7 +76,7 @@ const LOOKALIKES = {
   Armenian: /[\p{Letter}&&\p{Script=Armenian}]/v,
 } as const
 
-/** Alphabet whose letters a name mixes with Latin ones, which they look like; undefined if it mixes none. */
+/** The alphabet whose lookalike letters a name mixes with Latin ones; undefined if there is none. */
 export function alphabetMixedWithLatin(username: string): keyof typeof LOOKALIKES | undefined {
   const text = username.normalize('NFKC')
   if (!LATIN.test(text)) return undefined

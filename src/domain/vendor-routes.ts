@@ -3,8 +3,8 @@ export const A_ROUTE_MAP =
   'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty'
 
 /**
- * Parses a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings; empty
- * text is an empty map. Undefined if invalid. `docs/api.md: Token management`.
+ * Parses a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings. An
+ * empty text is an empty map. Undefined if invalid. `docs/api.md: Token management`.
  */
 export function parseVendorRoutes(text: string): ReadonlyMap<string, string> | undefined {
   if (text.trim() === '') return new Map()

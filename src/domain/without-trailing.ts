@@ -1,5 +1,6 @@
 /**
- * Removes every `letter` at the end of `text`, in linear time; an expression such as `/0+$/` is quadratic.
+ * Removes every `letter` at the end of `text`, in linear time; a regular expression such as `/0+$/` is
+ * quadratic.
  */
 export function withoutTrailing(text: string, letter: string): string {
   let end = text.length

@@ -1,7 +1,7 @@
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 
-/** The largest quota, in units of currency; `docs/api.md: Limits`. */
+/** The maximum quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000
 
 /** The largest quota, in quota units. */

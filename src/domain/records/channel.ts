@@ -6,14 +6,14 @@ import { TEXT_BYTES } from '../text-bytes.ts'
 import { flag, json, matching, nullable, plainText, textOf, whole, wholeOf } from './field-types.ts'
 import { record, type Row, type Values } from './record.ts'
 
-/** Providers whose channels have addresses and signatures of their own. */
+/** Providers whose channels have their own addresses and signatures. */
 export type ProviderName = 'azure' | 'bedrock' | 'vertex'
 
-/** Changes to the bodies of requests; members are top-level ones of the upstream's dialect. */
+/** Changes to the bodies of requests; members are top-level ones in the upstream's dialect. */
 export interface Override {
-  /** JSON texts in place of the client's. */
+  /** JSON texts that replace the client's values. */
   readonly set: ReadonlyMap<string, string>
-  /** JSON texts where the client has none. */
+  /** JSON texts for members that the client did not send. */
   readonly default: ReadonlyMap<string, string>
   readonly remove: readonly string[]
 }
@@ -27,7 +27,7 @@ interface Timeouts {
 }
 
 const OPEN = { declared: true, audit: true } as const
-/** Settings that may have credentials. */
+/** Settings that may contain credentials. */
 const HIDDEN = { ...OPEN, secret: 'held' } as const
 
 const maybe = (pattern: RegExp, expected: string) =>
@@ -36,9 +36,12 @@ const maybe = (pattern: RegExp, expected: string) =>
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
 export const CHANNEL_SETTINGS = record('', {
   name: { ...OPEN, type: json<string>() },
-  /** Dialects that its upstream speaks, at least one, all with the same keys below the same address. */
+  /** Dialects that its upstream speaks, at least one; all use the same keys and the same base address. */
   protocol: { ...OPEN, type: json<readonly ProtocolName[]>() },
-  /** How URLs are built and requests signed; `generic` = the dialects as they are, with a key in a header. */
+  /**
+   * Determines how URLs are built and requests signed; `generic` sends a key in a header, as the dialect
+   * defines.
+   */
   provider: {
     ...OPEN,
     type: textOf<'generic' | ProviderName>(
@@ -50,15 +53,15 @@ export const CHANNEL_SETTINGS = record('', {
   /** Null for Azure's v1 API, which has no dated versions. */
   api_version: maybe(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21'),
   region: maybe(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1'),
-  /** Null for the service account's own. */
+  /** Null for the project of the service account. */
   project: maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'),
   /** Null for `global`. */
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
   /** Ends with the version, without a slash: `https://api.example.com/v1`. */
   base_url: { ...HIDDEN, type: json<string>() },
-  /** URL of the proxy that its connections go through; may hold a password. */
+  /** URL of the proxy for its connections; may contain a password. */
   proxy: { ...HIDDEN, type: json<string | null>(), default: null },
-  /** Credentials, used in turn; empty for an upstream without authentication. */
+  /** Credentials, used in turn; empty if the upstream needs no authentication. */
   keys: { ...HIDDEN, type: json<readonly string[]>() },
   models: { ...OPEN, type: json<readonly string[]>() },
   groups: { ...OPEN, type: json<readonly string[]>() },
@@ -69,11 +72,11 @@ export const CHANNEL_SETTINGS = record('', {
     default: 0,
     edit: 'admin',
   },
-  /** Share among channels of equal priority. */
+  /** Share of calls among channels of equal priority. */
   weight: { ...OPEN, type: json<number>(), default: 1 },
   /** Requested model → the upstream's name for it. */
   model_mapping: { ...OPEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
-  /** Instructions in front of the client's own; empty = none. */
+  /** Instructions put before the client's own; empty for none. */
   system_prompt: { ...HIDDEN, type: plainText(), default: '' },
   override: {
     ...HIDDEN,
@@ -85,12 +88,15 @@ export const CHANNEL_SETTINGS = record('', {
   pass_through: { ...OPEN, type: flag, default: false },
   /** Added to each upstream request; names in lower case. */
   headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
-  /** Statuses of its responses, and those that they are taken for. */
+  /** Maps statuses of its responses to those as which they are treated. */
   status_mapping: { ...OPEN, type: json<ReadonlyMap<number, number>>(), default: new Map() },
   rate_limit: { ...OPEN, type: json<RateLimit>(), default: NO_LIMIT },
-  /** Interval of requests to the channel while it is in cooldown, in milliseconds; null = none. */
+  /** Interval of probes while the channel is in cooldown, in milliseconds; null for no probes. */
   probe: { ...OPEN, type: json<number | null>(), default: null },
-  /** Whether the rest of a response is read, and charged as reported, after the client has left. */
+  /**
+   * Whether, after the client has disconnected, the response is read to its end and charged as reported
+   * (`drain`).
+   */
   on_client_gone: { ...OPEN, type: textOf(['cancel', 'drain'], 'cancel or drain'), default: 'cancel' },
   timeouts: {
     ...OPEN,
@@ -101,7 +107,10 @@ export const CHANNEL_SETTINGS = record('', {
 
 /** A configured upstream. */
 export type Channel = Values<typeof CHANNEL_SETTINGS.fields> & {
-  /** Set over HTTP, not by the operator: it may not lead to a cloud's metadata service. */
+  /**
+   * Set for channels created over HTTP rather than by the operator; they must not point to a cloud's metadata
+   * service.
+   */
   readonly isSetOverHttp?: true
 }
 
@@ -116,12 +125,12 @@ export function isEdited({
   return system_prompt !== '' || set.size + usual.size + remove.length > 0
 }
 
-/** Whether an address is OpenRouter's, which takes the fields of all its providers. */
+/** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
 export function isRouter(base_url: string): boolean {
   return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
 }
 
-/** Channels that were set over HTTP: `docs/administration.md: Channels`. */
+/** Channels created over HTTP: `docs/administration.md: Channels`. */
 export const CHANNEL = record('channels', {
   id: { type: whole(), key: 'primary' },
   /** Unique among the stored channels. */
@@ -133,15 +142,15 @@ export const CHANNEL = record('channels', {
   },
   /** Settings as in gateway.yaml, without name, keys and proxy. */
   declared: { type: json<JsonObject>(), shown: false },
-  /** Encrypted keys and proxy, one a line. */
+  /** Encrypted keys and proxy, one per line. */
   keys_cipher: { type: plainText(), secret: true, shown: false },
   /** 1 enabled, 2 disabled. */
   status: { type: wholeOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
-  /** Fields that management tools of this family of gateways store with a channel, without effect here. */
+  /** Fields that management tools of related gateways store with a channel; they have no effect here. */
   family: { type: json<JsonObject>(), shown: false },
   /** Unix seconds. */
   created_time: { type: whole(), default: 0 },
-  /** Unix seconds of the last test; 0 = never. */
+  /** Unix seconds of the last test; 0 if there was none. */
   test_time: { type: whole(), default: 0 },
   /** Duration of the last test. */
   response_ms: { type: whole(), as: 'response_time', default: 0 },
@@ -150,10 +159,10 @@ export const CHANNEL = record('channels', {
 /** A channel as set over HTTP. */
 export type ChannelDefinition = Pick<StoredChannel, 'name' | 'declared' | 'keys' | 'status' | 'family'>
 
-/** A stored channel; what is declared has its proxy. */
+/** A stored channel; `declared` includes its proxy. */
 export type StoredChannel = Values<typeof CHANNEL.fields> & {
   readonly keys: readonly string[]
-  /** Changes with the definition, not with tests. */
+  /** Changes with the definition of the channel, not with tests. */
   readonly version: string
 }
 

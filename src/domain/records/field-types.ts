@@ -9,35 +9,35 @@ interface Bounds<V> {
   readonly enum?: readonly V[]
   readonly minimum?: number
   readonly maximum?: number
-  /** Maximum of UTF-16 code units. */
+  /** Maximum number of UTF-16 code units. */
   readonly maxLength?: number
-  /** Maximum of bytes in UTF-8. */
+  /** Maximum number of bytes in UTF-8. */
   readonly 'x-max-bytes'?: number
 }
 
-/** Further rule of values, and what is expected where it is broken. */
+/** Additional rule for values, and what is expected of a value that breaks it. */
 interface Rule<V> {
   accepts(value: V): boolean
   readonly expected: string
 }
 
-/** Type of a field: `V` in the program and in JSON, `C` in its column. */
+/** Type of a field: `V` in the program and in JSON, `C` in the database column. */
 export interface FieldType<V = unknown, C extends Stored = Stored> {
   readonly json: 'boolean' | 'integer' | 'string' | 'any'
   readonly column: 'integer' | 'text'
-  /** Whether null is a value. */
+  /** Whether null is allowed. */
   readonly isNullable: boolean
   /** Allowed values, as messages describe them. */
   readonly expected: string
   readonly bounds: Bounds<V>
   readonly rules: readonly Rule<V>[]
-  /** Form in which a given value is stored. */
+  /** The form in which a value is stored, such as without surrounding spaces. */
   normal(value: V): V
   encode(value: V): C
   decode(column: C): V
 }
 
-/** Conversion between equal values. */
+/** Conversion for types whose values are the same on both sides. */
 export const same = (value: unknown): never => value as never
 
 const COLUMNS = { boolean: 'integer', integer: 'integer', string: 'text', any: 'text' } as const
@@ -50,8 +50,8 @@ const typed = <V, C extends Stored>(
 ): FieldType<V, C> => ({ ...PLAIN, json, column: COLUMNS[json], expected, bounds })
 
 /**
- * Returns what is expected in place of a value, as it follows `expected `; undefined for a value of the type.
- * Null is not a value here.
+ * Describes what is expected instead of a value, as it follows `expected `; undefined if the value has the
+ * type. Null does not count as a value here.
  */
 export function mismatch<V>(type: FieldType<V>, value: unknown): string | undefined {
   const { json, expected, rules, bounds } = type
@@ -88,7 +88,7 @@ export const flag: FieldType<boolean, number> = {
   decode: (column) => column === 1,
 }
 
-/** A text that is not bounded here. */
+/** A text without its own bounds. */
 export const plainText = (expected = 'a text', bounds?: Bounds<string>) =>
   typed<string, string>('string', expected, bounds)
 
@@ -104,19 +104,19 @@ export const text = (characters: number) =>
 export const name = (characters: number) =>
   shortText(characters, `a text of 1 to ${characters} characters without spaces around it`, isName)
 
-/** A text of several lines, entries or members, stored without spaces around it. */
+/** A text of several lines, entries or members, stored without surrounding spaces. */
 export function listText(bytes: number): FieldType<string, string> {
   const expected = 'a text without NUL and lone surrogates'
   const type = ruled(plainText('a text', { 'x-max-bytes': bytes }), { accepts: isStorable, expected })
   return { ...type, normal: (given) => given.trim() }
 }
 
-/** A text of a form. */
+/** A text that matches a pattern. */
 export function matching(pattern: RegExp, expected: string): FieldType<string, string> {
   return ruled(plainText(expected), { accepts: (given) => pattern.test(given), expected })
 }
 
-/** A list, a mapping or another structure, stored as JSON. Whoever reads the field validates it. */
+/** A list, a mapping or another structure, stored as JSON. The reader of the field validates it. */
 export function json<V>(): FieldType<V, string> & { readonly json: 'any' } {
   return {
     ...typed<V, string>('any', 'a value'),
@@ -126,12 +126,12 @@ export function json<V>(): FieldType<V, string> & { readonly json: 'any' } {
   }
 }
 
-/** The type with further rules. */
+/** The type with additional rules. */
 export function ruled<V, C extends Stored>(type: FieldType<V, C>, ...rules: Rule<V>[]): FieldType<V, C> {
   return { ...type, rules: [...type.rules, ...rules] }
 }
 
-/** The type with null as a further value. */
+/** The type, also allowing null. */
 export function nullable<V, C extends Stored>(type: FieldType<V, C>): FieldType<V | null, C | null> {
   return {
     ...(type as unknown as FieldType<V | null, C | null>),
@@ -141,7 +141,7 @@ export function nullable<V, C extends Stored>(type: FieldType<V, C>): FieldType<
   }
 }
 
-/** The type with absence as a further value. */
+/** The type, also allowing undefined. */
 export function optional<V, C extends Stored, T extends FieldType<V, C>>(
   type: T & FieldType<V, C>,
 ): FieldType<V | undefined, C> & Pick<T, 'json'> {

@@ -3,17 +3,17 @@ import type { Decimal } from '../decimal.ts'
 import { flag, json } from './field-types.ts'
 import { record, type Values } from './record.ts'
 
-/** Settings of a group beside its budget, as in gateway.yaml: `docs/configuration.md: Groups`. */
+/** Settings of a group other than its budget, as in gateway.yaml: `docs/configuration.md: Groups`. */
 export const GROUP_SETTINGS = record('', {
   /** Factor of its prices. */
   ratio: { type: json<Decimal>(), default: { digits: 1n, scale: 0 }, declared: true },
-  /** An open group may be named by any user's token, a closed one only by users whose own group it is. */
+  /** Any user's token may name an open group. A closed group may be named only by users who belong to it. */
   open: { type: flag, default: true, declared: true },
 })
 
 /** A group: the ratio of its prices, and who may choose it. */
 export type Group = Values<typeof GROUP_SETTINGS.fields> & {
   readonly name: string
-  /** Budget of all calls that are charged to the group. */
+  /** Budget for all calls charged to the group. */
   readonly budget?: Budget | undefined
 }

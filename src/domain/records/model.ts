@@ -11,21 +11,24 @@ export type ThinkingForm = (typeof THINKING_FORMS)[number]
 
 /** Settings of a model, as in gateway.yaml: `docs/configuration.md: Models`. */
 export const MODEL_SETTINGS = record('', {
-  /** Name for `vendor_routes` of a token and `owned_by` of model lists; undefined if unknown. */
+  /** Name used by the `vendor_routes` of a token and by `owned_by` in model lists; undefined if unknown. */
   vendor: { type: optional(json<string>()), default: undefined, declared: true },
   /** Undefined if the model has no price. */
   price: { type: optional(json<Price>()), default: undefined, declared: true },
   rate_limit: { type: json<RateLimit>(), default: NO_LIMIT, declared: true },
-  /** Whether the model accepts `temperature`, `top_p` and `top_k`; undefined = by its name, as below. */
+  /**
+   * Whether the model accepts `temperature`, `top_p` and `top_k`; if undefined, its name decides, as for the
+   * next two.
+   */
   sampling: { type: optional(flag), default: undefined, declared: true },
   thinking: {
     type: optional(textOf(THINKING_FORMS, 'a form of thinking')),
     default: undefined,
     declared: true,
   },
-  /** Whether messages of the history may have `reasoning_content` in chat. */
+  /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
   takes_thoughts: { type: optional(flag), default: undefined, declared: true },
-  /** Models that calls go on with when no channel of this one answers, in this order. */
+  /** Models that are called instead if no channel of this one answers, in order. */
   fallback: {
     type: json<readonly string[]>(),
     default: [],
@@ -43,15 +46,15 @@ export const MODEL_SETTINGS = record('', {
   },
 })
 
-/** Settings of a model; those of gateway.yaml have neither built-in vendors nor prices. */
+/** Settings of a model. As declared in gateway.yaml they lack the built-in vendor and price. */
 export type ModelSettings = Values<typeof MODEL_SETTINGS.fields>
 
 /** A model that clients may request. */
 export type Model = ModelSettings & {
   readonly name: string
-  /** Tokens of its context, or what is assumed where the price data does not tell. */
+  /** Context length in tokens; an assumed value if the price data does not state it. */
   readonly contextTokens: number
 }
 
-/** Capabilities of a model that its operator states. */
+/** Capabilities of a model that the operator has declared. */
 export type StatedCapabilities = Partial<Pick<Model, 'sampling' | 'thinking' | 'takes_thoughts'>>

@@ -1,35 +1,41 @@
 import { type FieldType, same, type Stored } from './field-types.ts'
 
-/** Field of a record: everything that the program derives from it. */
+/** Field of a record; everything that the program needs for the field is derived from it. */
 export interface Field<V = unknown, C extends Stored = Stored> {
   readonly type: FieldType<V, C>
-  /** Column, where it is not called as the field. */
+  /** Column, if its name differs from that of the field. */
   readonly column?: string
-  /** Name in answers, where it is not that of the field. */
+  /** Name in responses, if it differs from that of the field. */
   readonly as?: string
-  /** Description in answers. */
+  /** Description in the API's documentation. */
   readonly about?: string | undefined
-  /** Value of a new row that states none. */
+  /** Value of a new row that does not state one. */
   readonly default?: V
-  /** Role that sets it over HTTP: the holder of the object, or administrators alone; absent = none. */
+  /** Who may set it over HTTP: the holder of the object, or only administrators; if absent, no one. */
   readonly edit?: 'holder' | 'admin'
-  /** Whether a new object must state it. */
+  /** Whether it is required when an object is created. */
   readonly isRequired?: true
-  /** Whether calls change it, so that the version of the object leaves it out. */
+  /** Whether calls change it; the version of the object then leaves it out. */
   readonly moves?: true
-  /** False = in no answer; `admin` = in answers to administrators alone. */
+  /** `false`: in no response; `admin`: only in responses to administrators. */
   readonly shown?: false | 'admin'
-  /** Secret: in no answer, in the audit log without its value; `true`: in no object of the program either. */
+  /**
+   * A secret: not in responses, and without its value in the audit log. With `true`, objects of the program
+   * do not contain it either.
+   */
   readonly secret?: true | 'held'
-  /** Whether the audit log has its changes; a text is its name there. */
+  /** Whether the audit log records its changes; a text is its name there. */
   readonly audit?: true | string
-  /** Whether other nodes are told of its changes, because admission depends on it; `recall` ends leases. */
+  /**
+   * Whether other nodes are notified of its changes, because admission depends on it; `recall` also ends
+   * leases.
+   */
   readonly admission?: 'heed' | 'recall'
-  /** Whether gateway.yaml may declare it; a text says what it expects there. */
+  /** Whether gateway.yaml may declare it; a text states what is expected there. */
   readonly declared?: true | string
-  /** Option of the command line: the placeholder of its value, and its help. */
+  /** Option of the command line: the placeholder of its value, and its help text. */
   readonly option?: readonly [value: string, help: string]
-  /** Constraints of the column; `part`: of a primary key of several columns. */
+  /** Constraints of the column; `part` belongs to a primary key of several columns. */
   readonly key?: 'primary' | 'part' | 'unique' | `references ${string}.${string}`
 }
 
@@ -39,12 +45,12 @@ export type Fields = Readonly<Record<string, Field>>
 /** Value of a field. */
 export type ValueOf<F> = F extends { readonly type: FieldType<infer V, infer _> } ? V : never
 
-/** Fields that have a property, such as `edit`, with one of these values. */
+/** Fields that have a property such as `edit`, optionally with one of these values. */
 export type NamesWith<F extends Fields, Property extends keyof Field, Value = unknown> = {
   [Name in keyof F]: F[Name] extends Readonly<Record<Property, Value>> ? Name : never
 }[keyof F]
 
-/** Object of a record: all fields but the secrets that it does not hold. */
+/** Object of a record: all fields except the secrets that objects do not contain. */
 export type Values<F extends Fields> = {
   readonly [Name in Exclude<keyof F, NamesWith<F, 'secret', true>>]: ValueOf<F[Name]>
 }
@@ -54,7 +60,7 @@ export type Filled<F extends Fields> = {
   [Name in keyof F]: F[Name] extends { default: unknown } | { key: 'primary' } ? Name : never
 }[keyof F]
 
-/** Object to be created; an id that is undefined is the next free one. */
+/** Object to be created; if the id is undefined, the next free one is used. */
 export type NewValues<F extends Fields> = Omit<Values<F>, Filled<F>> & {
   readonly [Name in Filled<F> & keyof Values<F>]?:
     | Values<F>[Name]
@@ -68,7 +74,7 @@ export type Row<F extends Fields> = {
     : Name & string]: F[Name] extends { readonly type: FieldType<infer _, infer C> } ? C : never
 }
 
-/** Fields that can be set over HTTP, as they are stored. */
+/** Fields that can be set over HTTP, in their stored form. */
 export type Edits<F extends Fields> = { readonly [Name in NamesWith<F, 'edit'>]?: ValueOf<F[Name]> }
 
 /** Column of a record. */
@@ -77,7 +83,7 @@ export interface Column extends Field {
   readonly field: string
 }
 
-/** Declares a record; `parts` are columns that together make other values. */
+/** Declares a record. `parts` are columns that are combined into other values. */
 export function record<const F extends Fields, const P extends Fields = {}>(
   table: string,
   fields: F,
@@ -92,11 +98,11 @@ export function record<const F extends Fields, const P extends Fields = {}>(
     table,
     fields,
     parts,
-    /** All columns in the order of the declaration, those of `parts` last. */
+    /** All columns in the order of declaration, those of `parts` last. */
     columns: [...own, ...columnsOf(parts)],
     /** Values of the fields that have a default. */
     defaults: defaults as Pick<Values<F>, NamesWith<F, 'default'> & keyof Values<F>>,
-    /** Columns with these values; absent values have none. */
+    /** Converts values to columns; absent values have none. */
     toRow: (given: Partial<Values<F>>) => rowOf(values, given) as Partial<PlainRow>,
     /** Columns of a new row, without its secrets and `parts`. */
     newRow: (given: NewValues<F>) => rowOf(values, { ...defaults, ...given }) as PlainRow,
@@ -119,7 +125,7 @@ function rowOf(columns: readonly Column[], given: Readonly<Record<string, unknow
   return Object.fromEntries(present.map(({ field, name, type }) => [name, type.encode(given[field])]))
 }
 
-/** Names of the columns whose field has a property, with one of these values where some are given. */
+/** Names of the columns whose field has a property, with one of the given values if there are any. */
 export function columnsWith(
   { columns }: { readonly columns: readonly Column[] },
   property: keyof Field,
@@ -130,14 +136,14 @@ export function columnsWith(
     .map(({ name }) => name)
 }
 
-/** Names of the columns with texts. */
+/** Names of the text columns. */
 export function textColumns({ columns }: { readonly columns: readonly Column[] }): string[] {
   return columns.filter(({ type }) => type.column === 'text').map(({ name }) => name)
 }
 
 /**
- * Returns the function that lists the values of these columns in their order, defaults for those that an
- * object lacks. Every call needs it: its loop reads lists of one shape.
+ * Returns a function that lists the values of these columns in order, with defaults for missing ones. Every
+ * call uses it, so its loop reads lists of one shape.
  */
 export function listerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
   const fields = columns.map(({ field }) => field)

@@ -1,13 +1,13 @@
 import { plainText, whole } from './field-types.ts'
 import { columnsWith, record, type Values } from './record.ts'
 
-/** Counters of refused calls, kept as long as sums by half hours. `docs/api.md: Refused calls`. */
+/** Counters of refused calls, kept as long as the half-hour sums. `docs/api.md: Refused calls`. */
 export const REFUSAL = record('usage_refusals', {
-  /** Half hours since 1970-01-01, UTC. */
+  /** Number of half hours since 1970-01-01, UTC. */
   slot: { type: whole(), key: 'part' },
   /** Code of the error that the clients got. */
   code: { type: plainText(), key: 'part' },
-  /** 0 = no valid key, or one beyond the limit of counted keys. */
+  /** 0 for no valid key, or for one beyond the maximum number of counted keys. */
   token_id: { type: whole(), key: 'part' },
   user_id: { type: whole(), key: 'part' },
   calls: { type: whole() },
@@ -22,10 +22,10 @@ export const REFUSAL_KEY = columnsWith(REFUSAL, 'key', 'part') as readonly Exclu
   'calls'
 >[]
 
-/** Columns by the dimensions that they divide refused calls by. */
+/** Columns by the dimension that groups refused calls. */
 export const REFUSAL_COLUMNS = { code: 'code', token: 'token_id', user: 'user_id' } as const
 
-/** Dimension of refused calls; `none`: all together. */
+/** Dimension that groups refused calls; `none` sums all of them. */
 export type RefusalDimension = keyof typeof REFUSAL_COLUMNS | 'none'
 
 /** All dimensions, in the order of messages. */

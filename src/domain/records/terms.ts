@@ -2,7 +2,7 @@ import { BUDGET_PERIODS } from '../budget.ts'
 import { textOf, whole } from './field-types.ts'
 import type { Fields, Row } from './record.ts'
 
-/** Largest count of a rate limit, and its longest window in seconds. */
+/** Maximum count of a rate limit, and its maximum window in seconds. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_WINDOW_SECONDS = 2_147_483
 
@@ -10,13 +10,13 @@ const count = whole(`a whole number from 0 (no limit) to ${MAX_COUNT}`, { minimu
 
 const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown: false } as const
 
-/** Columns of a rate limit, of all keys of a user together. */
+/** Columns of a rate limit: of a key, or of all keys of a user together. */
 export const RATE_LIMIT = {
-  /** 0 = off. */
+  /** 0 is off. */
   rate_limit_requests: { ...TERM, type: count },
   rate_limit_tokens: { ...TERM, type: count },
   rate_limit_parallel: { ...TERM, type: count },
-  /** Seconds, in a column of milliseconds; 0 = a minute. */
+  /** Seconds, although the column contains milliseconds; 0 is a minute. */
   rate_limit_window: {
     ...TERM,
     type: {
@@ -32,9 +32,9 @@ export type RateLimitName = keyof typeof RATE_LIMIT
 
 /** Terms of the calls of a token or a user: the columns of a budget and of a rate limit. */
 export const TERMS = {
-  /** Quota units per period; 0 = no budget. */
+  /** Quota units per period; 0 for no budget. */
   budget: { ...TERM, type: whole('a whole number of quota units, or 0 for no budget', { minimum: 0 }) },
-  /** Empty = no budget. */
+  /** Empty for no budget. */
   budget_period: {
     ...TERM,
     type: textOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),

@@ -28,9 +28,9 @@ export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 
 /** 1, 2, 3 or 4. */
 export type TokenStatus = (typeof TOKEN_STATUS)[keyof typeof TOKEN_STATUS]
 
-/** The lowest quota: below it, spending of an unlimited token could leave the safe integers. */
+/** The minimum quota; below it, the balance of an unlimited token could leave the range of safe integers. */
 const MIN_QUOTA = -(2 ** 52)
-/** Maximum entries of a list of addresses. */
+/** Maximum number of entries in a list of addresses. */
 const MAX_ADDRESSES = 1000
 
 const A_TIME = '-1 (never) or a time in Unix seconds'
@@ -75,9 +75,9 @@ export const TOKEN = record(
       admission: 'recall',
     },
     created_time: { type: whole() },
-    /** 0 = never. */
+    /** 0 if never used. */
     accessed_time: { type: whole(), default: 0 },
-    /** −1 = never. */
+    /** −1 if the key does not expire. */
     expired_time: {
       type: ruled(whole(A_TIME), { accepts: (time) => time === -1 || time > 0, expected: A_TIME }),
       default: -1,
@@ -122,7 +122,7 @@ export const TOKEN = record(
       admission: 'heed',
       declared: 'model names with commas between them',
     },
-    /** Addresses and CIDRs, one a line; null or blank = no restriction. */
+    /** Addresses and CIDRs, one per line; null or blank for no restriction. */
     allow_ips: {
       type: addresses,
       default: null,
@@ -131,7 +131,7 @@ export const TOKEN = record(
       admission: 'heed',
       declared: true,
     },
-    /** Empty = the user's own group. */
+    /** Empty for the user's own group. */
     group: {
       type: plainText('the name of a group', { 'x-max-bytes': TEXT_BYTES.plain, maxLength: 200 }),
       column: 'group_name',
@@ -142,7 +142,7 @@ export const TOKEN = record(
       declared: true,
       option: ['name', "the group that its calls go through; default the user's own"],
     },
-    /** JSON map of vendor → group; empty = `group`. */
+    /** JSON map of vendor → group; without an entry, `group` applies. */
     vendor_routes: {
       type: ruled(listText(TEXT_BYTES.plain), {
         accepts: (given) => parseVendorRoutes(given) !== undefined,
@@ -157,9 +157,9 @@ export const TOKEN = record(
     },
     /** The part of the terms and limits that an operator gave. */
     operator_terms: { type: operatorTerms, default: NO_OPERATOR_TERMS, shown: false, admission: 'heed' },
-    /** Time of the soft deletion; null if not deleted. */
+    /** Time of the soft deletion; null if the token is not deleted. */
     deleted_time: { type: nullable(whole()), default: null, shown: false, admission: 'recall' },
-    /** HMAC of the key without `sk-`; unique, deleted tokens included. */
+    /** HMAC of the key without `sk-`; unique, including deleted tokens. */
     key_hash: { type: plainText(), key: 'unique', secret: true, audit: 'key' },
     /** Encrypted key without `sk-`. */
     key_cipher: { type: plainText(), secret: true },
@@ -175,13 +175,13 @@ export type Token = Values<TokenFields> & CallTerms
 /** Token to be created, with its plain key without `sk-`. */
 export type NewToken = NewValues<TokenFields> & TermChanges & { readonly key: string }
 
-/** Declared token, created if its user has none of that name. `docs/configuration.md: Users`. */
+/** Declared token, created if its user has none with that name. `docs/configuration.md: Users`. */
 export type TokenSeed = Pick<NewToken, NamesWith<TokenFields, 'declared'>> & {
-  /** Base62, without `sk-`; undefined = generated. */
+  /** Base62, without `sk-`; generated if undefined. */
   readonly key?: string | undefined
-  /** Undefined = not declared: a new token is enabled, an existing one keeps its status. */
+  /** Undefined if not declared: a new token is enabled, an existing one keeps its status. */
   readonly status?: 1 | 2 | undefined
-  /** Applied at every load, like a declared status. */
+  /** Applied at every load of the configuration, like a declared status. */
   readonly terms?: TermChanges | undefined
 }
 

@@ -22,8 +22,8 @@ function tokenCounts(isWanted: (kind: TokenKindRow) => boolean): TokenCounts {
 }
 
 /**
- * Counts of a usage, in the usage log and in the daily sums. They do not overlap, except for parts of others;
- * all are non-negative safe integers. The order is that of answers and of the CSV.
+ * Counts of a usage, in the usage log and in the daily sums. They do not overlap, except for those that are
+ * part of others. All are non-negative safe integers. The order is that of responses and of the CSV export.
  */
 export const USAGE_COUNTS = {
   ...tokenCounts(({ partOf }) => !partOf),

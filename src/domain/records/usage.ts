@@ -10,16 +10,19 @@ import { USAGE_COUNTS } from './usage-counts.ts'
 const text = plainText()
 const integer = whole()
 
-/** Settled calls: rows of the usage log. The order is that of answers and of the CSV. `docs/ledger.md`. */
+/**
+ * Settled calls: rows of the usage log. The order is that of responses and of the CSV export.
+ * `docs/ledger.md`.
+ */
 export const USAGE = record(
   'usage_log',
   {
-    /** UUIDv7, shared by the call's hold, its row, and the `x-request-id` of its response. */
+    /** UUIDv7, shared by the call's hold, its usage row, and the `x-request-id` of its response. */
     id: { type: text, key: 'primary' },
     ended_ms: { type: integer, shown: false },
     user_id: { type: integer },
     token_id: { type: integer },
-    /** The model that answered: the one that the client requested, or a fallback of it. */
+    /** The model that answered: the requested one or one of its fallbacks. */
     model: { type: text, as: 'model_name' },
     requested_model: {
       type: text,
@@ -50,50 +53,50 @@ export const USAGE = record(
       type: text as FieldType<CallKind, string>,
       about: 'The endpoint; empty in the estimate for a lost node',
     },
-    /** Channel of the response, not necessarily the first one tried. */
+    /** Channel that answered, not necessarily the first one tried. */
     channel: { type: text, shown: 'admin' },
     upstream_model: { type: text, shown: 'admin' },
-    /** JSON: `AttemptEntry[]`; null where the only attempt was answered. */
+    /** JSON: `AttemptEntry[]`; null if the only attempt succeeded. */
     attempts: { type: nullable(text), default: null, shown: false },
-    /** JSON: `Particulars`; null where there are none. */
+    /** JSON: `Particulars`; null if there are none. */
     particulars: { type: nullable(text), default: null, shown: false },
   },
   USAGE_COUNTS,
 )
 
-/** Fields of a settlement beside those of its row: they change accounts and sums. */
+/** Fields of a settlement that are not in its usage row; they change accounts and sums. */
 export const CHARGED = record('', {
-  /** Whether the client got any of the response; only such calls count as requests. */
+  /** Whether the client received any of the response; only such calls count as requests. */
   delivered: { type: flag, column: 'requests' },
-  /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */
+  /** Accounts of the budgets that it is charged to, in the format of `budgetList`. */
   budgets: { type: text },
 })
 
 const { id, user_id, token_id, model, requested_model, channel, group, stream, price_version, kind } =
   USAGE.fields
 
-/** Quota reserved while a call runs, with the facts that a crash is charged by. */
+/** Quota reserved while a call runs, with the facts needed to charge the call after a crash. */
 export const HOLD = record('holds', {
   id,
-  /** Run of the gateway that will settle the hold; `recover` settles those of other runs. */
+  /** Run of the gateway that will settle the hold; `recover` settles holds of other runs. */
   owner: { type: text },
   token_id: { ...token_id, key: 'references tokens.id' },
   user_id: { ...user_id, key: 'references users.id' },
   /** Quota units. */
   amount: { type: integer },
-  /** Expected cost of the prompt in quota units, the minimum that a crash is charged. */
+  /** Expected cost of the prompt in quota units, the minimum charge after a crash. */
   prompt_amount: { type: integer },
-  /** Worth of the output when it was last noted, in quota units. */
+  /** Value of the output when progress was last recorded, in quota units. */
   progress_amount: { type: integer, default: 0 },
   started_ms: { type: integer },
-  /** The model that is asked first. */
+  /** The model that is called first. */
   model,
   channel,
   group,
   stream,
   price_version,
   kind,
-  /** Accounts of the budgets that it is held on, as `budgetList` writes them. */
+  /** Accounts of the budgets on which it is reserved, in the format of `budgetList`. */
   budgets: CHARGED.fields.budgets,
   requested_model,
 })
@@ -106,11 +109,11 @@ export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
   readonly [Name in WithDefault]?: Values<UsageFields>[Name] | undefined
 } & Values<typeof CHARGED.fields> & {
     readonly usage: Usage
-    /** Undefined where clients can refer to nothing of the response. */
+    /** Undefined if the response contains nothing that clients can refer to. */
     readonly provenance?: Provenance | undefined
   }
 
-/** Names of a call's user and API key, kept for deleted ones too. */
+/** Names of a call's user and API key, kept even after they are deleted. */
 export interface CallNames {
   readonly username: string
   readonly token_name: string
@@ -119,7 +122,7 @@ export interface CallNames {
 /** A settled call in the usage log. */
 export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & CallNames
 
-/** A call as answers show it: from the usage log, or just settled. */
+/** A call as responses show it: from the usage log, or just settled. */
 export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> & CallNames
 
 /** Whether a call got a response. */
@@ -133,16 +136,18 @@ export type UsageLogRow = Row<UsageFields> & Row<typeof USAGE_COUNTS>
 /** Row of a hold. */
 export type HoldRow = Row<typeof HOLD.fields>
 
-/** Hold of a call that goes on at the upstream without its client. */
+/** Hold of a call that continues at the upstream without its client. */
 export type ParkedHold = Values<typeof HOLD.fields>
 
-/** Hold to be opened. */
+/** Hold to be created. */
 export type HoldOpening = Omit<ParkedHold, 'progress_amount'>
 
-/** Facts of a call at admission, stored with its hold so that a crash can be charged. */
+/**
+ * Facts known about a call at admission, stored with its hold so that the call can be charged after a crash.
+ */
 export type HoldFacts = Omit<HoldOpening, 'owner' | 'token_id' | 'user_id' | 'amount' | 'budgets'>
 
-/** Outcome and charge of a call. The other values of its row are those of its hold. */
+/** Outcome and charge of a call. The other values of its usage row come from its hold. */
 export type Settlement = Omit<
   SettledCall,
   Exclude<keyof ParkedHold, 'model' | 'channel' | 'group'> | 'duration_ms'

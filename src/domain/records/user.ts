@@ -83,9 +83,9 @@ export const USER = record(
     aff_count: KEPT_NUMBER,
     aff_quota: KEPT_NUMBER,
     aff_history_quota: KEPT_NUMBER,
-    /** 0 = no user. */
+    /** 0 for no user. */
     inviter_id: KEPT_NUMBER,
-    /** JSON; empty = never set. */
+    /** JSON; empty if never set. */
     setting: KEPT_TEXT,
     payment_customer: KEPT_TEXT,
     sidebar_modules: KEPT_TEXT,
@@ -101,7 +101,7 @@ export const USER = record(
     },
     password_hash: { ...HASH, audit: 'password' },
     access_token_hash: { ...HASH, key: 'unique', audit: 'access_token' },
-    /** Original name of a renamed user, by which gateway.yaml may still declare it. */
+    /** Original name of a renamed user, by which gateway.yaml may still declare the user. */
     first_username: HASH,
     /** Form in which names are compared; null for deleted users. */
     comparable_name: HASH,
@@ -117,28 +117,28 @@ type UserFields = typeof USER.fields
 /** Account holder, as needed for calls and charges. */
 export type User = Values<typeof CALLER> & CallTerms
 
-/** Account holder with all that people manage. `docs/api.md: Users`. */
+/** Account holder with all fields that people manage. `docs/api.md: Users`. */
 export type ManagedUser = Values<UserFields> & CallTerms & { readonly has_password: boolean }
 
-/** User to be created. An absent display name is the username. */
+/** User to be created. Without a display name, the username is used. */
 export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
   Pick<User, 'role' | 'group' | 'quota'> & {
     readonly display_name?: string | undefined
-    /** Plain access token, of which only the HMAC is stored; null = none. */
+    /** Plain access token, of which only the HMAC is stored; null for none. */
     readonly accessToken: string | null
-    /** Undefined = no login with a password. */
+    /** Undefined if the user cannot log in with a password. */
     readonly passwordHash?: string | undefined
     readonly terms?: TermChanges | undefined
   }
 
 /** Declared user, created if none has that name. `docs/configuration.md: Users`. */
 export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'>> & {
-  /** Undefined = the next free id. */
+  /** Undefined for the next free id. */
   readonly id?: number | undefined
-  /** Applied at every load of the configuration; undefined = not declared. */
+  /** Applied at every load of the configuration; undefined if not declared. */
   readonly status?: User['status'] | undefined
   readonly access_token?: string | undefined
-  /** Applied at every load, like a declared status. */
+  /** Applied at every load of the configuration, like a declared status. */
   readonly terms?: TermChanges | undefined
   readonly tokens: readonly TokenSeed[]
 }
