@@ -9,13 +9,13 @@ import { type EmbedForm, type VectorsReading, embedRequests } from '../texts-to-
 import { textGroups } from '../text-groups.ts'
 import type { RawVector } from '../vector-reader.ts'
 
-/** Most texts that the models take in one request. */
+/** Maximum number of texts in one request. */
 const MAX_TEXTS = 96
 
-/** Values of a response: as many vectors, of as many numbers as any model has. */
+/** Limit on the values of a response: enough for the maximum number of vectors of any model. */
 const MAX_NODES = 1_000_000
 
-/** Uses by their names elsewhere; the API requires one. */
+/** Cohere's names for the purpose of vectors; its API requires one. */
 const INPUT_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   ['RETRIEVAL_QUERY', 'search_query'],
   ['QUESTION_ANSWERING', 'search_query'],
@@ -26,10 +26,10 @@ const INPUT_TYPES: ReadonlyMap<string | undefined, string> = new Map([
 ])
 const DEFAULT_INPUT_TYPE = 'search_document'
 
-/** Versions without a choice of dimensions. */
+/** Versions with a fixed number of dimensions. */
 const FIXED = /embed-(?:english|multilingual)/i
 
-/** Cohere by `invoke`: up to 96 texts a request. */
+/** Cohere's models by `invoke`: up to 96 texts per request. */
 export const cohereForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     const isFixed = FIXED.test(upstreamModel)
@@ -46,7 +46,7 @@ export const cohereForm: EmbedForm = {
   reading: (onVector) => new CohereReading(onVector),
 }
 
-/** A response, which is read as a whole: it has 96 vectors at most, and their name stands before all. */
+/** Reader of a response, which is parsed as a whole: it has at most 96 vectors, under a single name. */
 class CohereReading implements VectorsReading {
   readonly #onVector: (vector: RawVector) => void
   readonly #chunks = new ChunkList()
@@ -73,7 +73,7 @@ class CohereReading implements VectorsReading {
   }
 }
 
-/** The vectors, which are a list, or one in an object by their type. */
+/** The vectors. They are a list, or inside an object by their type. */
 function vectorsIn(scan: ScannedObject): string[] | undefined {
   const member = scan.span('embeddings')
   if (!member) return undefined

@@ -1,3 +1,3 @@
-/** Embeddings of the models on Bedrock. */
+/** Embeddings of models on Bedrock. */
 export { cohereForm } from './cohere.ts'
 export { titanForm } from './titan.ts'

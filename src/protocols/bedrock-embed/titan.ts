@@ -4,10 +4,10 @@ import { count } from '../token-count.ts'
 import { type EmbedForm, embedRequests } from '../texts-to-embed.ts'
 import { textGroups } from '../text-groups.ts'
 
-/** Version without a choice of dimensions. */
+/** Version with a fixed number of dimensions. */
 const FIXED = /titan-embed-(?:text-v1|g1)/i
 
-/** Amazon Titan by `invoke`: one text a request, and its tokens beside the vector. */
+/** Amazon Titan by `invoke`: one text per request; the response reports its tokens next to the vector. */
 export const titanForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     if (task !== undefined) dropped.add('taskType')

@@ -4,9 +4,9 @@ import { encodeRequest } from './encode-request.ts'
 import { answerTool } from './output-format.ts'
 import { ConverseStreamDecoder } from './stream-decoder.ts'
 
-/** Bedrock's Converse API, which no client speaks to the gateway. */
+/** Codec of Bedrock's Converse API; only upstreams use this dialect. */
 export const converseCodec: UpstreamCodec = {
-  // Upstreams read no addresses but those of their own storage.
+  // Upstreams read no URLs except those of their own storage.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool,

@@ -9,8 +9,8 @@ import { readStop } from './stop-reasons.ts'
 import { readConverseUsage } from './usage.ts'
 
 /**
- * Decodes a whole reply, which names neither itself nor its model; a call's input is the text that the
- * upstream wrote. Throws `upstream_error` for anything else.
+ * Decodes a whole reply, which contains neither an id nor the model. A call's input is the text that the
+ * upstream wrote. Throws `upstream_error` if it is not a reply.
  */
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)

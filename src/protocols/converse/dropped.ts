@@ -1,6 +1,6 @@
 import type { Dropped } from '../codec.ts'
 
-/** Names that this codec may report: a closed list of fields of other wires. */
+/** Names of other dialects' fields that this codec may report. The list is fixed. */
 type DroppedName =
   | 'cache_control'
   | 'cache_control.ttl'
@@ -18,7 +18,7 @@ type DroppedName =
   | 'top_k'
   | 'top_p'
 
-/** Names what is left out: text of the client's is never part of it. */
+/** Reports a dropped field. The name never contains a client's text. */
 export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }

@@ -16,13 +16,13 @@ import { arrayOf, membersOf, objectOf } from '../json/json-text.ts'
 import { inputObject } from '../tool-input.ts'
 import { drop } from './dropped.ts'
 
-/** Stand-in for a text that must not be missing or blank. */
+/** Placeholder for a text that must not be missing or blank. */
 export const PLACEHOLDER = '{"text":"..."}'
 
-/** Opening of a result of a tool that failed, for models that cannot be told otherwise. */
+/** First text of a failed tool's result, for models without a status for results. */
 const FAILED = '{"text":"The tool failed:"}'
 
-/** Writes parts as blocks, each as JSON text, and the cache points behind them. Names what is left out. */
+/** Encodes parts as blocks, each as JSON text, followed by their cache points. Reports what is dropped. */
 export class BlockWriter {
   readonly #capabilities: ConverseCapabilities
   readonly #dropped: Dropped
@@ -34,8 +34,8 @@ export class BlockWriter {
   }
 
   /**
-   * Writes a part of a turn; nothing for what cannot be said. Throws `invalid_request` for a call whose input
-   * is no JSON object, and for files that no model takes.
+   * Encodes a part of a turn; an empty list if it cannot be expressed. Throws `invalid_request` for a call
+   * whose input is not a JSON object, and for files that no model accepts.
    */
   write(part: Part): string[] {
     switch (part.kind) {
@@ -59,12 +59,12 @@ export class BlockWriter {
     }
   }
 
-  /** Writes a text; nothing for a blank one, which upstreams refuse. */
+  /** Encodes a text; an empty list for a blank one, which upstreams refuse. */
   writeText({ text, cache }: TextPart): string[] {
     return text.trim() === '' ? [] : [JSON.stringify({ text }), ...this.#cachePoint(cache)]
   }
 
-  /** Writes the mark behind a call, a result or a tool. */
+  /** Encodes the cache mark after a call, a result or a tool. */
   cachePoint(cache: Cache | undefined): string[] {
     if (!cache || this.#capabilities.cache === 'everywhere') return this.#cachePoint(cache)
     drop(this.#dropped, 'cache_control')
@@ -88,7 +88,7 @@ export class BlockWriter {
     return this.#media.write(source, name)
   }
 
-  // Upstreams accept only their own signatures, and no thoughts without one.
+  // Upstreams accept only thoughts with a signature that they made themselves.
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'converse') {
       drop(this.#dropped, 'reasoning_content')
@@ -136,7 +136,7 @@ export class BlockWriter {
   }
 }
 
-/** The mark of a result: its own, or one inside it, where this wire has no place for any. */
+/** The cache mark of a result: its own, or one inside it, where Converse accepts none. */
 function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
 }
@@ -145,8 +145,8 @@ const MAX_LENGTH = 64
 const SHORT_LENGTH = 9
 
 /**
- * The id of a call as the upstream takes it; a call and its result stay equal. Ids of other providers may be
- * too long or have other characters, and some models know only short ones.
+ * The id of a call as the upstream accepts it. The ids of a call and its result remain equal. Ids of other
+ * providers may be too long or have other characters, and some models accept only short ones.
  */
 function wireId(id: string, isShort: boolean): string {
   if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
@@ -158,10 +158,10 @@ function digestOf(id: string): string {
   return hash('sha256', id).slice(0, MAX_LENGTH)
 }
 
-/** Kind of a block of media. */
+/** Kind of a media block. */
 type MediaKind = 'image' | 'document' | 'video' | 'audio'
 
-/** Formats by media type, as the upstream names them. */
+/** The upstream's names of formats, by media type. */
 const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> = new Map([
   ['image/png', ['image', 'png']],
   ['image/jpeg', ['image', 'jpeg']],
@@ -194,18 +194,18 @@ const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> =
   ['audio/webm', ['audio', 'webm']],
 ])
 
-/** Type of files whose type is unknown: a document, of the kind that clients send most. */
+/** Files of unknown type are sent as the kind of document that clients send most. */
 const UNKNOWN = 'application/octet-stream'
 const MAX_NAME = 200
 
 /**
- * Writes media as blocks. Names of documents must be unique in a request, and differ in a few characters from
- * those of files; absent ones are numbered.
+ * Encodes media as blocks. Names of documents must be unique in a request and allow fewer characters than
+ * file names; a missing name is replaced by a number.
  */
 class MediaBlocks {
   readonly #names = new Set<string>()
 
-  /** Writes the JSON text of a block; throws `invalid_request` for a type that no model takes. */
+  /** Encodes the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
   write(source: MediaSource, name: string | undefined): string {
     if (source.kind === 'url')
       throw new GatewayError('invalid_request', 'A file that is given by its URL could not be passed on.')
@@ -229,7 +229,10 @@ class MediaBlocks {
   }
 }
 
-/** Keeps what the upstream takes of a file's name: letters, digits, single spaces and a few marks. */
+/**
+ * Keeps the characters of a file name that the upstream accepts: letters, digits, single spaces and a few
+ * others.
+ */
 function documentName(name = ''): string {
   const plain = name
     .replace(/\.[A-Za-z\d]{1,5}$/, '')

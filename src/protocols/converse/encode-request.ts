@@ -14,9 +14,9 @@ import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
 
 /**
- * Encodes a request; the model and whether the answer is streamed are in its path. The order of fields is
- * fixed, so that equal conversations are equal bytes and hit the upstream's cache. Throws `invalid_request`
- * for what cannot be said and must not be left out.
+ * Encodes a request. The model and whether to stream are not part of it; they are in the path. The order of
+ * fields is fixed, so that equal conversations give equal bytes, which hit the upstream's cache. Throws
+ * `invalid_request` for anything that cannot be expressed and must not be dropped.
  */
 export function encodeRequest(
   requested: Conversation,
@@ -42,7 +42,9 @@ export function encodeRequest(
   return Buffer.from(body)
 }
 
-/** Moves the system texts in front of the user's first words, for models that take no instruction. */
+/**
+ * Moves the system texts before the user's first text, for models that do not accept a system instruction.
+ */
 function withSystem<Given extends Conversation>(conversation: Given, takesSystem: boolean): Given {
   const { system, turns } = conversation
   if (takesSystem || system.length === 0) return conversation
@@ -52,7 +54,7 @@ function withSystem<Given extends Conversation>(conversation: Given, takesSystem
   return { ...conversation, system: [], turns: [{ role: 'user', parts: [...system, ...own] }, ...others] }
 }
 
-/** The tier as JSON text. Other fields that some dialects share are named as left out. */
+/** The tier as JSON text. Other fields that some dialects share are reported as dropped. */
 function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Dropped): string | undefined {
   if (endUser?.field === 'metadata') dropped.add('metadata')
   let tier = isStandardTier ? '{"type":"default"}' : undefined

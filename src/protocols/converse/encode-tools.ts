@@ -8,9 +8,9 @@ import { drop } from './dropped.ts'
 import { BlockWriter } from './encode-blocks.ts'
 
 /**
- * Writes `toolConfig`; undefined without tools. A conversation in which tools were called needs them: those
- * that the client no longer offers are named as they were called. There is no choice of none: the tools are
- * left out, or stay without a word where they were called.
+ * Encodes `toolConfig`; undefined without tools. A conversation with earlier calls needs their tools: those
+ * that the client no longer offers are added with only their names. Converse has no choice `none`: the tools
+ * are left out, unless earlier calls need them.
  */
 export function encodeTools(
   conversation: Conversation,
@@ -29,7 +29,7 @@ export function encodeTools(
   }
   if (offered.length === 0 && toolChoice && toolChoice.kind !== 'none') drop(dropped, 'tool_choice')
   const choice = offered.length > 0 ? choiceOf(toolChoice, capabilities, dropped) : undefined
-  // One tool alone is chosen by its name.
+  // If the model cannot be forced to call a tool by name, the named tool is sent alone.
   const isNamed = choice === ANY && toolChoice?.kind === 'tool'
   const chosen = isNamed ? tools.filter(({ name }) => name === toolChoice.name) : tools
   if (chosen.length === 0) throw new GatewayError('invalid_request', 'tool_choice: expected one of the tools')
@@ -83,7 +83,7 @@ function encodeTool(
   return objectOf([['toolSpec', spec]])
 }
 
-/** Adds `type` at the root of a schema, which upstreams require. */
+/** Adds `type` at the root of a schema, because upstreams require it. */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema

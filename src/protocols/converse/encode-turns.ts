@@ -5,7 +5,7 @@ import { arrayOf } from '../json/json-text.ts'
 import { drop } from './dropped.ts'
 import { BlockWriter, PLACEHOLDER } from './encode-blocks.ts'
 
-/** Part with its blocks, at least one. */
+/** Part with its blocks; there is at least one. */
 interface Written {
   readonly kind: Part['kind']
   readonly blocks: readonly string[]
@@ -17,9 +17,9 @@ interface WrittenTurn {
 }
 
 /**
- * Writes turns as messages, whose sides alternate, beginning with the user's. Results of tools stand first in
- * their turn. A turn without a word, and a document without one beside it, get a stand-in: upstreams refuse
- * both.
+ * Encodes turns as messages of alternating roles, beginning with the user's. Tool results come first in their
+ * turn. A turn without text, and a document without text next to it, get a placeholder, because upstreams
+ * refuse both.
  */
 export function encodeTurns(
   turns: readonly Turn[],
@@ -44,7 +44,10 @@ export function encodeTurns(
     .map(({ role, parts }) => `{"role":"${role}","content":${arrayOf(withWords(parts))}}`)
 }
 
-/** Trims the beginning of an answer that the model continues: upstreams refuse white space at its end. */
+/**
+ * Trims a prefill, the beginning of a reply that the model continues, because upstreams refuse trailing white
+ * space in it.
+ */
 function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
   const turn = turns.at(-1)
   const part = turn?.parts.at(-1)
@@ -53,7 +56,7 @@ function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
   return [...turns.slice(0, -1), { ...turn, parts }]
 }
 
-/** Files are the user's alone. */
+/** Only users may send files. */
 function isSayable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
   const isForeign = part.kind === 'media' && role === 'assistant'
   if (isForeign) drop(dropped, 'content')
@@ -64,7 +67,7 @@ function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
   return { role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }
 }
 
-/** Separates results from what the user says beside them, and leaves out what stands beside calls. */
+/** Separates tool results from the user's other parts, and drops the parts next to calls. */
 function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
   const { role, parts } = turn
   if (role === 'assistant') {

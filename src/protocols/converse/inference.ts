@@ -12,25 +12,26 @@ import {
 } from '../thinking-effort.ts'
 import { drop } from './dropped.ts'
 
-/** Highest temperature of the wire; other dialects go to 2. */
+/** Maximum temperature in Converse; other dialects go up to 2. */
 const MAX_TEMPERATURE = 1
 /** Smallest budget that Claude accepts. */
 const MIN_BUDGET = 1024
-/** Efforts that Nova and gpt-oss know. */
+/** Efforts that Nova and gpt-oss accept. */
 const EFFORTS = ['low', 'medium', 'high'] as const
 
-/** Interdependent settings in the wire's form; undefined ones are left out. */
+/** Settings that depend on each other, in Converse's format; undefined ones are omitted. */
 interface Inference {
   readonly maxTokens: number | undefined
   readonly temperature: number | undefined
   readonly topP: number | undefined
-  /** Members beside the wire's own, that only some models know. */
+  /** Members of `additionalModelRequestFields`: model-specific settings. */
   readonly additional: object
 }
 
 /**
- * Encodes thinking, maximum of tokens and sampling so that the model accepts them together, as
- * `inferenceConfig` and `additionalModelRequestFields`. Names what the model does not take.
+ * Encodes thinking, the maximum of tokens and sampling as `inferenceConfig` and
+ * `additionalModelRequestFields`, so that the model accepts them together. Reports what the model does not
+ * accept.
  */
 export function encodeInference(
   conversation: Conversation,
@@ -74,7 +75,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
       if (isThinkingOff(thinking)) return plain({ reasoningConfig: { type: 'disabled' } })
       const maxReasoningEffort = nearestEffort(requestedEffort(thinking) ?? DEFAULT_EFFORT, EFFORTS)
       const additional = { reasoningConfig: { type: 'enabled', maxReasoningEffort } }
-      // The highest effort excludes limits and sampling, and a maximum must be kept.
+      // The highest effort excludes a maximum of tokens and sampling settings. A maximum must be kept, so the
+      // effort is reduced.
       if (maxReasoningEffort !== 'high') return plain(additional)
       if (maxTokens === undefined) return { ...withoutSampling(conversation, dropped), additional }
       return plain({ reasoningConfig: { type: 'enabled', maxReasoningEffort: 'medium' } })
@@ -93,8 +95,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
 }
 
 /**
- * Settings of Claude, which takes no sampling while it thinks, no forced call, and with a budget no round of
- * tools without its thoughts.
+ * Settings of Claude. With thinking it accepts no sampling settings and no forced call; with a budget it also
+ * refuses tool calls in the history without the thoughts before them.
  */
 function claudeInference(
   conversation: Conversation,

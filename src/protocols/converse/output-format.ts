@@ -14,7 +14,7 @@ const JSON_ONLY = 'with nothing else: no text before or after it, and no code fe
 type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
- * Adapts the output format to the model: a schema where it can follow one, else a forced tool, else an
+ * Adapts the output format to the model: a schema if it can follow one, otherwise a forced tool, otherwise an
  * instruction. `docs/api.md: Chat completions`.
  */
 export function withSupportedFormat(
@@ -39,8 +39,8 @@ export function withSupportedFormat(
 }
 
 /**
- * Name of the tool whose input is the text of the reply, forced on a model that can be. Undefined if the
- * conversation has tools or a beginning of the answer, or the schema is not an object.
+ * Name of the tool whose input is the text of the reply, if the model can be forced to call a tool. Undefined
+ * if the conversation has tools or a prefill, or if the schema is not an object.
  */
 export function answerTool(
   { outputFormat: format, tools, turns }: Conversation,
@@ -53,7 +53,7 @@ export function answerTool(
   return format.name !== undefined && NAME.test(format.name) ? format.name : UNNAMED_TOOL
 }
 
-/** Writes `outputConfig`, whose schema is a text. */
+/** Encodes `outputConfig`, whose schema is a string. */
 export function encodeOutputFormat({ schema, name, description }: OutputSchema): string {
   const jsonSchema = objectOf(
     membersOf({ schema, name: name !== undefined && NAME.test(name) ? name : undefined, description }),

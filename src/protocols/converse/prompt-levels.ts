@@ -1,7 +1,7 @@
 import type { PromptLevels } from '../prompt-levels.ts'
 import { findMedia } from './prompt-media.ts'
 
-/** The prompt of a request of Converse. */
+/** The prompt of a Converse request. */
 export const CONVERSE_PROMPT = {
   levels: {
     request: {

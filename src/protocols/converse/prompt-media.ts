@@ -2,7 +2,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { FoundMedia } from '../prompt-levels.ts'
 import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../prompt-tokens.ts'
 
-/** Media by the member that holds them. */
+/** Estimates by the member that contains the media. */
 const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],
   ['document', DOCUMENT_TOKENS],
@@ -25,7 +25,7 @@ export function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefi
     return {
       tokens,
       data: bytes !== undefined && scan.kindOf(bytes) === 'string' ? bytes : undefined,
-      // Formats of text are called by the endings of its files.
+      // The names of text formats are also file name extensions.
       ...(member === 'document' && format !== undefined && { name: String(scan.parse(format)) }),
     }
   }

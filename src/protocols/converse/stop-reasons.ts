@@ -1,6 +1,6 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Stop reasons of the wire; unknown ones are an end. */
+/** Stop reasons of Converse; unknown ones mean a normal end. */
 const REASONS: ReadonlyMap<unknown, StopReason> = new Map<unknown, StopReason>([
   ['tool_use', 'tool-calls'],
   ['max_tokens', 'length'],

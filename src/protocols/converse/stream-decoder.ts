@@ -11,23 +11,23 @@ import { isServerCall } from './reply-block.ts'
 import { readStop } from './stop-reasons.ts'
 import { readConverseUsage } from './usage.ts'
 
-/** Block that began and did not end. */
+/** Block that has begun and not ended. */
 interface OpenBlock {
   readonly kind: 'text' | 'thinking' | 'tool-call' | 'opaque'
-  /** Number of the part; an opaque one gets it when it is complete. */
+  /** Number of the part. An opaque part gets its number when it is complete. */
   readonly index: number
   /** Contents of an opaque block so far. */
   block: Fields
 }
 
-/** Kinds of text that deltas bring, in the order of their numbers in frame templates. */
+/** Kinds of text in deltas, in the order of their indexes in frame templates. */
 const KINDS = ['text', 'thinking', 'tool-call'] as const
 type TextKind = (typeof KINDS)[number]
 
 /**
- * Decodes a stream, whose events came as binary messages and are framed as server-sent events by now. Only
- * calls have a start; other blocks begin with their first text. Usage comes behind the stop reason. A stream
- * that closes after its stop reason is complete without usage.
+ * Decodes a stream whose binary messages were already converted to server-sent events. Only calls have a
+ * start event; other blocks begin with their first text. Usage follows the stop reason. A stream that closes
+ * after its stop reason is complete even without usage.
  */
 export class ConverseStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
@@ -67,7 +67,7 @@ export class ConverseStreamDecoder extends FrameReader {
     if (this.#stop && (type === 'metadata' || this.#usage)) this.#finish(this.#stop)
   }
 
-  /** Includes the kind of text in the index, so that frames of different kinds never match. */
+  /** The index includes the kind of text, so that frames of different kinds never match. */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     const piece = pieceIn(asRecord(event?.['delta']) ?? {})
@@ -93,7 +93,7 @@ export class ConverseStreamDecoder extends FrameReader {
     this.emit({ kind: 'start', id: '', model: '', usage: undefined })
   }
 
-  /** Begins a call, or a block that only this provider knows. */
+  /** Begins a call, or a block that only this provider has. */
   #begin(index: number, start: Fields): void {
     this.#start()
     this.#end(index)
@@ -189,7 +189,7 @@ export class ConverseStreamDecoder extends FrameReader {
   }
 }
 
-/** Text that a delta brings, and its kind; undefined for deltas of another kind. */
+/** The text of a delta and its kind; undefined for deltas without text. */
 function pieceIn(delta: Fields): { readonly kind: TextKind; readonly text: string } | undefined {
   if (typeof delta['text'] === 'string') return { kind: 'text', text: delta['text'] }
   const thought = asRecord(delta['reasoningContent'])?.['text']
@@ -198,7 +198,7 @@ function pieceIn(delta: Fields): { readonly kind: TextKind; readonly text: strin
   return typeof input === 'string' ? { kind: 'tool-call', text: input } : undefined
 }
 
-/** The block with the input of its call as a value, which comes as text. */
+/** The block with the input of its call, which arrived as text, as a value. */
 function withInput(block: Fields): Fields {
   const call = asRecord(block['toolUse'])
   return call ? { ...block, toolUse: { ...call, input: parseRecord(textOf(call['input'])) ?? {} } } : block

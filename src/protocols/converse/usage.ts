@@ -4,10 +4,10 @@ import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { count, maxCount, toCount } from '../token-count.ts'
 
 /**
- * Reads a usage, whose counts are disjoint: tokens read from and written to a cache are beside the input,
- * and thoughts are part of the output. The total decides where a server counts the cached tokens in the
- * input. Undefined without an input; the prompt alone without an output. Written tokens without a split by
- * lifetime are of the five-minute kind.
+ * Reads a usage, whose counts are disjoint: tokens read from and written to a cache are not part of the
+ * input; thoughts are part of the output. Some servers include cached tokens in the input; the total shows
+ * which is the case. Returns undefined without an input, and only the prompt without an output. Written
+ * tokens without a split by lifetime are of the five-minute kind.
  */
 export function readConverseUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)

@@ -17,7 +17,7 @@ describe('a conversion leaves little garbage', () => {
       return process.memoryUsage().heapUsed - before
     })
     const compiled = allocated.slice(-9).toSorted((a, b) => a - b)
-    // The median, because some are collected.
+    // Uses the median, because some samples include a garbage collection.
     expect(compiled[4]).toBeLessThan(40 * NUMBERS.length)
   })
 })

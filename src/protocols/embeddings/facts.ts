@@ -4,8 +4,8 @@ import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { count, type Counts, maxCount } from '../token-count.ts'
 
 /**
- * Facts of a response, by its text with an empty list in the place of each vector; never throws. Valid is a
- * list `data` of objects with an `embedding`.
+ * Facts of a response, given its text with an empty list in place of each vector; never throws. A response is
+ * valid if it has a list `data` of objects with an `embedding`.
  */
 export function embeddingsFacts(outline: string): ReplyFacts {
   const reply = parseRecord(outline) ?? {}
@@ -26,10 +26,10 @@ function hasVectors(data: unknown): boolean {
 const NONE: Counts = {}
 
 /**
- * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Nothing is generated: what
- * some servers report as output beside the prompt is not counted. Sources: `usage`, with the prompt or only a
- * total (Voyage); `meta.billed_units` (Cohere); `prompt_eval_count` (Ollama). `member` returns a member of
- * the response.
+ * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Output that some servers
+ * report is ignored, because nothing is generated. Sources: `usage`, with the prompt or only a total
+ * (Voyage); `meta.billed_units` (Cohere); `prompt_eval_count` (Ollama). `member` returns a member of the
+ * response.
  */
 function readEmbeddingsUsage(member: (key: string) => unknown): Usage | undefined {
   const usage = asRecord(member('usage')) ?? NONE

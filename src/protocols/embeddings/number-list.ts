@@ -8,7 +8,7 @@ const LARGE_E = 0x45
 const CLOSE = 0x5d
 const SPACE = 0x20
 
-/** Position behind what is no number. */
+/** Returned instead of a position if there is no valid number. */
 const NONE = -1
 /** Bytes of a number in single precision. */
 const BYTES = 4
@@ -16,16 +16,16 @@ const BYTES = 4
 const POWERS = Float64Array.from({ length: 50 }, (_, exponent) => Number(`1e${exponent}`))
 const MAX_POWER = POWERS.length - 1
 const MAX_EXACT_POWER = 22
-/** Characters of a number up to which the sum of its digits is as near as `MARGIN` says. */
+/** Maximum characters of a number for which the error of the sum of its digits is below `MARGIN`. */
 const MAX_CHARACTERS = 32
-/** Far more than twice 15 roundings of a double, relative to its size. */
+/** Far more than twice the relative error of 15 roundings of a double. */
 const MARGIN = 2 ** -46
 
 /**
- * Writes the numbers of a list in JSON in single precision, little-endian, and returns their count; undefined
- * where it is no list of numbers. They are those of `JSON.parse`, without the objects that it makes: a
- * response has millions of numbers. `out` has room for a number in two bytes of `list`, which ends with its
- * only closing bracket.
+ * Converts a JSON list of numbers to single precision, little-endian. Returns their count, or undefined if it
+ * is not a list of numbers. The numbers equal those of `JSON.parse`, but no objects are created, because a
+ * response has millions of numbers. `out` needs room for one number per two bytes of `list`, which ends with
+ * its only closing bracket.
  */
 export function readNumbers(list: Buffer, out: DataView): number | undefined {
   let at = afterSpace(list, 1)
@@ -40,7 +40,7 @@ export function readNumbers(list: Buffer, out: DataView): number | undefined {
   }
 }
 
-/** Reads and writes a number; returns the position behind it, or `NONE`. */
+/** Reads and writes a number. Returns the position after it, or `NONE`. */
 function readNumber(list: Buffer, start: number, out: DataView, offset: number): number {
   let at = start
   const sign = list[at] === MINUS ? -1 : 1
@@ -48,7 +48,7 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   let digit = (list[at] as number) - ZERO
   if (!(digit >= 0 && digit <= 9)) return NONE
   let digits = digit
-  // No digit follows a zero at the beginning.
+  // No digit may follow a leading zero.
   for (digit = (list[++at] as number) - ZERO; digits !== 0 && digit >= 0 && digit <= 9; ) {
     digits = digits * 10 + digit
     digit = (list[++at] as number) - ZERO
@@ -79,8 +79,8 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   const power = Math.abs(exponent)
   if (power > MAX_POWER || at - start > MAX_CHARACTERS) return readSlowly(list, start, at, out, offset)
   const size = exponent < 0 ? digits / (POWERS[power] as number) : digits * (POWERS[power] as number)
-  // The double nearest to the text is this one if both are exact; otherwise the others near it must be the
-  // same number in single precision.
+  // The double nearest to the text is this one if both are exact. Otherwise all doubles within the margin
+  // must round to the same single-precision number.
   const isExact = digits <= Number.MAX_SAFE_INTEGER && power <= MAX_EXACT_POWER
   if (!isExact && Math.fround(size * (1 - MARGIN)) !== Math.fround(size * (1 + MARGIN)))
     return readSlowly(list, start, at, out, offset)

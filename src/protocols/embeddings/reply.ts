@@ -4,13 +4,13 @@ import { embeddingsFacts } from './facts.ts'
 import type { VectorForm } from './request.ts'
 import { inForm } from './vectors.ts'
 
-/** A list that may have vectors in it. */
+/** A list that may contain vectors. */
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 
 /**
- * A response, read while it comes. Vectors in another form than the client asked for are written in that
- * form: its library would take numbers for base64, or the reverse. All other bytes stay as they came. No more
- * than one vector is held: a response can be a hundred megabytes long.
+ * Reads a response while it streams. Vectors in another format than the client requested are converted,
+ * because its library would misread numbers as base64 or the reverse. All other bytes stay as they came. At
+ * most one vector is held, because a response can have a hundred megabytes.
  */
 export class EmbeddingsReply {
   readonly #reader: VectorReader
@@ -23,7 +23,7 @@ export class EmbeddingsReply {
     })
   }
 
-  /** Whether it looks like a list of vectors so far. */
+  /** Whether the response looks like a list of vectors so far. */
   get hasBegun(): boolean {
     return this.#reader.count > 0 || BEGUN.test(this.outline)
   }
@@ -33,18 +33,18 @@ export class EmbeddingsReply {
     return this.#reader.outline ?? ''
   }
 
-  /** Facts of the response, once it has ended. */
+  /** Facts of the response after it has ended. */
   get facts(): ReplyFacts {
     return embeddingsFacts(this.outline)
   }
 
-  /** The bytes for the client that this chunk completes. */
+  /** Returns the bytes for the client that this chunk completes. */
   push(chunk: Buffer): Buffer {
     this.#reader.push(chunk)
     return this.#take()
   }
 
-  /** Ends the response: the bytes that were still held. */
+  /** Ends the response. Returns the bytes that were still held. */
   end(): Buffer {
     this.#reader.end()
     return this.#take()

@@ -18,7 +18,7 @@ import { requestNames } from '../request-names.ts'
 import { areNumbers, checkTokenIds, tokenIdsSchema } from '../token-ids.ts'
 import { type JsonSchema, withSchema } from '../with-schema.ts'
 
-/** Form of the vectors in a response; undefined where the client asks for one that is not converted. */
+/** Format of the vectors in a response; undefined if the client requested one that is not converted. */
 export type VectorForm = 'numbers' | 'base64' | undefined
 
 /** Fields of an embeddings request that the gateway reads; all others pass as they came. */
@@ -29,7 +29,7 @@ export interface EmbeddingsRequest {
   readonly form: VectorForm
 }
 
-/** Inputs of one request, as the providers bound them. */
+/** Maximum number of inputs of one request, as at the providers. */
 const MAX_INPUTS = 2048
 
 const nonEmpty: JsonSchema = { type: 'string', minLength: 1 }
@@ -58,7 +58,8 @@ const REQUIRED = ['model', 'input'] as const
 
 /**
  * Checks every row of the table in `docs/api.md: Embeddings`; null in an optional field counts as absent,
- * fields outside the table pass. Throws `invalid_request` naming the field, never a text of the client's.
+ * fields outside the table pass. Throws `invalid_request` that names the field and never contains the
+ * client's text.
  */
 export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -70,7 +71,7 @@ export function embeddingsRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-// Other types of numbers have encodings of their own (`output_dtype` of Voyage and Mistral).
+// Other types of numbers (`output_dtype` of Voyage and Mistral) have encodings of their own.
 function formOf(scan: ScannedObject): VectorForm {
   if (isPresent(scan, 'output_dtype') && scan.value('output_dtype') !== 'float') return undefined
   const format = isPresent(scan, 'encoding_format') ? scan.value('encoding_format') : 'float'
@@ -108,8 +109,8 @@ function checkText(scan: ScannedObject, node: Node, path: string): void {
 }
 
 /**
- * Bounds the tokens of a checked request without a tokenizer: no token is less than a byte, each input has
- * a few around it, and a task or an instruction may be added.
+ * Upper bound on the tokens of a checked request, without a tokenizer: a token has at least one byte, each
+ * input has a few tokens of markup, and a task or an instruction may be added.
  */
 function promptBound(scan: ScannedObject): number {
   const input = scan.span('input')
@@ -126,13 +127,13 @@ function promptBound(scan: ScannedObject): number {
   return bound
 }
 
-/** Limits of a request: 300,000 token ids may be in one. */
+/** Limits of a request, which may contain 300,000 token ids. */
 export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, members: 1_000 }
 
-/** Names of requests for embeddings. */
+/** Names of the fields of embeddings requests. */
 export const embeddingsNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
 
-/** The prompt of a request for embeddings. */
+/** The prompt of an embeddings request. */
 export const EMBEDDINGS_PROMPT = {
   levels: {
     request: {

@@ -1,27 +1,30 @@
-/** Most bytes of the text of a number in single precision. */
+/** Maximum bytes of a single-precision number as text. */
 export const MAX_TEXT_BYTES = 22
 
 const MINUS = 0x2d
 const POINT = 0x2e
 const ZERO = 0x30
 
-/** Digits from which on texts are tried, and digits after which every number reads as itself. */
+/**
+ * Number of digits from which on texts are tried, and number of digits with which every number can be read
+ * back exactly.
+ */
 const MIN_DIGITS = 7
 const MAX_DIGITS = 9
 
-/** Sizes of the numbers whose digits are written here: nearly all of a vector's. */
+/** Range of the numbers whose digits are written here; nearly all numbers of a vector are in it. */
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7
 
 /** Powers of ten up to the largest one that a double holds exactly. */
 const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
-/** Bounds of the numbers below one, by the place of their first digit. */
+/** Limits of the numbers below one, by the position of their first digit. */
 const FRACTIONS = Float64Array.from({ length: 8 }, (_, place) => Number(`1e-${place}`))
 
 /**
- * Writes the number of four bytes, little-endian, as JSON: with the fewest digits from seven on that are the
- * same number, and no zeros at their end. Returns the position behind it; -1 for what JSON does not have.
- * It makes no object, because a response has millions of numbers.
+ * Writes the single-precision number in four little-endian bytes as JSON, with the fewest digits, at least
+ * seven, that read back as the same number, and without trailing zeros. Returns the position after it, or -1
+ * for a value that JSON cannot express. It creates no objects, because a response has millions of numbers.
  */
 export function writeSingle(numbers: DataView, offset: number, out: Uint8Array, from: number): number {
   const value = numbers.getFloat32(offset, true)
@@ -63,12 +66,12 @@ function exponentOf(size: number): number {
   return -place
 }
 
-/** The number with so many decimals, as an integer. */
+/** The number with this many decimals, as an integer. */
 function digitsOf(size: number, decimals: number): number {
   return Math.round(size * (POWERS[decimals] as number)) | 0
 }
 
-/** Whether a decimal of so few digits, which is the text of the double next to it, is this number. */
+/** Reports whether this decimal number reads back as the same single-precision number. */
 function isSame(digits: number, decimals: number, size: number): boolean {
   return Math.fround(digits / (POWERS[decimals] as number)) === size
 }

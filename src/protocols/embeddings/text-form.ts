@@ -6,10 +6,10 @@ import { embeddingsFacts } from './facts.ts'
 import { encodeTexts } from './texts.ts'
 import { inForm } from './vectors.ts'
 
-/** Bytes of vectors that are held until their order is known. */
+/** Maximum bytes of vectors that are held until their order is known. */
 const MAX_HELD_BYTES = 1_048_576
 
-/** `/embeddings` as other dialects ask for it: all texts in one request. */
+/** Form of `/embeddings` for calls of other dialects: all texts in one request. */
 export const textForm: EmbedForm = {
   requests: (texts, upstreamModel, dropped) => [
     { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
@@ -18,8 +18,8 @@ export const textForm: EmbedForm = {
 }
 
 /**
- * A response, whose vectors are numbered behind or in front of them. They are put in the order of their texts
- * unless they are too many to be held: then they go on as they come, and a response in another order is
+ * Reader of a response whose vectors have an index before or after them. It sorts them by their texts. If
+ * they are too many to be held, they are forwarded as they arrive, and a response in another order is
  * invalid.
  */
 class OrderedReading implements VectorsReading {
@@ -63,7 +63,7 @@ class OrderedReading implements VectorsReading {
 
   #take(vector: RawVector): void {
     if (!this.#held) return this.#onVector(vector)
-    // A vector that is a part of the chunk would keep all of it.
+    // A slice of the chunk would keep the whole chunk in memory.
     this.#held.push({ ...vector, text: Buffer.from(vector.text) })
     this.#heldBytes += vector.text.length
     if (this.#heldBytes <= MAX_HELD_BYTES) return
@@ -72,7 +72,7 @@ class OrderedReading implements VectorsReading {
   }
 }
 
-/** The place that each vector states for itself. */
+/** The index that each vector states. */
 function placesIn(outline: string): readonly (number | undefined)[] {
   const data = parseRecord(outline)?.['data']
   if (!Array.isArray(data)) return []

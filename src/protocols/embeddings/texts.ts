@@ -4,17 +4,19 @@ import { refuse } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { TextsToEmbed } from '../texts-to-embed.ts'
 
-/** Fields that another dialect has, too, or that its responses follow. */
+/** Fields that are converted, or on which the response's format depends. */
 const READ: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format', 'task_type'])
 
-/** Refuses inputs of a checked request that are not texts: token ids mean something to their model alone. */
+/**
+ * Refuses inputs of a checked request that are not texts, because token ids are valid only for their model.
+ */
 export function checkTexts(scan: ScannedObject): void {
   textsIn(scan)
 }
 
 /**
- * Reads a checked request for another dialect; fields that it has not are named. Throws `invalid_request` for
- * inputs that are not texts.
+ * Reads a checked request for conversion to another dialect. Fields that cannot be converted are reported.
+ * Throws `invalid_request` for inputs that are not texts.
  */
 export function decodeTexts(scan: ScannedObject, dropped: Dropped): TextsToEmbed {
   for (const key of scan.members.keys())
@@ -36,7 +38,7 @@ function textsIn(scan: ScannedObject): readonly Node[] {
   return nodes
 }
 
-/** Writes a request; what the texts are for is left out and named. */
+/** Encodes a request. The purpose of the vectors is dropped and reported. */
 export function encodeTexts(
   { texts, dimensions, task }: TextsToEmbed,
   model: string,

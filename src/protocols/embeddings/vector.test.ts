@@ -4,7 +4,7 @@ import { toBase64, toNumbers } from './vector.ts'
 
 const bits = fc.integer({ min: 0, max: 0xff_ff_ff_ff })
 const integer = fc.integer({ min: -(2 ** 31), max: 2 ** 31 })
-/** Numbers as vectors have them, with many digits and with few, very small ones, and any bits. */
+/** Numbers as in vectors, with many digits and with few, very small ones, and random bits. */
 const float = fc.oneof(
   integer.map((value) => Math.fround(value / 2 ** 34)),
   fc
@@ -24,7 +24,7 @@ const quoted = (numbers: readonly number[]): Buffer =>
 
 const numbersOf = (numbers: readonly number[]): string | undefined => toNumbers(quoted(numbers))?.toString()
 
-/** As a list is read by the runtime; undefined where it is none of numbers. */
+/** Reads a list with the JavaScript engine; undefined if it is not a list of numbers. */
 function reference(list: string): string | undefined {
   try {
     const numbers = JSON.parse(list) as unknown[]
@@ -51,7 +51,7 @@ describe('a vector as numbers', () => {
     fc.assert(
       fc.property(vector, (numbers) => {
         const texts = numbersOf(numbers)?.slice(1, -1).split(',') ?? []
-        // JSON has a sign for zero, which the runtime leaves out.
+        // JSON allows a sign for zero, which String() leaves out.
         expect(texts).toEqual(texts.map((text) => (text === '-0' ? text : String(Number(text)))))
       }),
     )

@@ -5,8 +5,8 @@ import { MAX_TEXT_BYTES, writeSingle } from './single-text.ts'
 const BYTES = 4
 
 /**
- * Scratch memory of the longest vectors that are converted, of which the system gives what is used; a longer
- * one gets memory of its own.
+ * Buffers for the longest common vectors; the system provides memory only for the parts that are used. A
+ * longer vector gets memory of its own.
  */
 const SINGLES = Buffer.allocUnsafeSlow(1_048_576)
 const TEXT = Buffer.allocUnsafeSlow(1_179_648)
@@ -17,10 +17,11 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 
 /**
- * A list of numbers in JSON as base64 of its numbers in single precision, in quotes; undefined if it is none.
+ * Converts a JSON list of numbers to quoted base64 of single-precision numbers; undefined if it is not such a
+ * list.
  */
 export function toBase64(list: Buffer): Buffer | undefined {
-  // A number and the comma behind it have two bytes or more.
+  // A number and the comma after it take at least two bytes.
   const singles = roomFor((list.length >> 1) * BYTES, SINGLES)
   const count = readNumbers(list, new DataView(singles.buffer))
   if (count === undefined) return undefined
@@ -33,8 +34,8 @@ export function toBase64(list: Buffer): Buffer | undefined {
 }
 
 /**
- * The numbers of a base64 vector in its quotes as a list in JSON; undefined if it holds none, or one that
- * JSON cannot have.
+ * Converts a quoted base64 vector to a JSON list of numbers; undefined if it contains none, or one that JSON
+ * cannot express.
  */
 export function toNumbers(quoted: Buffer): Buffer | undefined {
   const singles = roomFor(quoted.length, SINGLES)
@@ -49,7 +50,7 @@ export function toNumbers(quoted: Buffer): Buffer | undefined {
     if (end < 0) return undefined
     text[end++] = COMMA
   }
-  // In the place of the last comma.
+  // Replaces the last comma.
   text[end - 1] = CLOSE
   return Buffer.from(text.subarray(0, end))
 }

@@ -3,13 +3,16 @@ import type { RawVector } from '../vector-reader.ts'
 import type { VectorForm } from './request.ts'
 import { toBase64, toNumbers } from './vector.ts'
 
-/** The vector in this form; as it came, where it has it already or holds no numbers. */
+/**
+ * Converts the vector to this format. Returns it unchanged if it already has the format, or if it contains no
+ * numbers.
+ */
 export function inForm({ form, text }: RawVector, wanted: VectorForm): Buffer {
   if (wanted === undefined || wanted === form) return text
   return (wanted === 'base64' ? toBase64(text) : toNumbers(text)) ?? text
 }
 
-/** Writes a response piece by piece, with vectors in the form that the client asked for. */
+/** Writes a response piece by piece, with vectors in the format that the client requested. */
 export class VectorsWriter {
   readonly #form: VectorForm
   readonly #model: string
@@ -20,7 +23,7 @@ export class VectorsWriter {
     this.#model = model
   }
 
-  /** The piece with the next vector. */
+  /** Returns the piece with the next vector. */
   write(vector: RawVector): Buffer {
     const index = this.#count++
     const before = index === 0 ? '{"object":"list","data":[' : ','
@@ -31,7 +34,7 @@ export class VectorsWriter {
     ])
   }
 
-  /** The last piece. */
+  /** Returns the last piece. */
   end(charged: Usage): Buffer {
     const tokens = promptTokens(charged)
     const usage = JSON.stringify({ prompt_tokens: tokens, total_tokens: tokens })

@@ -12,8 +12,8 @@ export interface FieldRule {
 }
 
 /**
- * Checks a member of an object in place; undefined if it is optional and absent or null. Throws
- * `invalid_request` naming its path.
+ * Checks a member of an object in place. Returns undefined if it is optional and absent or null. Throws
+ * `invalid_request` with its path.
  */
 export function checkField(
   scan: ScannedObject,
@@ -48,7 +48,8 @@ export function checkField(
 const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
 const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
 /**
- * Rule for a tool's input: some clients send `null` or the empty string for none; `docs/api.md: Messages`.
+ * Rule for a tool's input. For an empty input some clients send `null` or the empty string; `docs/api.md:
+ * Messages`.
  */
 const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'string'], emptyText: true }
 const CACHE: FieldRule = { ...OBJECT, optional: true }
@@ -56,7 +57,7 @@ const CACHE: FieldRule = { ...OBJECT, optional: true }
 /** Rules for a type of block. */
 export type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
-/** Rules by type of block; types that are not listed pass. `docs/api.md: Messages`, content blocks. */
+/** Rules by type of block; blocks of other types pass. `docs/api.md: Messages`, content blocks. */
 export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['text', [['text', TEXT]]],
   ['image', [['source', OBJECT]]],
@@ -89,19 +90,19 @@ export const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['url', [['url', TEXT]]],
 ])
 
-/** Rules for blocks and sources of every type. */
+/** Rules for blocks and sources of all types. */
 export const KNOWN_TO_ALL: Fields = [
   ['type', TEXT],
   ['cache_control', CACHE],
 ]
 
-/** Checks the content of a message: a string, or blocks. */
+/** Checks the content of a message: a string or blocks. */
 export function checkContent(scan: ScannedObject, content: Node, path: string): void {
   if (scan.kindOf(content) === 'string') return
   checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at))
 }
 
-/** Checks blocks of which text is the only known type. */
+/** Checks blocks; text is the only type whose fields are checked. */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
   checkEachObject(scan, content, path, (block, at) => {
     const type = typeOf(scan, block, at)

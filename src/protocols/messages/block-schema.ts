@@ -2,7 +2,7 @@ import { type JsonSchema, implies } from '../with-schema.ts'
 import type { JsonKind } from '../json/scanned-object.ts'
 import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './block-check.ts'
 
-/** Names of kinds of value in JSON Schema. */
+/** JSON Schema's names for kinds of values. */
 const TYPES: Readonly<Record<JsonKind, string>> = {
   string: 'string',
   number: 'number',
@@ -28,7 +28,7 @@ export function fieldsSchema(fields: Fields): JsonSchema {
   }
 }
 
-/** Schema of blocks; other types pass. The content of a tool's result is described as blocks of any type. */
+/** Schema of blocks; other types pass. The content of a tool result is described as blocks of any type. */
 export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {
   return { type: 'array', items: typedSchema(types) }
 }

@@ -2,13 +2,16 @@ import type { Cache } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 
-/** `cache_control` in messages form. */
+/** `cache_control` in the format of messages. */
 interface CacheControl {
   readonly type: 'ephemeral'
   readonly ttl?: '5m' | '1h'
 }
 
-/** Reads the mark of a block or a tool, for spreading; throws `invalid_request` for an unknown kind. */
+/**
+ * Reads the mark of a block or a tool, for spreading into a part. Throws `invalid_request` for an unknown
+ * kind.
+ */
 export function readCache(holder: Readonly<Record<string, unknown>>, path: string): { cache?: Cache } {
   const given = holder['cache_control']
   if (given === undefined || given === null) return {}

@@ -10,7 +10,7 @@ import { MessagesStreamEncoder } from './stream-encoder.ts'
 /** Codec of the messages dialect. */
 export const messagesCodec: Codec = {
   decodeRequest,
-  // Media are fetched and sent inline; `docs/api.md: Chat completions`, translations.
+  // Media given by URL are fetched and sent inline; `docs/api.md: Chat completions`, translations.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool,

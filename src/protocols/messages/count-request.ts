@@ -2,7 +2,7 @@ import { withSchema, type JsonSchema } from '../with-schema.ts'
 import { type Check, checkMembers, kindName, checkValue, refuse, requestSchema } from '../field-check.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 
-/** Checks of a request to count tokens; whoever counts checks the rest. */
+/** Checks of a request to count tokens. The gateway's counter or the upstream checks all other fields. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
     'model',
@@ -24,7 +24,10 @@ export function countRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-/** Returns the model that tokens are counted for; throws `invalid_request` without it or without messages. */
+/**
+ * Returns the model for which tokens are counted. Throws `invalid_request` if the model or the messages are
+ * missing.
+ */
 export function countedModel(scan: ScannedObject): string {
   checkMembers(scan, REQUIRED, CHECKS)
   return scan.value('model') as string

@@ -20,8 +20,8 @@ interface Place {
 }
 
 /**
- * Decodes the content of a message; a string is one text. Blocks that only messages knows are opaque. Throws
- * `invalid_request` naming the path of a malformed block, or of one that this role must not use.
+ * Decodes the content of a message; a string is one text. Blocks that only messages has become opaque parts.
+ * Throws `invalid_request` with the path of a malformed block, or of one that this role must not use.
  */
 export function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place
@@ -38,7 +38,7 @@ export function decodeContent(place: Place, role: Turn['role']): Part[] {
   })
 }
 
-/** Decodes system blocks and the content of system messages, which is text alone. */
+/** Decodes system blocks and the content of system messages; only text is allowed. */
 export function decodeSystem(place: Place): TextPart[] {
   const parts = decodeContent(place, 'user')
   return parts.flatMap((part, i) => {
@@ -49,7 +49,7 @@ export function decodeSystem(place: Place): TextPart[] {
   })
 }
 
-/** Roles that blocks are reserved for. */
+/** Types of blocks that only one role may use. */
 const OWNERS: ReadonlyMap<unknown, Turn['role']> = new Map([
   ['tool_use', 'assistant'],
   ['thinking', 'assistant'],
@@ -85,7 +85,7 @@ function decodeBlock(block: Block, place: Place): Part[] {
   }
 }
 
-/** Decodes blocks that a tool's result and a message can hold. */
+/** Decodes blocks that are allowed both in a message and in a tool result. */
 function decodePlain(block: Block, place: Place): (TextPart | MediaPart | OpaquePart)[] {
   const { scan, node, path, dropped } = place
   switch (block['type']) {
@@ -138,7 +138,8 @@ function text(holder: Block, key: string, path: string): string {
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /**
- * Decodes an `image` block. Throws `invalid_request` naming the error; a file id belongs to another provider.
+ * Decodes an `image` block. Throws `invalid_request` for an invalid one, and for a file id, which is valid
+ * only at the provider that issued it.
  */
 function decodeImage(block: Block, path: string): MediaPart {
   const source = sourceOf(block, path)
@@ -158,8 +159,8 @@ function decodeImage(block: Block, path: string): MediaPart {
 }
 
 /**
- * Decodes a `document` block: a file is media, text is text below its title and context, and content is its
- * blocks. A cache mark goes on the last part.
+ * Decodes a `document` block: a file becomes media, text becomes text below its title and context, and
+ * content becomes its blocks. A cache mark moves to the last part.
  */
 function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)

@@ -9,7 +9,7 @@ import { drop, dropField } from './dropped.ts'
 import { decodeEndUser, STANDARD_TIER } from './end-user.ts'
 import { decodeOutputFormat } from './output-format.ts'
 
-/** Fields that are read; every other one is dropped and reported. */
+/** Fields that the conversion reads; all others are dropped and reported. */
 const READ: ReadonlySet<string> = new Set([
   'model',
   'max_tokens',
@@ -36,7 +36,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
-  // 0 only fills the prompt cache; other dialects have no call that generates nothing.
+  // With 0 a request only fills the prompt cache; other dialects have no such request.
   if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
@@ -61,7 +61,10 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/** Joins instructions between the turns with those before them: other dialects have one place for both. */
+/**
+ * Joins system messages between the turns with the system prompt, because other dialects have only one place
+ * for both.
+ */
 function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: TextPart[]; turns: Turn[] } {
   const system: TextPart[] = []
   const turns: Turn[] = []
@@ -107,7 +110,7 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   }
 }
 
-/** Reads the tier; `auto` is the default. */
+/** Reads the tier. `auto` is the default and is ignored. */
 function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
   if (tier === STANDARD_TIER) return { isStandardTier: true }
   if (typeof tier === 'string' && tier !== 'auto') drop(dropped, 'service_tier')

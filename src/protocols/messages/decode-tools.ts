@@ -9,7 +9,7 @@ import { drop } from './dropped.ts'
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
 const WEB_SEARCH = /^web_search_\d+$/
-/** Default limit of searches: that of a medium search context. */
+/** Default maximum of searches: that of the search context size `medium`. */
 const DEFAULT_SEARCHES = 5
 const READ_FIELDS: ReadonlySet<string> = new Set([
   'type',
@@ -23,8 +23,8 @@ const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /**
- * Decodes the tools and their choice. Among the provider's own tools only web search has a counterpart;
- * without any tool the choice is dropped.
+ * Decodes the tools and the tool choice. Of the provider's own tools, only web search has an equivalent in
+ * other dialects. If no tool is left, the choice is dropped.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
   const tools: Tool[] = []

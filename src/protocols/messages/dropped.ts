@@ -1,7 +1,7 @@
 import { reroutingName } from '../../domain/allowed-field.ts'
 import type { Dropped } from '../codec.ts'
 
-/** Top-level fields that no other dialect can express. */
+/** Top-level fields that other dialects cannot express. */
 const FIELDS: ReadonlySet<string> = new Set([
   'cache_control',
   'container',
@@ -15,7 +15,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 type DroppedName =
   /** Unknown top-level fields. */
   | 'unknown'
-  /** In messages: a block's fields beside its content, and blocks that only another dialect can express. */
+  /** In messages: fields of a block other than its content, and blocks that only another dialect has. */
   | 'citations'
   | 'content'
   | 'image_url.detail'
@@ -30,14 +30,14 @@ type DroppedName =
   | 'temperature'
   | 'thinking'
   | 'tool_choice'
-  /** Tools that the provider itself would run. */
+  /** Tools that the provider would run itself. */
   | 'tools.server'
   | 'tools.unknown'
   | 'top_k'
   | 'top_p'
   | 'web_search'
 
-/** Reports a field by a name of the closed list, so that no text of the client is part of it. */
+/** Reports a dropped field by a name of the fixed list, so that it never contains a client's text. */
 export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }

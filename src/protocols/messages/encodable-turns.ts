@@ -12,13 +12,13 @@ export interface EncodableTurn extends Turn {
   readonly parts: readonly EncodablePart[]
 }
 
-/** Placeholder for an empty user turn: upstreams require the turn, and refuse one without text. */
+/** Placeholder for an empty user turn. Upstreams require the turn, and refuse one without text. */
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
 /**
- * Prepares turns for messages: drops parts that it cannot express, merges turns of one side, begins with the
- * user, and puts tool results first in a turn. An empty assistant turn is dropped; an empty user turn stays,
- * because otherwise the last turn would be another one.
+ * Prepares turns for messages: drops parts that it cannot express, merges consecutive turns of one role,
+ * begins with the user, and moves tool results to the start of their turn. An empty assistant turn is
+ * dropped. An empty user turn is kept, because otherwise the conversation would end with another turn.
  */
 export function encodableTurns(turns: readonly Turn[], dropped: Dropped): EncodableTurn[] {
   const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
@@ -39,21 +39,24 @@ export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Encoda
   })
 }
 
-/** Trims a prefill, which the model continues: upstreams refuse trailing white space. */
+/**
+ * Trims a prefill, the beginning of a reply that the model continues, because upstreams refuse trailing white
+ * space in it.
+ */
 function trimmedPrefill(parts: readonly EncodablePart[]): readonly EncodablePart[] {
   const last = parts.at(-1)
   return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
 }
 
-/** Whether a text is empty or blank, which upstreams refuse. */
+/** Reports whether a text is empty or white space, which upstreams refuse. */
 export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
 
-/** Where a part stands. */
+/** Position of a part. */
 interface Standing {
   readonly role: Turn['role']
-  /** Part in front of it. */
+  /** The part before it. */
   readonly before: Part | undefined
 }
 
@@ -62,7 +65,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
     case 'text':
       return !isBlank(part)
     case 'thinking': {
-      // Upstreams accept only their own signatures.
+      // Upstreams accept only signatures that they made themselves.
       const isOwn = part.proof?.protocol === 'messages'
       if (!isOwn) drop(dropped, 'reasoning_content')
       return isOwn
@@ -72,7 +75,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
       nameDetail(part, dropped)
       return role === 'user'
     case 'search':
-      // Upstreams read only what they found themselves, and then want their own blocks.
+      // Upstreams accept only their own search results, in their own blocks.
       if (before?.kind !== 'opaque' || !isSearchResult(before.value)) drop(dropped, 'content')
       return false
     case 'opaque':
@@ -94,7 +97,7 @@ function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePar
   return { ...part, parts } satisfies ToolResultPart
 }
 
-/** How closely a picture is to be looked at cannot be said. */
+/** Messages cannot express the resolution at which an image is read. */
 function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
   if (detail !== undefined) drop(dropped, 'image_url.detail')
 }

@@ -7,9 +7,9 @@ import { writeCitation } from './reply-block.ts'
 import { searchBlocks } from './server-searches.ts'
 
 /**
- * Encodes a part of a reply as the JSON texts of its blocks; none for empty text and parts that messages
- * cannot express. A call's input keeps the text that the model wrote if it is an object, and else is empty.
- * `key` tells a search from others.
+ * Encodes a part of a reply as the JSON texts of its blocks; an empty list for empty text and for parts that
+ * messages cannot express. A call's input keeps the text that the model wrote if it is an object; otherwise
+ * it becomes empty. `key` makes the ids of a search unique.
  */
 export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
   if (part.kind === 'search') return writtenSearch(part, key).map((block) => JSON.stringify(block))
@@ -17,7 +17,10 @@ export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
   return block === undefined ? [] : [block]
 }
 
-/** Blocks of a search; none for one of this dialect's own, whose blocks are opaque parts. */
+/**
+ * Blocks of a search that another provider ran. A search of this dialect has none here, because its blocks
+ * are opaque parts.
+ */
 export function writtenSearch(search: SearchPart, key: string): readonly object[] {
   return search.protocol === 'messages' ? [] : searchBlocks(search, key)
 }
@@ -43,7 +46,7 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
   }
 }
 
-/** Returns the upstream's id if it has the form of messages, else the created one. */
+/** Returns the upstream's id if it has the format of messages; otherwise the one that the gateway created. */
 export function messageId(id: string, identity: ReplyIdentity): string {
   if (id.startsWith('msg_')) return id
   return identity.id.startsWith('msg_') ? identity.id : `msg_${identity.id}`

@@ -7,7 +7,7 @@ import { writeCache } from './cache-mark.ts'
 const DEFAULT_DOCUMENT = 'application/pdf'
 
 /**
- * Encodes a part as the JSON text of its block; a tool's input keeps the text that the model wrote. Throws
+ * Encodes a part as the JSON text of its block. A tool's input keeps the text that the model wrote. Throws
  * `invalid_request` if that is not a JSON object, which messages requires.
  */
 export function encodePart(part: Exclude<Part, SearchPart>): string {
@@ -46,7 +46,7 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string
   })
 }
 
-/** Encodes media: an image as such, everything else as a document of its type, plain text as text. */
+/** Encodes media: an image as an image, everything else as a document of its type, plain text as text. */
 function encodeMedia({ source, name, cache }: MediaPart): string {
   const { mediaType } = source
   const isImage = mediaType?.startsWith('image/') ?? source.kind === 'url'
@@ -69,7 +69,7 @@ function encodeSource(source: MediaPart['source']): object {
   return { type: 'base64', media_type: mediaType, data: source.data }
 }
 
-/** Adds members to an object's text: one as text, others as values. */
+/** Adds members to an object's text: one that is JSON text, and others given as values. */
 function joined(object: string, member: string | undefined, more: object): string {
   const rest = JSON.stringify(more).slice(1, -1)
   return (
@@ -78,8 +78,8 @@ function joined(object: string, member: string | undefined, more: object): strin
 }
 
 /**
- * Replaces characters of other providers' ids that messages upstreams refuse; a call and its result stay
- * equal.
+ * Replaces characters in other providers' ids that messages upstreams refuse. The ids of a call and its
+ * result remain equal.
  */
 function wireId(id: string): string {
   return /^[\w-]+$/.test(id) ? id : id.replaceAll(/[^\w-]/g, '_') || '_'

@@ -19,7 +19,7 @@ const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
 /**
  * Encodes a conversation as a messages request. The order of fields is fixed, so that equal conversations
- * give equal bytes, which the upstream's cache finds. Throws `invalid_request` if messages cannot express
+ * give equal bytes, which hit the upstream's cache. Throws `invalid_request` if messages cannot express
  * something that must not be dropped.
  */
 export function encodeRequest(
@@ -75,7 +75,7 @@ function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[]
   ]
   if (tools.length > 0)
     return [['tools', arrayOf(tools)], ...membersOf({ tool_choice: encodeChoice(conversation) })]
-  // Upstreams refuse a choice without tools.
+  // Upstreams refuse a tool choice without tools.
   if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
   if (parallelTools !== undefined) drop(dropped, 'parallel_tool_calls')
   return []
@@ -89,7 +89,7 @@ function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): 
   ])
 }
 
-/** Adds `type` at the root of a schema, which upstreams require. */
+/** Adds `type` at the root of a schema, because upstreams require it. */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema
@@ -106,7 +106,10 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
   }
 }
 
-/** Encodes the choice; undefined for the dialect's default. A choice of none drops `parallelTools`. */
+/**
+ * Encodes the tool choice; undefined for the dialect's default. With the choice `none`, `parallelTools` is
+ * dropped.
+ */
 function encodeChoice({ toolChoice, parallelTools }: Conversation): object | undefined {
   if (!toolChoice && parallelTools === undefined) return undefined
   const kind = toolChoice?.kind ?? 'auto'
@@ -117,7 +120,7 @@ function encodeChoice({ toolChoice, parallelTools }: Conversation): object | und
   }
 }
 
-/** Encodes stop sequences without the blank ones, which upstreams refuse. */
+/** Encodes stop sequences, except for blank ones, which upstreams refuse. */
 function encodeStop(stop: readonly string[], dropped: Dropped): readonly string[] | undefined {
   const visible = stop.filter((sequence) => sequence.trim() !== '')
   if (visible.length < stop.length) drop(dropped, 'stop')

@@ -6,10 +6,10 @@ import { drop } from './dropped.ts'
 /** Value of `service_tier` for the provider's standard capacity; `auto` is the default. */
 export const STANDARD_TIER = 'standard_only'
 
-/** Longest identifier of a user that the other dialects take; clients of messages send longer ones. */
+/** Maximum length of a user's identifier in the other dialects; messages clients send longer ones. */
 const MAX_LENGTH = 64
 
-/** Reads `metadata`, of which other dialects have the user alone; for spreading into a conversation. */
+/** Reads `metadata`, of which other dialects can express only the user, for spreading into a conversation. */
 export function decodeEndUser(metadata: unknown, dropped: Dropped): { endUser?: EndUser } {
   const { user_id: id, ...others } = asRecord(metadata) ?? {}
   const isKept = typeof id === 'string' && id !== '' && Array.from(id).length <= MAX_LENGTH

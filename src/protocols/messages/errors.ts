@@ -2,9 +2,7 @@ import { parseRecord, asRecord } from '../json/record.ts'
 import { redactedJson } from '../redacted-json.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 
-/**
- * Renders an error for messages clients; `code` if it means something to programs. `docs/api.md: Envelopes`.
- */
+/** Renders an error for messages clients, with `code` if programs can use it. `docs/api.md: Envelopes`. */
 export function messagesErrorBody(
   parts: Pick<ErrorParts, 'type' | 'message'> & {
     readonly code?: string | undefined
@@ -21,7 +19,10 @@ export function messagesErrorFrame(parts: ErrorParts): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
-/** Renders the same frame as text. Refusals have a code, which tells a budget from quota. */
+/**
+ * Renders the same frame as text. Permission errors have a code, so that clients can distinguish a spent
+ * budget from missing quota.
+ */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorParts): string {
   const hasCode = hasOwnCode || (type === 'permission_error' && code !== '')
   const error = { type, message, ...(hasCode && { code }) }
@@ -29,8 +30,8 @@ export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorPart
 }
 
 /**
- * Returns an upstream's error for messages clients, its `request_id` included: the bytes as they came, unless
- * `redact` changes a text. Undefined if the body is no messages error.
+ * Returns an upstream's error for messages clients, with its `request_id`: the bytes unchanged, unless
+ * `redact` changes a text. Undefined if the body is not a messages error.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const body = parseRecord(bytes.toString())

@@ -5,8 +5,8 @@ import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 export type Event = Readonly<Record<string, unknown>>
 
 /**
- * Returns `error` for an event of that name, else the type in the data, else the event's name; '' without
- * any.
+ * Returns `error` if the event has that name, otherwise the type in the data, otherwise the event's name; ''
+ * if there is neither.
  */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
@@ -14,18 +14,18 @@ export function eventType(event: Event, frame: string): string {
   return typeof type === 'string' ? type : (eventOf(frame) ?? '')
 }
 
-/** Returns the index of an event's block; 0 if it is invalid. */
+/** Returns the index of an event's block; 0 if it is missing or invalid. */
 export function blockIndex(event: Event): number {
   const index = event['index']
   return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : 0
 }
 
-/** Whether a message that begins is the earlier one: some upstreams send `message_start` twice. */
+/** Reports whether a second `message_start` repeats the first one, as some upstreams do. */
 export function isSameMessage(before: unknown, id: unknown): boolean {
   return typeof id === 'string' && id !== '' && id === before
 }
 
-/** Finds the usage of an error, beside it or within. */
+/** Finds the usage in an error event, inside the error or next to it. */
 export function usageInError(event: Event | undefined): unknown {
   return event?.['usage'] ?? asRecord(event?.['error'])?.['usage']
 }

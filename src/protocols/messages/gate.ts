@@ -9,21 +9,21 @@ import { FOREIGN_SEARCH } from './server-searches.ts'
 
 /** Request for a channel. */
 export interface GatedMessages extends EditedRequest {
-  /** Model's name at the upstream. */
+  /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
 
 /** Fields that are removed unless the channel allows them; `docs/api.md: Messages`, channel-gated fields. */
 const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
 
-/** Fields that are ignored while thinking is active; `docs/api.md: Messages`. */
+/** Fields that are removed while thinking is active; `docs/api.md: Messages`. */
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
  * Adapts a native request to a channel: maps the model's name, removes gated fields, thoughts of other
- * providers, and sampling fields if the model thinks. Every other byte stays, with cache marks and
- * signatures. In pass-through mode (`passThrough` is the gateway's option, the channel has its own flag) the
- * fields stay, too.
+ * providers, and sampling fields if thinking is active. All other bytes stay, including cache marks and
+ * signatures. In pass-through mode (`passThrough` is the gateway's option; the channel has its own) the
+ * fields stay too.
  */
 export function gateMessagesRequest(
   scan: ScannedObject,
@@ -45,12 +45,12 @@ export function gateMessagesRequest(
   return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel }
 }
 
-/** The id of a foreign search as a JSON string begins with it. */
+/** Beginning of the id of another provider's search, as a JSON string. */
 const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH}`)
 
 /**
- * Text of `messages` without what other providers thought, searched for and cited, which upstreams of this
- * dialect refuse; undefined if there is none of it. A message that has nothing else goes, too.
+ * Text of `messages` without other providers' thoughts, searches and citations, which upstreams of this
+ * dialect refuse; undefined if there are none. A message without any other content is removed too.
  */
 function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   const messages = scan.span('messages')
@@ -76,7 +76,7 @@ function fateOf(scan: ScannedObject, block: Node): Fate {
   return { text: withMember(scan, block, citations, own === '[]' ? 'null' : own) }
 }
 
-/** Whether a citation is of a page that another provider found. */
+/** Reports whether a citation is of a page that another provider found. */
 function isForeign(scan: ScannedObject, citation: Node): boolean {
   return scan.kindOf(citation) === 'object' && isEnvelope(textOf(scan, citation, 'encrypted_index'))
 }

@@ -3,7 +3,7 @@ import { CHECKS } from './request.ts'
 
 const source = names('type media_type data url file_id content')
 
-// The content of a document or a result is the client's.
+// The content of a document or a result is not listed, because its names are the client's.
 const block = names(
   'type text content title context id name input tool_use_id is_error thinking signature data',
   {
@@ -18,7 +18,7 @@ const tool = names('type name description input_schema strict model max_uses use
 
 const format = names('type name schema')
 
-/** Names of requests for messages. */
+/** Names of the fields of messages requests. */
 export const messagesNames = requestNames(
   [...CHECKS.keys(), 'container', 'mcp_servers', 'context_management'],
   {

@@ -15,8 +15,8 @@ const UNNAMED_TOOL = 'response'
 const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
 
 /**
- * Decodes `output_config.format`, or the beta's `output_format`; `docs/api.md: Messages`. Throws
- * `invalid_request` naming the path of an unreadable value.
+ * Decodes `output_config.format`, or `output_format` of the beta; `docs/api.md: Messages`. Throws
+ * `invalid_request` with the path of an unreadable value.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const config = objectAt(scan, scan.span('output_config')?.node, 'output_config')
@@ -57,7 +57,7 @@ type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | u
 
 /**
  * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot follow a schema
- * is forced to call one tool with it; if that is impossible, the system prompt asks for it.
+ * is forced to call a tool with this schema; if that is impossible, the system prompt demands it.
  */
 export function withSupportedFormat(
   conversation: Conversation,
@@ -88,7 +88,7 @@ export function withSupportedFormat(
 
 /**
  * Name of the tool whose input is the text of the reply, forced on a model that cannot follow a schema.
- * Undefined if the conversation has tools, search or a prefill, or the schema is not an object.
+ * Undefined if the conversation has tools, web search or a prefill, or if the schema is not an object.
  */
 export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
   const { outputFormat: format, tools, webSearch } = conversation
@@ -99,7 +99,7 @@ export function answerTool(conversation: Conversation, capabilities: Capabilitie
   return format.name !== undefined && TOOL_NAME.test(format.name) ? format.name : UNNAMED_TOOL
 }
 
-/** Whether the model can follow a schema; none can after a prefill. */
+/** Reports whether the model can follow a schema. After a prefill none can. */
 function canFollowSchema(conversation: Conversation, { takesSchema }: Capabilities): boolean {
   return takesSchema && !hasPrefill(conversation)
 }

@@ -1,7 +1,7 @@
 import type { PromptLevels } from '../prompt-levels.ts'
 import { findMedia } from './prompt-media.ts'
 
-/** The prompt of a request of messages. */
+/** The prompt of a messages request. */
 export const MESSAGES_PROMPT = {
   levels: {
     request: {

@@ -6,10 +6,10 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],
   ['document', DOCUMENT_TOKENS],
 ])
-/** Sources that are text, and wholly in the body. */
+/** Sources that are text and completely in the body. */
 const TEXT_SOURCES: ReadonlySet<string | undefined> = new Set(['text', 'content'])
 
-/** Finds the media of a block: pictures and documents that are not text. */
+/** Finds the media of a block: images, and documents that are not text. */
 export function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
   const kind = textMember(scan, block, 'type')
   const media = MEDIA.get(kind ?? '')
@@ -28,14 +28,14 @@ export function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefi
   }
 }
 
-/** Whether a source may be an image; a conversion makes others a file or text. */
+/** Reports whether a source may be an image; a conversion turns any other into a file or text. */
 function mayBePicture(scan: ScannedObject, source: Node): boolean {
   const kind = textMember(scan, source, 'type')
   if (kind === 'base64') return (textMember(scan, source, 'media_type') ?? '').startsWith('image/')
   return kind !== 'url' || /^https?:\/\//i.test(textMember(scan, source, 'url') ?? '')
 }
 
-/** A member that is a text. */
+/** Returns a member that is a string; otherwise undefined. */
 export function textMember(scan: ScannedObject, holder: Node, key: string): string | undefined {
   const node = scan.memberOf(holder, key)
   return node !== undefined && scan.kindOf(node) === 'string' ? (scan.parse(node) as string) : undefined

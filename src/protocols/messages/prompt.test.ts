@@ -25,7 +25,7 @@ describe('the bound', () => {
 
   test('has no allowance for what a request does not contain', () => {
     const plain = { ...says({ type: 'text', text: 'Hi' }), system: 's', stream: true, thinking: null }
-    // A mark for the message, and a template around the conversation.
+    // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(request(plain).length + 8 + 64)
     for (const feature of [{ thinking: { type: 'adaptive' } }, { output_config: {} }, { mcp_servers: [] }])
       expect(bound({ ...plain, ...feature })).toBe(request({ ...plain, ...feature }).length + 8 + 64 + 256)
@@ -126,7 +126,7 @@ describe('the text to count', () => {
       'doc',
       'found',
     ])
-    // A picture, and one token of hidden thoughts.
+    // An image, and one token of hidden thoughts.
     expect(extraTokens).toBe(3 + 3 * 4 + 1000 + 1)
   })
 

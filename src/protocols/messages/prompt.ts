@@ -10,7 +10,7 @@ import {
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { findMedia, textMember } from './prompt-media.ts'
 
-/** Fields of which the model reads no more than their own bytes. */
+/** Fields that add no more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -32,9 +32,9 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 const SERVER_TOOL_TOKENS = 1500
 
 /**
- * Bounds the tokens of a checked request's prompt without a tokenizer: no token is less than a byte, so the
- * bytes of the body bound its text; media count by their largest content. Input that a provider's own tools
- * add (pages of a search) is unknown beforehand and not included.
+ * Upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
+ * the bytes of the body bound its text; media are counted by their maximum. Input that the provider's tools
+ * add, such as found pages, is not known in advance and not included.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -60,7 +60,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
-/** Visits blocks, and the blocks within tool results. */
+/** Visits all blocks, including those in tool results. */
 function eachBlock(
   scan: ScannedObject,
   content: Node | undefined,
@@ -74,7 +74,7 @@ function eachBlock(
   }
 }
 
-/** Whether a block names a file that its provider has. */
+/** Reports whether a block refers to a file stored at the provider. */
 function isNamed(scan: ScannedObject, block: Node, type: string): boolean {
   if (type === 'container_upload') return true
   const source = type === 'document' || type === 'image' ? sourceOf(scan, block) : undefined

@@ -5,8 +5,8 @@ import type { SearchPart } from '../provider-search.ts'
 import type { ReplyPart } from '../reply.ts'
 
 /**
- * Decodes a block of a reply, or of a stream once its deltas are applied. `input` is the text of a call's
- * input. Blocks that other dialects cannot express are opaque; none is refused.
+ * Decodes a block of a reply, or of a stream after its deltas were applied. `input` is the text of a call's
+ * input. Blocks that other dialects cannot express become opaque parts; none is refused.
  */
 export function readBlock(
   block: Readonly<Record<string, unknown>>,
@@ -30,14 +30,14 @@ export function readBlock(
   }
 }
 
-/** Citations of a text block, which cites with all of its text; for spreading into the part. */
+/** Citations of a text block, which apply to its whole text; for spreading into the part. */
 function citationsIn(value: unknown): { citations?: readonly Citation[] } {
   if (!Array.isArray(value)) return {}
   const citations = value.flatMap((entry) => readCitation(asRecord(entry)) ?? [])
   return citations.length > 0 ? { citations } : {}
 }
 
-/** Reads a citation of a web page; undefined for citations of documents, which no other dialect has. */
+/** Reads a citation of a web page; undefined for citations of documents, which other dialects do not have. */
 export function readCitation(value: Readonly<Record<string, unknown>> | undefined): Citation | undefined {
   const url = textOf(value?.['url'])
   if (value?.['type'] !== 'web_search_result_location' || url === '') return undefined
@@ -45,8 +45,8 @@ export function readCitation(value: Readonly<Record<string, unknown>> | undefine
 }
 
 /**
- * Writes a citation. Other dialects have neither the quotation nor the provider's index of the page, which
- * clients expect to be texts; by the stand-in, requests to upstreams know the citations that they leave out.
+ * Encodes a citation. Clients expect `cited_text` and `encrypted_index` to be strings, but other dialects
+ * have neither. The placeholder shows which citations must be left out when the client sends them back.
  */
 export function writeCitation({ url, title }: Citation): object {
   return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: FOREIGN_PAGE }

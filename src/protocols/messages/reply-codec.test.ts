@@ -125,7 +125,10 @@ function eventsOf(stream: string): Written[] {
     })
 }
 
-/** Order that every messages client relies on: one start, one stop, sequential blocks without gaps. */
+/**
+ * Checks the order on which every messages client relies: one start, one stop, sequential blocks without
+ * gaps.
+ */
 function checkOrder(stream: string): void {
   const told = eventsOf(stream)
     .filter(({ type }) => type !== 'ping')
@@ -732,7 +735,7 @@ describe('any answer', () => {
     .record({ parts: fc.array(part, { maxLength: 6 }), stop, usage })
     .map((fields) => reply(fields))
 
-  /** Events of a reply, with interleaved parts if asked for. */
+  /** Events of a reply; its parts are interleaved if `interleaved`. */
   function eventsFor(whole: Reply, size: number, interleaved: boolean): ReplyEvent[] {
     const each = whole.parts.map((value, index): ReplyEvent[] => {
       const started: ReplyEvent = {
@@ -815,7 +818,7 @@ describe('recorded traffic', () => {
         content: { type: string }[]
         stop_reason: string
       }
-      // A search is told beside its blocks.
+      // A search is an additional part, next to its blocks.
       const blocks = read.parts.filter(({ kind }) => kind !== 'search')
       expect(blocks, name).toHaveLength(content.length)
       expect(JSON.parse(messagesCodec.encodeReply(read, MINTED).toString()), name).toMatchObject({

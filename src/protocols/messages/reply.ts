@@ -4,7 +4,7 @@ import { generatedText } from './generated-text.ts'
 import { usesIn } from './tool-blocks.ts'
 import { readMessagesUsage } from './usage.ts'
 
-/** Reads a whole reply's facts; never throws. */
+/** Reads the facts of a whole reply; never throws. */
 export function usageOfMessage(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const content = reply['content']

@@ -25,7 +25,7 @@ function encode(fields: Partial<Conversation>): Encoded {
   const text = messagesCodec
     .encodeRequest(conversationOf({ turns: [HI], ...fields }), upstreamOf('up'), dropped)
     .toString()
-  // The encoded request is valid for its dialect.
+  // Checks that the encoded request is valid for its dialect.
   readMessagesRequest(scanObject(Buffer.from(text)))
   return { body: JSON.parse(text) as Body, text, dropped: [...dropped].sort() }
 }

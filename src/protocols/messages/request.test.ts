@@ -28,7 +28,7 @@ function refusal(fields: object): string {
 const says = (...content: unknown[]) => [{ role: 'user', content }]
 const image = (source: unknown) => says({ type: 'image', source })
 
-/** Field by field as `docs/api.md: Messages` has them: what is accepted, what is not. */
+/** The rows of `docs/api.md: Messages`, each with values that are accepted and values that are refused. */
 const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] }> = {
   model: { good: ['claude-x', 'a/b:c'], bad: ['', null, 1, ['x'], 'a\nb', 'm'.repeat(257)] },
   max_tokens: { good: [0, 1, 10_000_000], bad: [null, -1, 1.5, '10', true, 10_000_001] },

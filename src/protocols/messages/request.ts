@@ -31,12 +31,12 @@ import { promptBounds } from './prompt.ts'
 export interface MessagesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
-  /** Maximum of output tokens; 0 only fills the prompt cache. */
+  /** Maximum of output tokens; with 0 the request only fills the prompt cache. */
   readonly maxTokens: number
   readonly messageCount: number
   /** Whether thinking is enabled or adaptive. */
   readonly thinking: boolean
-  /** Absent without any. */
+  /** Absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 
@@ -102,7 +102,10 @@ const thinking: JsonSchema = {
   ),
 }
 
-/** Table of `docs/api.md: Messages`, row for row. Enumerations are open: a provider may know more. */
+/**
+ * Table of `docs/api.md: Messages`, row for row. Enumerations are open, because a provider may have further
+ * values.
+ */
 export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['max_tokens', outputTokensOrNone],
@@ -136,14 +139,14 @@ export function messagesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-/** Kinds of thinking that exclude sampling fields. */
+/** Kinds of thinking that do not allow sampling fields. */
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
  * Checks every row of the table in `docs/api.md: Messages` and the content blocks that it names; null in an
  * optional field counts as absent, fields outside the table and other blocks pass. Throws `invalid_request`
- * naming the field, the expectation and the value; for a field that can hold a prompt only the kind of its
- * value.
+ * that names the field, the expected and the actual value. For a field that can contain a prompt the error
+ * shows only the kind of value.
  */
 export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -175,7 +178,7 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
   checkTextBlocks(scan, node, 'system')
 }
 
-/** Checks tools: the client's have a name and a schema; other types are the provider's own. */
+/** Checks tools. The client's own have a name and a schema; those of other types are the provider's. */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = checkField(scan, tool, path, 'type', STRING_IF_ANY)
@@ -209,7 +212,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
   }
 }
 
-/** Types of tools that clients run; most of these tools have none. */
+/** Types of tools that the client runs; most of these tools have no type. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
 
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {

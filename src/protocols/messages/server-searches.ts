@@ -4,20 +4,20 @@ import type { FoundPage, SearchPart } from '../provider-search.ts'
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Queries that are remembered at once; no reply has more searches under way. */
+/** Maximum number of queries kept at a time; no reply has more searches in progress. */
 const MAX_QUERIES = 64
 
-/** Prefix of the ids of searches that other providers ran; requests to upstreams leave them out. */
+/** Prefix of the ids of searches that other providers ran. Requests to upstreams leave them out. */
 export const FOREIGN_SEARCH = 'srvtoolu_sluice'
 
 /**
- * Reads web searches from the blocks of a message: `server_tool_use` has the query, a later
+ * Reads web searches from the blocks of a message: `server_tool_use` contains the query, a later
  * `web_search_tool_result` the pages.
  */
 export class ServerSearches {
   readonly #queries = new Map<string, string>()
 
-  /** Notes a block; returns the search that it completes. */
+  /** Reads a block. Returns the search that it completes, if any. */
   note(block: unknown): SearchPart | undefined {
     const { type, id, name, input, tool_use_id: of, content } = asRecord(block) ?? {}
     if (type === 'server_tool_use' && name === 'web_search' && typeof id === 'string') {
@@ -32,12 +32,14 @@ export class ServerSearches {
   }
 }
 
-/** Whether a part is the result of a search, behind which the search stands as others can tell it. */
+/**
+ * Reports whether an opaque value is the result of a search. The shared form of the same search follows it.
+ */
 export function isSearchResult(value: unknown): boolean {
   return asRecord(value)?.['type'] === 'web_search_tool_result'
 }
 
-/** Returns the two blocks of a search that another provider ran; `key` tells it from others of the reply. */
+/** Returns the two blocks of a search that another provider ran. `key` makes its id unique in the reply. */
 export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string): readonly [Block, Block] {
   const id = `${FOREIGN_SEARCH}${key.replaceAll(/\W/g, '_')}`
   return [
@@ -57,7 +59,7 @@ function readPage(page: Block | undefined): FoundPage | undefined {
   return url === '' ? undefined : { url, title: textOf(page?.['title']) }
 }
 
-/** Clients expect the content, which only the provider can read, to be a text. */
+/** Clients expect the encrypted content to be a string, although only the provider can read it. */
 function writePage({ url, title }: FoundPage): Block {
   return {
     type: 'web_search_result',

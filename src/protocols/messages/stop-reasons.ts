@@ -18,8 +18,8 @@ const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map([
 const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
 
 /**
- * Reads the stop of a message or a `message_delta`; undefined if there is none yet. Unknown reasons are an
- * end.
+ * Reads the stop of a message or a `message_delta`; undefined if there is none yet. Unknown reasons mean a
+ * normal end.
  */
 export function readStop(holder: unknown): Stop | undefined {
   const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
@@ -30,14 +30,17 @@ export function readStop(holder: unknown): Stop | undefined {
   }
 }
 
-/** Facts of a message beside its stop. */
+/** Facts of a message other than its stop. */
 interface Said {
   readonly calledTools: boolean
-  /** The model declined in words. */
+  /** Whether the reply contains a refusal. */
   readonly refused: boolean
 }
 
-/** Renders `stop_reason` and `stop_sequence`; a plain end after a refusal or tool calls is corrected. */
+/**
+ * Renders `stop_reason` and `stop_sequence`. A normal end is corrected if the reply contains a refusal or
+ * tool calls.
+ */
 export function writeStop(
   { reason, sequence }: Stop,
   { calledTools, refused }: Said,

@@ -23,18 +23,18 @@ import { StreamedUsage } from './usage.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Block that began and did not end. */
+/** Block that has begun and not ended. */
 interface OpenBlock {
   readonly kind: ReplyPart['kind']
-  /** Number of the part; an opaque part gets it when it is complete. */
+  /** Number of the part. An opaque part gets its number when it is complete. */
   readonly index: number
   /** Contents of an opaque block so far. */
   block: Fields
-  /** Input that a call began with; used if no more comes. */
+  /** Input at the start of the call; used if no deltas follow. */
   input: string
 }
 
-/** Deltas with text, its key, and the kind of its part. */
+/** Deltas with text: the member that contains it, and the kind of its part. */
 const TEXTS = [
   { type: 'text_delta', key: 'text', kind: 'text' },
   { type: 'thinking_delta', key: 'thinking', kind: 'thinking' },
@@ -46,9 +46,9 @@ type TextKind = (typeof TEXTS)[number]['kind']
 const SHARED = new SharedTemplates()
 
 /**
- * Decodes a messages stream. A block without start begins with its first text; other gaps (input of an
- * unknown call, another message within the first) are failures. The stream is complete with `message_stop`,
- * or if the upstream closed after a stop reason.
+ * Decodes a messages stream. A block without a start begins with its first text; other gaps (input of an
+ * unknown call, a second message) are failures. The stream is complete with `message_stop`, or if the
+ * upstream closed after a stop reason.
  */
 export class MessagesStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
@@ -60,7 +60,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #stop: Stop | undefined
   #isComplete = false
 
-  /** `memory` is that of incomplete events. */
+  /** `memory` accounts for incomplete events. */
   constructor(memory?: EventMemory) {
     super(memory, SHARED)
   }
@@ -104,12 +104,12 @@ export class MessagesStreamDecoder extends FrameReader {
       case 'error':
         return this.#report(data, event)
       default:
-        // A proxy in front of the provider may report errors in another form.
+        // A proxy between the gateway and the provider may report errors in another format.
         if (isError(event['error'])) this.#report(data, event)
     }
   }
 
-  /** Includes the kind of text in the index, so that frames of different kinds never match. */
+  /** The index includes the kind of text, so that frames of different kinds never match. */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     if (event?.['type'] !== 'content_block_delta') return undefined
@@ -140,7 +140,7 @@ export class MessagesStreamDecoder extends FrameReader {
     if (this.#stop !== undefined) this.#finish()
   }
 
-  /** Reads a start, which may bring a whole message; a repeated one brings only its usage. */
+  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
   #start(message: Fields, data: string): void {
     if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
     if (this.#started)
@@ -163,7 +163,7 @@ export class MessagesStreamDecoder extends FrameReader {
     }
   }
 
-  /** Begins a block; `data` is its event. */
+  /** Begins a block; `data` is the data of its event. */
   #begin(index: number, block: Fields, data = '', find = startedBlock): void {
     this.#end(index)
     const part = readBlock(block, inputIn(data, block, find))
@@ -279,7 +279,7 @@ const contentBlock =
     return content === undefined ? undefined : scan.elements(content)[index]
   }
 
-/** Returns the text of the input that a block began with, as written; most have none. */
+/** Returns the text of the input with which a block began, as it was written; usually it is empty. */
 function inputIn(data: string, block: Fields, find: Finder): string {
   const input = asRecord(block['input'])
   if (!input || Object.keys(input).length === 0) return ''
@@ -288,7 +288,7 @@ function inputIn(data: string, block: Fields, find: Finder): string {
     const node = find(scan)
     return node === undefined ? '' : inputText(scan, node)
   } catch {
-    // Beyond the scan's limits, integers above 2^53 lose digits.
+    // Beyond the scanner's limits, integers above 2^53 lose digits.
     return JSON.stringify(input)
   }
 }
@@ -299,7 +299,7 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Application of a delta to a block that no other dialect knows. */
+/** Applies a delta to a block that other dialects do not have. */
 type Growth = (block: Block, delta: Block) => Block
 
 const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
@@ -309,12 +309,12 @@ const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
   ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
 ])
 
-/** Applies a delta to a block; unknown types change nothing. */
+/** Applies a delta to a block; unknown types of deltas are ignored. */
 function grown(block: Block, delta: Block): Block {
   return GROWTHS.get(delta['type'])?.(block, delta) ?? block
 }
 
-/** Sets a block's input, which came as text; unchanged if the text is not JSON. */
+/** Sets a block's input, which arrived as text; unchanged if the text is not JSON. */
 function withInput(block: Block, input: string): Block {
   if (input === '') return block
   try {

@@ -27,7 +27,7 @@ interface Waiting {
 const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
 
-/** Text before and after the content of a delta, by kind of part. */
+/** Beginning of a delta up to its text, by kind of part. */
 const DELTAS = {
   text: '{"type":"text_delta","text":',
   thinking: '{"type":"thinking_delta","thinking":',
@@ -37,18 +37,18 @@ const DELTA_TAIL = '}}\n\n'
 
 /**
  * Encodes a messages stream; `docs/api.md: Events`. Blocks are sequential and numbered without gaps: one part
- * is open and goes out as it comes, others wait until it has ended. Empty texts give no block.
+ * is open and is written as it arrives, others wait until it has ended. Empty texts produce no block.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   #isStarted = false
-  /** Stop of the message, and the usage with it. */
+  /** Stop of the message, and its usage. */
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #calledTools = false
   #refused = false
   /** Number of the next block. */
   #next = 0
-  /** Part whose block is open, or opens with its first text. */
+  /** Part whose block is open, or will open with its first text. */
   #current:
     | {
         readonly index: number
@@ -169,7 +169,10 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}`
   }
 
-  /** Notes a citation, which goes out with the end of its block: blocks open with their first text. */
+  /**
+   * Records a citation. It is written at the end of its block, because a block opens only with its first
+   * text.
+   */
   #cite(index: number, citation: Citation): void {
     const part = this.#current?.index === index ? this.#current : this.#waiting.get(index)
     part?.citations.push(citation)
@@ -231,7 +234,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#frame('content_block_stop', { index: this.#next++ })
   }
 
-  /** Writes the blocks of a search, whose input comes as a delta like that of any tool. */
+  /** Writes the blocks of a search. Its input is written as a delta, as for any tool. */
   #writeSearch(search: SearchPart): void {
     for (const block of writtenSearch(search, `${this.#identity.id}${this.#next}`)) {
       const { input, ...rest } = block as { readonly input?: unknown }

@@ -270,7 +270,7 @@ describe('recorded traffic', () => {
       const reported = [...bytes.toString().matchAll(/^data: ([^\n]*"message_(?:start|delta)"[^\n]*)$/gm)]
         .map(([, data = '']) => JSON.parse(data) as { message?: { usage: object }; usage?: object })
         .map(({ message, usage }) => ({ ...(message?.usage ?? usage) }))
-      // Tools are told by the blocks, too.
+      // Tools are also counted from the blocks.
       const { tools } = whole.tap.usage ?? {}
       const usage = readMessagesUsage(Object.assign({}, ...reported))
       expect(whole.tap.usage, name).toEqual(usage && { ...usage, tools })

@@ -12,13 +12,13 @@ import { deltaText, generatedText } from './generated-text.ts'
 import { noteBlock } from './tool-blocks.ts'
 import { StreamedUsage } from './usage.ts'
 
-/** Number of blocks that are distinguished; no reply has more. */
+/** Maximum number of blocks that are tracked; no reply has more. */
 const MAX_BLOCKS = 1024
 const SHARED = new SharedTemplates()
 
 /**
- * Tap of a native messages stream, whose terminator is `message_stop`. Usage is known from `message_start`
- * on, and final with `message_delta`. A stream that ended properly after its stop reason is complete, too.
+ * Watches a native messages stream, whose terminator is `message_stop`. Usage is known from `message_start`
+ * on, and final with `message_delta`. A stream that the upstream closed after a stop reason is complete too.
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false
@@ -69,7 +69,7 @@ export class MessagesTap extends StreamTap {
       case 'error':
         return this.#fail(data, event)
       default:
-        // A proxy in front of the provider may report errors in another form.
+        // A proxy between the gateway and the provider may report errors in another format.
         return isError(event['error']) ? this.#fail(data, event) : 'forward'
     }
   }
@@ -84,7 +84,7 @@ export class MessagesTap extends StreamTap {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  /** Reads a start, which may bring a whole message; a repeated one brings only its usage. */
+  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
   #start(message: Event | undefined): void {
     if (isSameMessage(this.#id, message?.['id'])) {
       this.#counts.addRepeatedStart(message?.['usage'])
@@ -110,7 +110,7 @@ export class MessagesTap extends StreamTap {
     this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
   }
 
-  /** Thoughts that are redacted, or that are longer than the summary that comes with them. */
+  /** Counts thoughts that are redacted, or longer than the summary that comes with them. */
   #noteHidden(event: Event, encrypted: unknown): void {
     if (typeof encrypted === 'string')
       this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))

@@ -3,18 +3,18 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { DEFAULT_MAX_TOKENS } from './thinking.ts'
 
 const SUFFIX = '-thinking'
-/** Share of a reply's tokens that may be thinking, in percent. */
+/** Percentage of a reply's maximum tokens that may be used for thinking. */
 const BUDGET_PERCENT = 80
-/** Smallest maximum that leaves room for the smallest budget: 80 percent of it are 1,024. */
+/** Smallest maximum with room for the smallest budget: 80 percent of it are 1,024. */
 const MIN_MAX_TOKENS = 1280
 
-/** Returns the model that `X-thinking` stands for; undefined without the suffix. */
+/** Returns the model name without the suffix `-thinking`; undefined if it has no such suffix. */
 export function withoutThinkingSuffix(model: string): string | undefined {
   return model.endsWith(SUFFIX) && model.length > SUFFIX.length ? model.slice(0, -SUFFIX.length) : undefined
 }
 
 /**
- * Adds the thinking that the suffix asks for, which overrides an effort but not a budget in tokens;
+ * Adds the thinking that the suffix requests. It overrides an effort but not a budget in tokens;
  * `docs/api.md: Chat completions`, sampling overrides. The encoder adapts conflicting settings.
  */
 export function withSuffixThinking(conversation: Conversation, { thinking }: Capabilities): Conversation {

@@ -17,7 +17,7 @@ const tool: Tool = { name: 'f', description: undefined, schema: undefined, stric
 
 const FIELDS = ['max_tokens', 'thinking', 'output_config', 'temperature', 'top_p', 'top_k'] as const
 
-/** The request for a model of a name, which may have the suffix. */
+/** The request for a model of this name, which may have the suffix. */
 function sent(fields: Partial<Conversation>, name = 'm'): { fields: object; dropped: string[] } {
   const upstream = upstreamOf(name)
   const asked = conversationOf({ turns: [user], tools: [tool], ...fields })

@@ -12,14 +12,14 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 import { encodableTurns } from './encodable-turns.ts'
 
-/** Maximum of output tokens for requests without one, because messages requires it. */
+/** Maximum of output tokens if a request has none, because messages requires one. */
 export const DEFAULT_MAX_TOKENS = 8192
 /** Smallest budget that upstreams accept. */
 const MIN_BUDGET = 1024
-/** Highest temperature in messages; other dialects go to 2. */
+/** Maximum temperature in messages; other dialects go up to 2. */
 const MAX_TEMPERATURE = 1
 
-/** Interdependent fields in messages form; undefined ones are omitted. */
+/** Fields that depend on each other, in the format of messages; undefined ones are omitted. */
 export interface Sampling {
   readonly max_tokens: number
   readonly thinking:
@@ -37,9 +37,9 @@ type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK
 }
 
 /**
- * Encodes thinking, maximum of tokens and sampling so that an upstream accepts them together: a budget is
- * below the maximum (which grows if needed), a thinking model does not take sampling, and it cannot think
- * with a forced tool, a prefill, or a round of tools without its thinking.
+ * Encodes thinking, the maximum of tokens and sampling so that an upstream accepts them together: a budget
+ * must be below the maximum, which grows if needed; no sampling settings are sent with thinking; and thinking
+ * is impossible with a forced tool, with a prefill, or if the last tool calls lack the thoughts before them.
  */
 export function encodeSampling(
   requested: Requested,
@@ -93,7 +93,7 @@ export function maxTokensOf(conversation: Conversation, capabilities: Capabiliti
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
-/** Converts the thinking to the form that the model knows; undefined if it knows none. */
+/** Converts the thinking to the form that the model supports; undefined if it supports none. */
 function knownThinking(
   requested: Thinking | undefined,
   { thinking, alwaysThinks }: Capabilities,
@@ -117,7 +117,10 @@ function allowedThinking(
   return thinking.kind === 'budget' && lacksThoughts(turns) ? undefined : thinking
 }
 
-/** Whether the thinking before the last tool calls is missing, which an upstream with budgets requires. */
+/**
+ * Reports whether the thoughts before the last tool calls are missing; upstreams require them if thinking has
+ * a budget.
+ */
 function lacksThoughts(turns: readonly Turn[]): boolean {
   const last = turns.findLast(({ role }) => role === 'assistant')
   if (!last?.parts.some(({ kind }) => kind === 'tool-call')) return false
@@ -126,7 +129,7 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
   return first?.kind !== 'thinking' && first?.kind !== 'opaque'
 }
 
-/** Returns the temperature, clamped to the maximum of messages. */
+/** Returns the temperature, limited to the maximum of messages. */
 function temperatureOf({ temperature }: Requested, dropped: Dropped): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
   drop(dropped, 'temperature')

@@ -2,7 +2,7 @@ import type { ToolUse } from '../../domain/tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import { ToolTally } from '../tool-tally.ts'
 
-/** Tools that the provider ran, by the names in their blocks. */
+/** Tools that the provider ran, by their names in blocks. */
 const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['kind']>([
   ['web_search', 'web_search'],
   ['web_fetch', 'web_fetch'],
@@ -11,7 +11,10 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
   ['text_editor_code_execution', 'code_execution'],
 ])
 
-/** Notes the use of a tool that a block tells; all that a message executes shares one container. */
+/**
+ * Records the use of a tool reported by a block. All code of a message runs in one container, which counts
+ * once.
+ */
 export function noteBlock(tally: ToolTally, index: number, value: unknown): void {
   const block = asRecord(value)
   const type = block?.['type']
@@ -20,7 +23,7 @@ export function noteBlock(tally: ToolTally, index: number, value: unknown): void
   if (kind) tally.note(kind === 'code_execution' ? 'container' : `block ${index}`, { kind, count: 1 })
 }
 
-/** The uses of tools that the blocks of a message tell. */
+/** Returns the uses of tools reported by the blocks of a message. */
 export function usesIn(content: unknown): readonly ToolUse[] {
   const tally = new ToolTally()
   if (Array.isArray(content)) for (const [index, block] of content.entries()) noteBlock(tally, index, block)

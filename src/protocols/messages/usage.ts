@@ -7,15 +7,16 @@ import { ToolTally, usesBeside, usesOf } from '../tool-tally.ts'
 
 const NONE: Counts = {}
 
-/** Counts that make up a prompt. */
+/** Counts that add up to the prompt. */
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Reads a messages upstream's usage, whose counts are disjoint. Undefined without a valid `input_tokens`; the
- * prompt alone without a valid `output_tokens`. Other incredible counts are ignored. Tokens written to a
- * cache without a split by lifetime are of the five-minute kind; a split that exceeds their sum counts.
- * Compactions in `iterations` are added, as the sums hold all others but those of other models. `seen`: uses
- * of tools that the blocks told, of which those count that the usage does not.
+ * Reads a messages upstream's usage, whose counts are disjoint. Returns undefined without a valid
+ * `input_tokens`, and only the prompt without a valid `output_tokens`. Other implausible counts are ignored.
+ * Tokens written to a cache without a split by lifetime are of the five-minute kind; a split that exceeds
+ * their sum wins. Compactions in `iterations` are added, because the sums include all iterations except these
+ * and those of other models. `seen`: uses of tools reported by blocks, which count if the usage does not
+ * report them.
  */
 export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = []): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -43,7 +44,7 @@ function countsIn(usage: Counts): Usage {
   }
 }
 
-/** Adds the uses of tools: executions of code share one container. */
+/** Adds the uses of tools. All executions of code share one container. */
 function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
   const told = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
   const fetches = told('web_fetch_requests', 'web_fetch')
@@ -63,8 +64,8 @@ function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): Repor
 
 /**
  * Merges the usage of `message_start` with that of a `message_delta`, whose counts are totals and replace
- * earlier ones. Prompt counts that are incredible or all zero replace nothing: some upstreams repeat the
- * fields without figures.
+ * earlier ones. Prompt counts that are implausible or all zero replace nothing, because some upstreams repeat
+ * the fields without values.
  */
 export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
   const counts = asRecord(later)
@@ -81,11 +82,11 @@ export function mergedUsage(before: Counts | undefined, later: unknown): Counts 
   return merged
 }
 
-/** Usage of one stream, as it is reported in parts. */
+/** Usage of one stream, which is reported in parts. */
 export class StreamedUsage {
   #counts: Counts | undefined
   #isFinal = false
-  /** Uses of the provider's tools that blocks told. */
+  /** Uses of the provider's tools reported by blocks. */
   readonly tools = new ToolTally()
 
   /** Adds the usage of an event; `isLast` for the event that closes the message. */
@@ -95,20 +96,21 @@ export class StreamedUsage {
     if (isLast && output !== undefined && output !== null) this.#isFinal = true
   }
 
-  /** Adds the usage of a repeated start, which does not override the end's. */
+  /** Adds the usage of a repeated start, which does not override that of the end. */
   addRepeatedStart(usage: unknown): void {
     this.#counts = this.#isFinal
       ? mergedUsage(asRecord(usage), this.#counts)
       : mergedUsage(this.#counts, usage)
   }
 
-  /** Usage so far; undefined if none, or not credible. */
+  /** Usage so far; undefined if there is none or if it is implausible. */
   get partial(): ReportedUsage | undefined {
     return readMessagesUsage(this.#counts, this.tools.uses)
   }
 
   /**
-   * Usage of the whole message; the prompt alone if its end stated no output, which the start cannot know.
+   * Usage of the whole message. If its end reported no output, only the prompt: the start cannot know the
+   * output.
    */
   get final(): ReportedUsage | undefined {
     return this.#isFinal ? this.partial : promptOnly(this.partial)
@@ -123,9 +125,9 @@ const COUNTS = [
 ] as const
 
 /**
- * Finds the compactions among a usage's iterations: the tokens that the provider took to summarize the
- * conversation. It bills them but leaves them out of the sums, which cover the reply's iterations. Returns
- * none if the sums already equal all iterations, because a proxy has added them up.
+ * Finds the compactions among a usage's iterations: the tokens that the provider used to summarize the
+ * conversation. The provider bills them but leaves them out of the sums, which cover only the reply's
+ * iterations. Returns none if the sums already equal all iterations, because a proxy has added them.
  */
 function compactionsIn(usage: Counts): Counts[] {
   const iterations = listed(usage['iterations'])

@@ -1,7 +1,7 @@
 import type { Usage } from '../../domain/usage.ts'
 import { NO_USAGE, writtenTokens } from '../../domain/usage.ts'
 
-/** Renders usage, with input apart from cache reads and writes; `docs/api.md: Messages response`. */
+/** Renders usage. The input excludes cache reads and writes; `docs/api.md: Messages response`. */
 export function writeUsage(usage: Usage = NO_USAGE): object {
   const { input, cacheRead, cacheWrite5m, cacheWrite1h, output, reasoning, webSearches } = usage
   return {

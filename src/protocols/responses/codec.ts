@@ -7,7 +7,7 @@ import { encodeRequest } from './encode-request.ts'
 import { ResponsesStreamDecoder } from './stream-decoder.ts'
 import { ResponsesStreamEncoder } from './stream-encoder.ts'
 
-/** The Responses API, both ways. */
+/** The codec of the responses dialect. */
 export const responsesCodec: Codec = {
   decodeRequest,
   mustFetch,

@@ -18,8 +18,8 @@ const typed: JsonSchema = { type: 'object', required: ['type'], properties: { ty
 const effort = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
 /**
- * Fields that are checked where a request is converted; where it is not, their values are the provider's to
- * check. Enumerations are open: a provider may know more.
+ * Fields that are checked only if a request is converted. In native requests, checking them is left to the
+ * provider. Enumerations are open, because a provider may have further values.
  */
 export const CONVERTED_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [

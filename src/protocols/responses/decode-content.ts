@@ -8,7 +8,7 @@ import { drop } from './dropped.ts'
 /** Part of a message's content or of a tool's output. */
 export type ContentPart = TextPart | MediaPart
 
-/** Reads a part of a known type; nothing where it says nothing. */
+/** Reads a part of a known type. Returns undefined if it is empty. */
 type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
 
 const text: PartReader = (part, path, dropped) => {
@@ -29,9 +29,9 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * The parts of content: a string is one text, null and nothing are no parts, and an empty text says nothing.
- * Parts of unknown types are left out and named. Throws `invalid_request` where one has no type, or is not
- * what its type says.
+ * Decodes the parts of content. A string is one text; null, undefined and empty texts are left out. Parts of
+ * unknown types are dropped and reported. Throws `invalid_request` for a part without a type, or whose
+ * contents do not match its type.
  */
 export function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
   if (content === undefined || content === null || content === '') return []
@@ -90,7 +90,7 @@ function media(source: MediaSource, part: Fields): MediaPart {
   return { kind: 'media', source, ...cacheOf(part) }
 }
 
-/** A breakpoint up to which the prompt may be cached. */
+/** Breakpoint up to which the prompt may be cached. */
 function cacheOf(part: Fields): Pick<TextPart, 'cache'> {
   return present(part['prompt_cache_breakpoint']) === undefined ? {} : { cache: { ttl: undefined } }
 }

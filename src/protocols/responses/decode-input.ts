@@ -13,21 +13,21 @@ import { drop } from './dropped.ts'
 import { isSearch, readSearch } from './search-item.ts'
 import type { ToolNames } from './tool-names.ts'
 
-/** The conversation's beginning and its turns. */
+/** System texts and turns of a conversation. */
 export interface Transcript {
   readonly system: readonly TextPart[]
   readonly turns: readonly Turn[]
 }
 
-/** A turn that is still being read. */
+/** Turn that is still being read. */
 interface OpenTurn {
   readonly role: Turn['role']
   readonly parts: Part[]
-  /** Its number among the turns. */
+  /** Its index among the turns. */
   readonly number: number
 }
 
-/** Items that cannot be read elsewhere, with the names that they are left out by. */
+/** Items that other dialects cannot express, with the names under which they are reported as dropped. */
 const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof drop>[1]> = new Map([
   ['compaction', 'input.compaction'],
   ['compaction_trigger', 'input.compaction'],
@@ -35,17 +35,17 @@ const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof drop>[1]> = new Map([
   ['item_reference', 'input.item_reference'],
 ])
 
-/** Where an item is. */
+/** Position of an item. */
 interface Place {
   readonly node: Node
   readonly path: string
 }
 
 /**
- * Reads `input`. Items of one side that follow one another are one turn. Instructions in front are system
- * texts; those between turns are the user's words, so that they keep their place. The output of a tool stands
- * in the turn behind its call, whatever was said meanwhile. Throws `invalid_request` naming the path of what
- * cannot be read, for a call without its output, and for an output without its call.
+ * Reads `input`. Consecutive items of one role become one turn. System messages before the first turn become
+ * system texts; later ones become user texts, so that they keep their position. The output of a tool moves to
+ * the turn after its call. Throws `invalid_request` with the path of an unreadable value, for a call without
+ * its output, and for an output without its call.
  */
 export class InputReader {
   readonly #scan: ScannedObject
@@ -53,7 +53,7 @@ export class InputReader {
   readonly #tools: OfferedTools
   readonly #system: TextPart[] = []
   readonly #turns: OpenTurn[] = []
-  /** Calls that wait for their output, with the turn that they are in. */
+  /** Calls without an output so far, with their turns. */
   readonly #openCalls = new Map<string, OpenTurn>()
 
   constructor(scan: ScannedObject, reader: CallReader, tools: OfferedTools) {
@@ -83,7 +83,7 @@ export class InputReader {
     return this.#reader.dropped
   }
 
-  /** Some clients put items there. */
+  /** Some clients send items in `instructions`. */
   #readInstructions(value: unknown): void {
     if (typeof value === 'string')
       this.#system.push(...textsOf(decodeContent(value, 'instructions', this.#dropped), 'instructions'))
@@ -154,7 +154,7 @@ export class InputReader {
     }
   }
 
-  /** Summaries, or the thoughts themselves where a model tells them. */
+  /** Reads summaries, or the thoughts themselves if a model provides them. */
   #readReasoning(item: Fields, path: string): void {
     const summary = listAt(present(item['summary']) ?? [], `${path}.summary`)
     const content = listAt(present(item['content']) ?? [], `${path}.content`)
@@ -185,13 +185,13 @@ export class InputReader {
   }
 }
 
-/** A message may leave its type out, and so may a reference to an item. */
+/** A message may omit its type, and so may a reference to an item. */
 function typeOfUntyped(item: Fields): string {
   if (item['role'] !== undefined) return 'message'
   return item['id'] === undefined ? '' : 'item_reference'
 }
 
-/** Calls that the provider answered itself, and what it answered. */
+/** Reports whether the provider ran the call itself. */
 function isServerRun(type: string, item: Fields): boolean {
   const environment = item['environment'] as { readonly type?: unknown } | null | undefined
   if (type === 'tool_search_call' || type === 'tool_search_output') return item['execution'] !== 'client'
@@ -210,7 +210,7 @@ function refuseCall(missing: string, given: string, id: string): never {
   )
 }
 
-/** Reader of the items of calls and of their outputs. */
+/** What the readers of calls and of their outputs need. */
 interface CallReader {
   readonly names: ToolNames
   readonly dropped: Dropped
@@ -218,7 +218,7 @@ interface CallReader {
 
 type Item = Fields
 
-/** A call by the type of its item; `textOf` is the very text of a member. */
+/** Reads a call by the type of its item. `textOf` returns a member as it was written. */
 function readCall(
   type: string,
   item: Item,
@@ -250,7 +250,7 @@ function readCall(
   }
 }
 
-/** The output of a call by the type of its item. */
+/** Reads the output of a call by the type of its item. */
 function readOutput(
   type: string,
   item: Item,
@@ -269,7 +269,7 @@ function readOutput(
     case 'apply_patch_call_output':
       return result(decodeContent(item['output'], `${path}.output`, dropped))
     case 'local_shell_call_output':
-      // Its `id` is the call's.
+      // The `id` of this item is the call's id.
       return result(
         decodeContent(item['output'], `${path}.output`, dropped),
         textAt(item['call_id'] ?? item['id'], `${path}.id`),
@@ -283,7 +283,7 @@ function readOutput(
   }
 }
 
-/** The form of the tool that a call's item is of. */
+/** The form of the tool to which a call belongs. */
 function named(type: 'function' | 'custom', item: Item, path: string): ToolForm {
   const namespace = present(item['namespace'])
   return {
@@ -302,7 +302,7 @@ function callId(item: Item, path: string): string {
   return textAt(item['call_id'], `${path}.call_id`)
 }
 
-/** An action without its type, which is always the same. */
+/** An action without its `type`, which is always the same. */
 function withoutMember(value: unknown, member: string, text: string | undefined): string {
   const fields = value as Readonly<Record<string, unknown>>
   if (!Object.hasOwn(fields, member)) return text ?? '{}'
@@ -310,7 +310,7 @@ function withoutMember(value: unknown, member: string, text: string | undefined)
   return JSON.stringify(rest)
 }
 
-/** Renders the output of each command as a shell shows it. */
+/** Renders the output of each command as a shell would show it. */
 function shellOutput(value: unknown, path: string): string {
   if (typeof value === 'string') return value
   return listAt(value, path)

@@ -8,7 +8,7 @@ import { type MemberText, readItem, textOr } from './read-item.ts'
 import { stopOf } from './stop-reasons.ts'
 import { toolsOf, usageOf } from './usage.ts'
 
-/** Reads a whole response. Throws `upstream_error` where it is none, or where it failed. */
+/** Decodes a whole response. Throws `upstream_error` if it is not a response, or if the response failed. */
 export function decodeReply(bytes: Buffer): Reply {
   const text = bytes.toString()
   const response = parseRecord(text)
@@ -31,8 +31,8 @@ export function decodeReply(bytes: Buffer): Reply {
 }
 
 /**
- * Finds the texts of members of items, as they were written. The search runs only when a member is asked for,
- * which is rare; `find` returns the array of items.
+ * Finds the texts of members of items as they were written. The search runs only when a member is requested,
+ * which is rare. `find` returns the array of items.
  */
 export function itemTexts(
   text: string,
@@ -49,12 +49,12 @@ export function itemTexts(
     }
     const node = nodes[index]
     const found = scan && node !== undefined ? scan.memberOf(node, member) : undefined
-    // Answers beyond the scan's limits lose the order of integer-like keys, and digits.
+    // Responses beyond the scanner's limits lose the order of integer-like keys, and digits.
     return scan && found !== undefined ? scan.textOf(found) : JSON.stringify(value)
   }
 }
 
-/** The elements of a list; none where there is no list. */
+/** The elements of a list; none if the list is missing. */
 export function elementsOf(scan: ScannedObject, list: Node | undefined): readonly Node[] {
   return list === undefined ? [] : scan.elements(list)
 }

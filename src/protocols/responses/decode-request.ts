@@ -15,10 +15,10 @@ import { decodeThinking } from './thinking.ts'
 import { decodeToolChoice } from './tool-choice.ts'
 import { ToolNames } from './tool-names.ts'
 
-/** Fields that continue what an upstream stored, which no other upstream has. */
+/** Fields that refer to something stored at an upstream, which other upstreams cannot read. */
 const STATEFUL = ['conversation', 'prompt'] as const
 
-/** Shared fields that are members of the top here. */
+/** Shared fields that are top-level members in this dialect. */
 const SHARED: readonly SharedField[] = [
   'metadata',
   'prompt_cache_key',
@@ -30,9 +30,10 @@ const SHARED: readonly SharedField[] = [
 ]
 
 /**
- * A request that was checked, as the shared form has it. What that cannot hold is named in `dropped`. Throws
- * `invalid_request` naming the path of what cannot be read, and where the request continues something that
- * an upstream stored. The items of a response that the gateway keeps are in front of the input already.
+ * Decodes a checked request. What a conversation cannot express is reported in `dropped`. Throws
+ * `invalid_request` with the path of an unreadable value, and if the request continues something that an
+ * upstream stored. If it continues a response that the gateway keeps, the items of that response are already
+ * part of the input.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))
@@ -82,7 +83,7 @@ function asksForLogprobs(include: unknown): boolean {
   return Array.isArray(include) && include.includes(LOGPROBS)
 }
 
-/** The identifier of the client's user: `user` is the older field for it. */
+/** Identifier of the client's user. `user` is the older field. */
 function endUserOf(value: (key: string) => unknown): { endUser?: EndUser } {
   for (const field of ['safety_identifier', 'user'] as const) {
     const id = value(field)

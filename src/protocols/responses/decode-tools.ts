@@ -9,7 +9,9 @@ import { SEARCHES } from '../search-size.ts'
 import { drop } from './dropped.ts'
 import type { ToolNames } from './tool-names.ts'
 
-/** The types of tools that the provider runs and nobody else can, by how they begin; and their names. */
+/**
+ * Prefixes of the types of tools that only the provider can run, with the names under which they are dropped.
+ */
 const PROVIDER_TOOLS = [
   ['code_interpreter', 'tools.code_interpreter'],
   ['computer', 'tools.computer'],
@@ -21,13 +23,13 @@ const PROVIDER_TOOLS = [
 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
-/** The tools of a request, as they are found in `tools` and among the items. */
+/** The tools of a request, from `tools` and from its items. */
 export class OfferedTools {
   readonly tools: Tool[] = []
   webSearch: WebSearch | undefined
-  /** Some tool was left out: it is the provider's own to run. */
+  /** Whether a tool was dropped because only the provider can run it. */
   hasDropped = false
-  /** Where in the list a tool is, by its name. */
+  /** Index of each tool in the list, by its name. */
   readonly #places = new Map<string, number>()
   readonly #scan: ScannedObject
   readonly #names: ToolNames
@@ -39,7 +41,7 @@ export class OfferedTools {
     this.#dropped = dropped
   }
 
-  /** Reads a list of tools; nothing where there is none. Throws `invalid_request` naming the path. */
+  /** Reads a list of tools, if there is one. Throws `invalid_request` with the path. */
   read(list: Node | undefined, path: string): void {
     if (list === undefined || this.#scan.kindOf(list) === 'null') return
     const tools = listAt(this.#scan.parse(list), path)
@@ -104,7 +106,7 @@ export class OfferedTools {
     })
   }
 
-  /** A tool that is offered again, as one that was searched for, replaces the earlier one. */
+  /** A tool that is offered again, such as one found by a tool search, replaces the earlier one. */
   #add(
     given: Pick<Tool, 'description' | 'schema'> & {
       form: NonNullable<Tool['form']>
@@ -156,9 +158,9 @@ function optionalText(tool: Fields, key: string, path: string): string | undefin
 }
 
 /**
- * Whether a schema keeps to the rules of strict mode, all of whose objects are closed and require each of
- * their members. Here tools are strict unless they say otherwise, as far as their schema allows it; elsewhere
- * they must say so.
+ * Reports whether a schema follows the rules of strict mode: all objects are closed and require each of their
+ * members. In this dialect tools are strict by default if their schema allows it; in other dialects
+ * strictness must be stated.
  */
 function isStrictSchema(text: string | undefined): boolean {
   const schema = text === undefined ? undefined : parseRecord(text)
@@ -187,10 +189,10 @@ function hasAll(list: unknown, names: readonly string[]): boolean {
 
 type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
 
-/** Description and schema of the function that stands for a tool with a type of its own. */
+/** Description and schema of the function that replaces a tool with a type of its own. */
 interface Described {
   readonly description: string
-  /** The JSON schema of its input, as text. */
+  /** JSON schema of its input, as text. */
   readonly schema: string
 }
 
@@ -205,7 +207,7 @@ function described(description: string, properties: object, required: readonly s
   }
 }
 
-/** Tools that the client runs, by their type; their input is what the item of a call holds. */
+/** Tools that the client runs, by their type. Their input is the content of a call's item. */
 const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
   local_shell: described(
     'Runs a command on the local machine and returns its output.',
@@ -245,7 +247,7 @@ const SEARCH_SCHEMA = JSON.stringify({
   required: ['query'],
 })
 
-/** How a search for tools goes by, where the client says no more of it. */
+/** Default description and schema of a tool search, if the client gives none. */
 const TOOL_SEARCH: Described = {
   description: 'Searches for further tools, which can be called once they were found.',
   schema: SEARCH_SCHEMA,

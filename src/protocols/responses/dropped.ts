@@ -3,12 +3,12 @@ import type { Dropped } from '../codec.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
-/** Value of `include` that asks for the log probabilities of the tokens of the text. */
+/** Value of `include` that requests the log probabilities of the text's tokens. */
 export const LOGPROBS = 'message.output_text.logprobs'
 
-/** Names that this codec may report besides those of `FIELDS`: a closed list. */
+/** Names that this codec may report in addition to those of `FIELDS`. The list is fixed. */
 type DroppedName =
-  /** Fields of a request that nobody here knows. */
+  /** Unknown fields of a request. */
   | 'unknown'
   | 'input.annotations'
   | 'input.compaction'
@@ -27,7 +27,7 @@ type DroppedName =
   | 'tools.tool_search'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Names of fields of requests of other wires. */
+  /** Names of fields of other dialects' requests. */
   | 'cache_control'
   | 'content'
   | 'is_error'
@@ -37,12 +37,12 @@ type DroppedName =
   | 'tool_choice'
   | 'top_k'
 
-/** Names what is left out: text of the client's is never part of it. */
+/** Reports a dropped field. The name never contains a client's text. */
 export function drop(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Whether a value says more than the field's absence would. */
+/** Reports whether a value has another meaning than the absence of its field. */
 type IsMeaningful = (value: unknown) => boolean
 
 const always: IsMeaningful = () => true
@@ -54,17 +54,17 @@ const asksFor =
   (value) =>
     Array.isArray(value) && value.some((entry) => !known.includes(entry as string))
 
-/** Fields that the shared form cannot hold, with the values that mean what their absence means. */
+/** Fields that a conversation cannot express, each with a test for values that differ from the default. */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['background', notFalse],
   ['context_management', isFilled],
-  // Encrypted reasoning is always given.
+  // Encrypted reasoning is always returned.
   ['include', asksFor('reasoning.encrypted_content', LOGPROBS)],
   ['max_tool_calls', always],
   ['moderation', always],
   ['prompt_cache_options', isFilled],
   ['truncation', (value) => value !== 'disabled'],
-  // Describes the client itself; the model never reads it.
+  // Describes the client; the model never reads it.
   ['client_metadata', () => false],
   ['stream_options', () => false],
 ])
@@ -82,7 +82,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'tools',
   'tool_choice',
   'parallel_tool_calls',
-  // Its items are in front of the input already.
+  // The items of that response are already part of the input.
   'previous_response_id',
   'text',
   'reasoning',
@@ -95,7 +95,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'user',
 ])
 
-/** Names the top-level fields of a request that a conversion leaves out, if they mean something. */
+/** Reports the top-level fields of a request that the conversion drops, if their values matter. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key, node } of scan.members.values()) {
     if (READ_FIELDS.has(key) || scan.kindOf(node) === 'null') continue

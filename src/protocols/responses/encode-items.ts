@@ -7,17 +7,17 @@ import { drop } from './dropped.ts'
 import { contentOf, encodePart, type Written } from './encode-part.ts'
 import { searchItem } from './search-item.ts'
 
-/** The conversation's beginning and its turns in this wire's words. */
+/** A conversation as instructions and input items. */
 interface Items {
-  /** One plain text is the instructions; more, or text with marks, is an item. */
+  /** A single plain text becomes the instructions; several, or text with cache marks, become an item. */
   readonly instructions: string | undefined
   readonly input: readonly Written[]
 }
 
-/** Stand-in for a user's message where the conversation has none: upstreams require one. */
+/** Placeholder for a user message if the conversation has none, because upstreams require one. */
 const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
-/** The conversation as items. Throws `invalid_request` where nothing of it is left to say. */
+/** Encodes the conversation as items. Throws `invalid_request` if nothing is left. */
 export function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
   const custom = customCalls(turns)
   const items = turns.flatMap((turn) =>
@@ -30,7 +30,7 @@ export function encodeItems({ system, turns }: Conversation, dropped: Dropped): 
     )
   const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
   if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
-  // Upstreams refuse instructions alone.
+  // Upstreams refuse instructions without input.
   if (typeof content === 'string' && items.length > 0)
     return { instructions: content === '' ? undefined : content, input: items }
   return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
@@ -42,7 +42,7 @@ function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-/** Outputs of tools are items of their own, and stand before all else that the turn says. */
+/** Tool outputs become items of their own, before the other parts of the turn. */
 function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
   const results: Written[] = []
   const content: Written[] = []
@@ -51,12 +51,12 @@ function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropp
     else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
       content.push(...encodePart(part, dropped))
   }
-  // A turn that says nothing stays: without it another would seem to have spoken last, or nobody at all.
+  // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
   if (content.length === 0 && results.length > 0) return results
   return [...results, { type: 'message', role: 'user', content: contentOf(content) }]
 }
 
-/** Texts that follow one another are one message; all else is an item of its own, in its place. */
+/** Consecutive texts become one message; every other part becomes an item at its position. */
 function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
   const items: Written[] = []
   let texts: TextPart[] = []
@@ -105,7 +105,7 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
   }
 }
 
-/** Upstreams believe only what they encrypted themselves. */
+/** Upstreams accept only thoughts that they encrypted themselves. */
 function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
   if (proof?.protocol !== 'responses') {
     drop(dropped, 'reasoning_content')
@@ -115,7 +115,7 @@ function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written
   return { type: 'reasoning', summary, encrypted_content: proof.value }
 }
 
-/** This wire cannot say that a tool failed. */
+/** The dialect cannot express that a tool failed. */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
   custom: ReadonlySet<string>,
@@ -123,7 +123,7 @@ function encodeResult(
 ): Written {
   if (isError) drop(dropped, 'is_error')
   const last = parts.at(-1)
-  // A mark on the result stands on its last part.
+  // A cache mark on the result moves to its last part.
   const marked =
     cache && last && last.kind !== 'opaque' && !last.cache
       ? [...parts.slice(0, -1), { ...last, cache }]

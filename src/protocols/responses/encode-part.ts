@@ -4,10 +4,10 @@ import { GatewayError } from '../../errors.ts'
 import { audioFormat, dataUrl } from '../media-source.ts'
 import { drop } from './dropped.ts'
 
-/** A part of content, or an item, as this wire writes it. */
+/** A part of content, or an item, in the format of this dialect. */
 export type Written = Readonly<Record<string, unknown>>
 
-/** Encodes a part of a user's message or of a tool's output; empty where responses cannot express it. */
+/** Encodes a part of a user's message or of a tool's output; an empty list if responses cannot express it. */
 export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): Written[] {
   switch (part.kind) {
     case 'text':
@@ -20,7 +20,7 @@ export function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dro
   }
 }
 
-/** Content is a string where it is one text and nothing is said about it. */
+/** Renders content as a string if it is a single text without other properties. */
 export function contentOf(parts: readonly Written[]): string | readonly Written[] {
   const [first, second] = parts
   if (!first) return ''
@@ -28,12 +28,12 @@ export function contentOf(parts: readonly Written[]): string | readonly Written[
   return isPlain ? (first['text'] as string) : parts
 }
 
-/** Pictures and documents may be somewhere else; what is neither, or nobody knows, has to be fetched. */
+/** Images and documents can be sent by URL; other media, and those of unknown type, must be fetched. */
 export function mustFetch({ source: { kind, mediaType = '' } }: MediaPart): boolean {
   return kind === 'url' && !/^(?:image|application)\//.test(mediaType)
 }
 
-/** The provider looks the prompt up to here in its cache; how long it stays there, it decides itself. */
+/** Marks that the prompt may be cached up to here. The provider decides for how long. */
 function breakpoint(cache: Cache | undefined): Written {
   return cache ? { prompt_cache_breakpoint: { mode: 'explicit' } } : {}
 }
@@ -53,7 +53,7 @@ function encodeMedia(part: MediaPart): Written {
   return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
 }
 
-/** Files must have a name. */
+/** Creates a file name, which the dialect requires. */
 function nameFor(mediaType: string): string {
   return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

@@ -7,8 +7,8 @@ import { ResponseObject } from './response-object.ts'
 import { incompleteReason } from './stop-reasons.ts'
 
 /**
- * A whole response: each part is an item. The last of one that is incomplete is incomplete, too, and so is a
- * call whose arguments were cut off.
+ * Encodes a whole response. Each part becomes an item. If the response is incomplete, so is its last item; a
+ * call whose arguments were cut off is always incomplete.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
   const response = new ResponseObject(identity, asked)
@@ -28,7 +28,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked
   return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
 }
 
-/** Whether the part becomes an item. Empty texts do not, and opaque parts of other dialects do not. */
+/** Reports whether the part becomes an item. Empty texts and opaque parts of other dialects do not. */
 function saysSomething(part: ReplyPart): boolean {
   switch (part.kind) {
     case 'text':

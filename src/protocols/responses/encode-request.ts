@@ -12,22 +12,22 @@ import { encodeOutputFormat } from './output-format.ts'
 import { encodeThinking } from './thinking.ts'
 import { encodeToolChoice } from './tool-choice.ts'
 
-/** The least maximum of output tokens that upstreams take. */
+/** Smallest maximum of output tokens that upstreams accept. */
 const MIN_OUTPUT_TOKENS = 16
 
-/** Value of `include` that asks for the pages that a search found. */
+/** Value of `include` that requests the pages that a search found. */
 const SEARCH_PAGES = 'web_search_call.action.sources'
 
-/** The maximum of tokens that an upstream is told for a conversation. */
+/** The maximum of tokens that is sent for a conversation. */
 export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): number | undefined {
   return maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS)
 }
 
 /**
- * Encodes a request. Nothing is stored unless the client asks for it, and requested reasoning comes
- * encrypted, so that it can be sent again. The order of fields is fixed, so that equal conversations are
- * equal bytes and hit the upstream's cache. Throws `invalid_request` where responses cannot express something
- * that must not be left out.
+ * Encodes a request. Nothing is stored unless the client requests it, and reasoning is requested in encrypted
+ * form, so that the client can send it back. The order of fields is fixed, so that equal conversations give
+ * equal bytes, which hit the upstream's cache. Throws `invalid_request` if responses cannot express something
+ * that must not be dropped.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -80,7 +80,7 @@ function encodeText({ outputFormat }: Conversation, verbosity: string | undefine
   ])
 }
 
-/** Upstreams refuse a choice where there is nothing to choose from. */
+/** Upstreams refuse a tool choice without tools. */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
@@ -100,7 +100,7 @@ function encodeTools(
   ]
 }
 
-/** Tools are strict here unless they say otherwise, and not strict elsewhere: it is said. */
+/** Strictness is always stated, because tools are strict by default in this dialect, but not in others. */
 function encodeTool({ name, description, schema = 'null', strict = false, form }: Tool): string {
   if (form?.custom) return encodeCustom(name, form.custom)
   return objectOf([

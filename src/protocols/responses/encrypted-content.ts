@@ -1,18 +1,18 @@
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { isEnvelope } from '../envelope.ts'
 
-/** Most items of a request whose contents are compared, from its end: they are the latest. */
+/** Maximum number of items, counted from the end of a request, whose encrypted contents are compared. */
 const MAX_COMPARED = 16
 
 const NONE: readonly string[] = []
 
-/** The encrypted content of an item, if a provider of this wire made it. */
+/** The encrypted content of an item, if a provider of this dialect made it. */
 export function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const content = item?.['encrypted_content']
   return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : NONE
 }
 
-/** Encrypted contents in a request's input that providers of this wire made, the latest first. */
+/** Encrypted contents in a request's input that providers of this dialect made, the latest first. */
 export function encryptedInput(scan: ScannedObject): string[] {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return []

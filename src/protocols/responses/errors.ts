@@ -1,6 +1,6 @@
 import type { ErrorParts } from '../upstream-error.ts'
 
-/** Codes that clients know in a response, by what an error's code or type is elsewhere. */
+/** Error codes that clients know in a response, by an error's code or type in other dialects. */
 const CODES: ReadonlyMap<string, string> = new Map([
   ['rate_limited', 'rate_limit_exceeded'],
   ['rate_limit_error', 'rate_limit_exceeded'],
@@ -21,8 +21,8 @@ const CODES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The error in a response that failed: clients go by its code, and try again where they do not know it. A
- * code that they know goes before the upstream's own.
+ * The error of a failed response. Clients decide by its code, and retry if they do not know it. A code that
+ * they know is therefore preferred to the upstream's own.
  */
 export function responseError({ type, code, hasOwnCode, message }: ErrorParts): {
   readonly code: string

@@ -4,10 +4,10 @@ import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 /** An event's data. */
 export type Event = Readonly<Record<string, unknown>>
 
-/** Items of one response are told apart up to this many; no answer has more. */
+/** Maximum number of items that are tracked in one response; no response has more. */
 export const MAX_ITEMS = 4_096
 
-/** The events that end a response, with its status. */
+/** The events that end a response; they contain its status. */
 export const TERMINAL: ReadonlySet<string> = new Set([
   'response.completed',
   'response.incomplete',
@@ -16,8 +16,8 @@ export const TERMINAL: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Type of an event: `error` if the event is named so, else the type in the data (some servers write no event
- * lines), else the event's name; '' without any.
+ * Type of an event: `error` if the event has that name, otherwise the type in the data (some servers write no
+ * event lines), otherwise the event's name; '' if there is neither.
  */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
@@ -25,17 +25,17 @@ export function eventType(event: Event, frame: string): string {
   return typeof type === 'string' ? type : (eventOf(frame) ?? '')
 }
 
-/** The item that an event is about: by its number, as some servers change ids between events. */
+/** Index of the event's item. The index is used because some servers change ids between events. */
 export function outputIndex(event: Event): number {
   return numberOf(event['output_index'])
 }
 
-/** Which text of the item it is about. */
+/** Index of the event's text within the item. */
 export function textIndex(event: Event): number {
   return numberOf(event['content_index'] ?? event['summary_index'])
 }
 
-/** The events that bring more of a text, and what they add to. */
+/** Events that append text, and the kinds of text to which they append. */
 export const DELTAS = [
   { type: 'response.output_text.delta', kind: 'text' },
   { type: 'response.reasoning_summary_text.delta', kind: 'thinking' },
@@ -46,7 +46,7 @@ export const DELTAS = [
   { type: 'response.audio.transcript.delta', kind: 'text' },
 ] as const
 
-/** The response in an event that carries one. */
+/** The response in an event that contains one. */
 export function responseIn(event: Event): Event | undefined {
   return asRecord(event['response'])
 }

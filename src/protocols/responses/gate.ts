@@ -7,20 +7,20 @@ import type { ResponsesRequest } from './request.ts'
 
 /** A request as it goes to a channel. */
 export interface GatedResponses extends EditedRequest {
-  /** The model's name as the upstream knows it. */
+  /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
 
-/** Removed before forwarding unless the channel allows them. */
+/** Fields that are removed unless the channel allows them. */
 const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
 const NOTHING: ReadonlyMap<string, string> = new Map()
 
 /**
- * Returns the request for a channel that speaks responses: the model's mapped name, filtered fields removed,
- * and nothing stored where the channel disables that (without the field it would be stored). All other bytes
- * are the client's. In pass-through mode (`passThrough` is the gateway's option, the channel has its own
- * flag) the filters are left out; mapping and `disable_store` stay. `replace` holds further members with
- * their JSON texts, such as the upstream's id of the response that is continued.
+ * Returns the request for a channel of the responses dialect: maps the model's name, removes filtered fields,
+ * and disables storage if the channel demands it (without the field the response would be stored). All other
+ * bytes are the client's. In pass-through mode (`passThrough` is the gateway's option; the channel has its
+ * own) only the mapping and `disable_store` apply. `replace` has further members with their JSON texts, such
+ * as the upstream's id of the response that is continued.
  */
 export function gateResponsesRequest(
   scan: ScannedObject,

@@ -1,6 +1,6 @@
 import { asRecord } from '../json/record.ts'
 
-/** Members of an item, and of what it holds, that the model wrote. */
+/** Members of an item, and of objects inside it, that the model wrote. */
 const TEXTS = [
   'name',
   'arguments',
@@ -15,7 +15,7 @@ const TEXTS = [
 const LISTS = ['summary', 'content'] as const
 const OBJECTS = ['action', 'operation'] as const
 
-/** Text that the model wrote in an item of an answer: each non-empty piece once. */
+/** Text that the model wrote in an output item; only non-empty pieces. */
 export function generatedText(item: unknown): string[] {
   const record = asRecord(item)
   if (!record) return []

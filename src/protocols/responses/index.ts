@@ -1,4 +1,4 @@
-/** The Responses API's wire format, as far as the rest of the gateway sees it. */
+/** Public interface of the responses dialect. */
 export { responsesCodec } from './codec.ts'
 export { maxTokensOf } from './encode-request.ts'
 export { encryptedInput } from './encrypted-content.ts'

@@ -1,9 +1,9 @@
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Makes the id of an item that came without one; `prefix` tells its type. */
+/** Creates the id of an item that has none; `prefix` depends on its type. */
 type NewId = (prefix: string) => string
 
-/** Beginnings of ids, by the type of an item; of others, the type itself says nothing. */
+/** Prefixes of ids by the type of an item. */
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['message', 'msg'],
   ['reasoning', 'rs'],
@@ -11,7 +11,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['custom_tool_call', 'ctc'],
 ])
 
-/** The items of a request's input; none where that is a text. */
+/** The items of a request's input; none if the input is a text. */
 export function itemNodes(scan: ScannedObject): readonly Node[] {
   const input = scan.span('input')
   return input && scan.kindOf(input.node) === 'array'
@@ -20,8 +20,8 @@ export function itemNodes(scan: ScannedObject): readonly Node[] {
 }
 
 /**
- * The input items of a request as a JSON array, each with an id and a type; a text is one message. All else
- * stays as the client wrote it.
+ * The input items of a request as a JSON array, each with an id and a type; a text becomes one message.
+ * Everything else stays as the client wrote it.
  */
 export function inputItems(scan: ScannedObject, newId: NewId): string {
   const input = scan.span('input')
@@ -36,7 +36,7 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
     const type = isTyped ? String(scan.parse(typeNode)) : 'message'
     const idNode = scan.memberOf(node, 'id')
     const hasId = idNode !== undefined && scan.kindOf(idNode) === 'string'
-    // A member that is given twice is read by its last value: what is added comes last.
+    // Added members come last, because of duplicate members the last one is read.
     const added = [
       ...(hasId ? [] : [`"id":${JSON.stringify(newId(PREFIXES.get(type) ?? 'item'))}`]),
       ...(isTyped ? [] : ['"type":"message"']),

@@ -3,11 +3,11 @@ import { GatewayError } from '../../errors.ts'
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
-/** Which items of a list a client wants. */
+/** The items of a list that a client requests. */
 export interface ItemQuery {
   readonly limit: number
   readonly order: 'asc' | 'desc'
-  /** The page begins behind this item. */
+  /** The page begins after this item. */
   readonly after: string | undefined
 }
 

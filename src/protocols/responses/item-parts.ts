@@ -7,24 +7,24 @@ import { CUSTOM_MEMBER } from '../custom-tool.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Kind of part that deltas add to. */
+/** Kind of text that deltas append to. */
 type Kind = 'text' | 'refusal' | 'thinking' | 'tool-call' | 'custom'
 
 /** An item that is not done. */
 interface OpenItem {
-  /** As it was added: calls have their names then. */
+  /** The item when it was added; calls already have their names then. */
   readonly added: Item
-  /** The part that grows; undefined before there is any text. */
+  /** The growing part; undefined before there is any text. */
   part: number | undefined
-  /** Which of the item's texts grows, and what of it was told. */
+  /** Index of the growing text in the item, and its emitted characters. */
   textIndex: number
   told: string
-  /** Citations and log probabilities of that text that were told. */
+  /** Number of emitted citations and log probabilities of this text. */
   toldCitations: number
   toldLogprobs: number
-  /** Texts of it that are whole. */
+  /** Number of its complete texts. */
   finished: number
-  /** The first half of a surrogate pair, whose second half is to come. */
+  /** First half of a surrogate pair whose second half is still to come. */
   half: string
 }
 
@@ -32,8 +32,8 @@ const CUSTOM_HEAD = `{"${CUSTOM_MEMBER}":"`
 const BETWEEN_SUMMARIES = '\n\n'
 
 /**
- * Assembles parts from the items of a stream. A text is a part, and so are all thoughts of an item; text that
- * no delta brought is emitted when the item is done.
+ * Assembles parts from the items of a stream. Each text becomes a part, and all thoughts of an item become
+ * one. Text that was not in a delta is emitted when the item is done.
  */
 export class ItemParts {
   calledTools = false
@@ -46,7 +46,7 @@ export class ItemParts {
     this.#emit = emit
   }
 
-  /** An item that begins; a call is a part at once. */
+  /** Begins an item. A call becomes a part immediately. */
   begin(index: number, added: Item): void {
     if (this.#done.has(index)) return
     const item = openItem(added)
@@ -56,13 +56,13 @@ export class ItemParts {
     else if (type === 'custom_tool_call') this.#startCall(item, CUSTOM_HEAD)
   }
 
-  /** Another summary of the same thoughts. */
+  /** Begins another summary of the same thoughts. */
   beginSummary(index: number, summary: number): void {
     const item = this.#open.get(index)
     if (summary > 0 && item?.part !== undefined) this.#tell(item, 'thinking', BETWEEN_SUMMARIES)
   }
 
-  /** More of a text; an item that nobody added begins with it. */
+  /** Appends to a text. An item that was never added begins with it. */
   grow(index: number, textIndex: number, kind: Kind, text: string, logprobs?: Logprobs): void {
     if (text === '' || this.#done.has(index)) return
     if (!this.#open.has(index)) this.begin(index, { type: ITEM_TYPES[kind] })
@@ -74,7 +74,10 @@ export class ItemParts {
     this.#tell(item, kind, text, logprobs)
   }
 
-  /** The same as it came, if it is what grows. */
+  /**
+   * Returns the part that is growing, so that the text can be copied as bytes; undefined if it is another
+   * one.
+   */
   copy(
     { index, textIndex }: { readonly index: number; readonly textIndex: number },
     kind: Exclude<Kind, 'custom' | 'refusal'>,
@@ -87,7 +90,7 @@ export class ItemParts {
     return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: item.part }
   }
 
-  /** Source of a text; one that comes before its text is told when the item is done. */
+  /** Adds a source of a text. One that arrives before its text is emitted when the item is done. */
   cite(index: number, textIndex: number, citation: Citation): void {
     const item = this.#open.get(index)
     if (item?.part === undefined || item.textIndex !== textIndex || item.added['type'] !== 'message') return
@@ -95,7 +98,7 @@ export class ItemParts {
     this.#emit({ kind: 'citation', index: item.part, citation })
   }
 
-  /** An item that is done, as it is then. */
+  /** Ends an item, given in its final state. */
   finish(index: number, item: Item, textOf: MemberText): void {
     if (this.#done.has(index)) return
     this.#done.add(index)
@@ -107,7 +110,7 @@ export class ItemParts {
     if (open.part !== undefined) this.#endText(open)
   }
 
-  /** Ends what is open. */
+  /** Ends all open items. */
   endAll(): void {
     for (const item of this.#open.values()) if (item.part !== undefined) this.#endText(item)
     this.#open.clear()
@@ -135,7 +138,7 @@ export class ItemParts {
     if (open.part !== undefined) this.#endText(open)
   }
 
-  /** Tells what no delta brought: the rest of the text, its log probabilities and its citations. */
+  /** Emits what was not in a delta: the remaining text, its log probabilities and its citations. */
   #completeText(open: OpenItem, { text, refusal, citations = [], logprobs = [] }: ReplyText): void {
     this.#tellRest(open, refusal ? 'refusal' : 'text', text)
     if (open.part === undefined) return
@@ -147,7 +150,7 @@ export class ItemParts {
   }
 
   #tellRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
-    // Where deltas said something else, they stand.
+    // If the deltas differ from the final text, the deltas are kept.
     if (whole.length > open.told.length && whole.startsWith(open.told))
       this.#tell(open, kind, whole.slice(open.told.length))
   }
@@ -209,14 +212,14 @@ function openItem(added: Item): OpenItem {
   }
 }
 
-/** Plain text as it stands in the JSON text of arguments. */
+/** Escapes plain text for the JSON text of arguments. */
 function escaped(item: OpenItem, text: string): string {
   const whole = item.half + text
   item.half = /[\ud800-\udbff]$/.test(whole) ? whole.slice(-1) : ''
   return JSON.stringify(whole.slice(0, whole.length - item.half.length)).slice(1, -1)
 }
 
-/** The type of an item that begins with a text of this kind. */
+/** Type of an item that begins with a text of this kind, without having been added. */
 const ITEM_TYPES: Readonly<Record<Kind, string>> = {
   text: 'message',
   refusal: 'message',

@@ -8,11 +8,11 @@ import { itemNodes } from './input-items.ts'
 export interface ItemReference {
   readonly node: Node
   readonly id: string
-  /** The response that the item is of: ids of items are made of it. */
+  /** The response to which the item belongs; ids of items contain its id. */
   readonly responseId: string
 }
 
-/** Ids of items as `itemId` makes them of a response's id. */
+/** Ids of items as `itemId` derives them from a response's id. */
 const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
 
 /** References in a request's input to items of responses that this gateway converted. */
@@ -26,17 +26,17 @@ export function itemReferences(scan: ScannedObject): ItemReference[] {
   })
 }
 
-/** Ids of the items that a request's input refers to, wherever these are kept. */
+/** Ids of the items to which a request's input refers, wherever they are stored. */
 export function referredIds(scan: ScannedObject): readonly string[] {
   return itemNodes(scan).flatMap((node) => referredId(scan, node) ?? [])
 }
 
-/** Whether a request's input has any reference to an item. */
+/** Reports whether a request's input contains any reference to an item. */
 export function refersToItems(scan: ScannedObject): boolean {
   return itemNodes(scan).some((node) => referredId(scan, node) !== undefined)
 }
 
-/** The request with items in place of references to them; other references stay. */
+/** The request with references replaced by the items; references that are not in `items` stay. */
 export function withItems(scan: ScannedObject, items: ReadonlyMap<string, string>): ScannedObject {
   const input = scan.span('input')
   if (!input) return scan
@@ -46,7 +46,7 @@ export function withItems(scan: ScannedObject, items: ReadonlyMap<string, string
   return scanObject(edit(scan.bytes, scan, { remove: [], replace }))
 }
 
-/** Whether a request's input has thoughts that only another dialect can read. */
+/** Reports whether a request's input contains thoughts that only another dialect can read. */
 export function hasForeignThoughts(scan: ScannedObject): boolean {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return false
@@ -54,8 +54,9 @@ export function hasForeignThoughts(scan: ScannedObject): boolean {
 }
 
 /**
- * The JSON text of a request's input for a provider of responses. Items that the gateway made lose their ids,
- * by which the provider would look them up; thoughts that only another dialect can read are left out.
+ * The JSON text of a request's input for a provider of the responses dialect. Items that the gateway made
+ * lose their ids, because the provider would look them up; thoughts that only another dialect can read are
+ * left out.
  */
 export function inputForProvider(scan: ScannedObject): string {
   const input = scan.span('input')
@@ -76,12 +77,12 @@ function isForeign(scan: ScannedObject, node: Node): boolean {
   return isConverted(scan, node) || isEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
 }
 
-/** Whether an item is of a response that this gateway converted. */
+/** Reports whether an item belongs to a response that this gateway converted. */
 function isConverted(scan: ScannedObject, node: Node): boolean {
   return ITEM_ID.test(textIn(scan, node, 'id') ?? '')
 }
 
-/** The id that a reference names; undefined for any other item. A reference may leave its type out. */
+/** The id in a reference; undefined for any other item. A reference may omit its type. */
 function referredId(scan: ScannedObject, node: Node): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
   const type = scan.memberOf(node, 'type')

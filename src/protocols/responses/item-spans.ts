@@ -8,39 +8,39 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-/** Longest key or id that is read, in UTF-16 units as written; a longer one is none. */
+/** Maximum length of a key or id that is read, in UTF-16 units as written; longer ones are ignored. */
 const MAX_TEXT = 1_024
 
-/** An item of a list: its place in the text, in UTF-16 units, and its id. */
+/** An item of a list: its position in the text, in UTF-16 units, and its id. */
 export interface ItemSpan {
   readonly start: number
   readonly end: number
-  /** Undefined where it has none that is a text. */
+  /** Undefined if it has no id or if the id is not a string. */
   readonly id: string | undefined
 }
 
 /**
- * Finds the items in a JSON text that comes in pieces, however large: the elements of an array, or those of
- * the member `output` of an object. The text is valid JSON, as the gateway itself stored it.
+ * Finds the items in a JSON text of any size that arrives in pieces: the elements of an array, or those of
+ * the member `output` of an object. The text is valid JSON, because the gateway stored it itself.
  */
 export class ItemSpans {
   /** Depth of the list whose elements are items, counted from 1. */
   readonly #listDepth: number
   #depth = 0
   #isInList = false
-  /** Units before this piece. */
+  /** UTF-16 units before this piece. */
   #before = 0
-  /** Place and id of the item that has begun; -1 = none has. */
+  /** Position and id of the current item; -1 if there is none. */
   #start = -1
   #end = 0
   #isObject = false
   #id: string | undefined
-  /** The latest key of an object whose members are read, and whether the next text is one. */
+  /** The last key of the current object, and whether the next string is a key. */
   #key: string | undefined
   #isKey = false
   #isInString = false
   #isEscaped = false
-  /** Beginning of a key or an id that is read; undefined within other texts. */
+  /** Beginning of a key or an id that is being read; undefined within other strings. */
   #text: string | undefined
 
   constructor(of: 'array' | 'output') {
@@ -96,7 +96,7 @@ export class ItemSpans {
     if (this.#readsMembers) this.#isKey = true
   }
 
-  /** Whether the members of the present container are read: of an item, or of the object with the list. */
+  /** Whether the members of the current container are read: it is an item, or the object with the list. */
   get #readsMembers(): boolean {
     if (this.#isInList) return this.#isObject && this.#depth === this.#listDepth + 1
     return this.#depth === 1 && this.#listDepth === 2
@@ -119,7 +119,7 @@ export class ItemSpans {
   #endString(end: number): void {
     this.#end = end
     if (this.#text === undefined) return
-    // With its closing quote.
+    // Includes the closing quote.
     const text = this.#text.length > MAX_TEXT ? undefined : (JSON.parse(`"${this.#text}`) as string)
     if (this.#isKey) this.#key = text
     else if (this.#isInList && this.#key === 'id') this.#id = text

@@ -18,28 +18,28 @@ import {
   writeItem,
 } from './output-item.ts'
 
-/** Where an item stands in its stream. */
+/** Position of an item in its stream. */
 interface Place {
   readonly form: ToolForm | undefined
   /** Common suffix of the ids of the response's items. */
   readonly response: string
   readonly index: number
-  /** The number of the next event. */
+  /** Returns the number of the next event. */
   nextNumber(): number
 }
 
 /**
- * Form in which the text of an item grows: its deltas, and the member of its last event that holds it in
- * full.
+ * Events in which the text of an item grows: its deltas, and the member of its last event that contains the
+ * whole text.
  */
 interface Growth {
   readonly event: string
   readonly whole: 'text' | 'refusal' | 'arguments' | 'input'
-  /** Which of the texts of the item it is, as JSON members. */
+  /** Position of the text in the item, as JSON members. */
   readonly place: string
-  /** Whether its events hold the log probabilities of its tokens. */
+  /** Whether its events contain the log probabilities of its tokens. */
   readonly hasLogprobs: boolean
-  /** Events that open and close the text within its item. */
+  /** Events that begin and end the text within its item. */
   readonly frame?: { readonly event: string; part(text: Omit<ReplyText, 'kind'>): object }
 }
 
@@ -93,21 +93,21 @@ export class ItemStream {
   #type: ItemType
   #id: string
   readonly #growth: Growth | undefined
-  /** The input of a custom tool, in the arguments that it comes in. */
+  /** Extracts a custom tool's input from the arguments in which it arrives. */
   readonly #custom: CustomInput | undefined
-  /** The text as it came, and as it was told. */
+  /** The text as it arrived, and as it was written to the client. */
   #text = ''
   #told = ''
   #isOpen = false
   #hasText = false
   readonly #citations: Citation[] = []
-  /** Log probabilities of the text's tokens, and how many of them deltas told. */
+  /** Log probabilities of the text's tokens, and how many of them were written in deltas. */
   readonly #logprobs: unknown[] = []
   #toldLogprobs = 0
   /** Bytes before a delta's number, and between the number and the text. */
   #deltaHead = ''
   #deltaPlace = ''
-  /** The same as bytes. */
+  /** The same beginning as bytes. */
   #delta: { readonly head: Buffer; readonly afterNumber: TextFrame } | undefined
 
   constructor(part: StartedPart, place: Place) {
@@ -119,7 +119,7 @@ export class ItemStream {
     this.#custom = this.#type === 'custom_tool_call' ? new CustomInput() : undefined
   }
 
-  /** More of the item's text. */
+  /** Adds text. Returns the frames to write. */
   add(text: string, logprobs?: Logprobs): string {
     if (logprobs) this.#logprobs.push(...logprobs)
     if (text === '') return ''
@@ -127,7 +127,10 @@ export class ItemStream {
     return this.#growth ? this.#tell(this.#custom ? this.#custom.push(text) : text) : ''
   }
 
-  /** Writes more of the item's text as it came; false for the first, and for any that is told otherwise. */
+  /**
+   * Copies more of the item's text as bytes. Returns false for the first text and for any that must be
+   * changed.
+   */
   copy(event: CopiedText, out: FrameWriter): boolean {
     if (!this.#delta || this.#custom || this.#logprobs.length > this.#toldLogprobs) return false
     const { text, bytes, spans } = event
@@ -141,14 +144,14 @@ export class ItemStream {
     return true
   }
 
-  /** Notes a source of the item's text, which is told with its end: only then the text is whole. */
+  /** Records a source of the item's text. It is written at the end of the item, when the text is complete. */
   cite(citation: Citation): void {
     this.#citations.push(citation)
   }
 
   /**
    * Returns the frames that end the item, and the item itself; none for an empty item. A call whose arguments
-   * were cut off is incomplete in any case.
+   * were cut off is always incomplete.
    */
   close(given: Exclude<ItemStatus, 'in_progress'>): {
     readonly frames: string
@@ -169,14 +172,17 @@ export class ItemStream {
     return { frames, item }
   }
 
-  /** A call of which nothing was told may turn out to be no call of its type. */
+  /**
+   * If nothing of a call was written yet, its complete input may show that it must be written as another
+   * type.
+   */
   #settleType(): void {
     if (this.#isOpen || this.#growth) return
     this.#type = itemType(this.#part, this.#place.form, this.#text)
     this.#id = itemId(this.#type, this.#place.response, this.#place.index)
   }
 
-  /** Part that the item has become. */
+  /** The complete part that the item contains. */
   #whole(): ReplyPart | undefined {
     const part = this.#part
     switch (part.kind) {
@@ -208,7 +214,7 @@ export class ItemStream {
     return `,"logprobs":${next}`
   }
 
-  /** `added`: what the item is before it has any text. */
+  /** Writes `added` with the item before it has any text. */
   #open(): string {
     if (this.#isOpen) return ''
     this.#isOpen = true
@@ -225,7 +231,7 @@ export class ItemStream {
   #started(): ReplyPart {
     const part = this.#part
     if (part.kind === 'opaque' || part.kind === 'search') return part
-    // Calls without deltas are whole when they are told at all.
+    // A call without deltas is already complete when it is first written.
     if (part.kind === 'tool-call') return { ...part, input: this.#growth ? '' : this.#text }
     return { kind: part.kind, text: '' }
   }
@@ -260,7 +266,7 @@ export class ItemStream {
     return annotations + done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(part)}`)
   }
 
-  /** Progress of a search, which is over when it is told. */
+  /** Progress events of a search, which is already finished when they are written. */
   #searchFrames({ isFailed }: SearchPart): string {
     const states = ['in_progress', 'searching', ...(isFailed ? [] : ['completed'])]
     return states.map((state) => this.#frame(`response.web_search_call.${state}`, this.#where(''))).join('')

@@ -14,13 +14,13 @@ const container = names('type file_ids memory_limit')
 const inNamespace = names(TOOL, { container, environment: container })
 const tool = names(TOOL, { tools: inNamespace, container, environment: container })
 
-// Calls and their results are the client's.
+// The members of calls and of their results are not listed, because their names are the client's.
 const item = names(
   'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
   { content: part, tools: tool },
 )
 
-/** Names of requests for responses, for their compaction, and for counts of their tokens. */
+/** Names of the fields of requests for responses, for compaction, and for counting tokens. */
 export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERTED_CHECKS.keys()], {
   input: item,
   instructions: item,

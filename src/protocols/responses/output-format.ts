@@ -4,7 +4,7 @@ import { membersOf, objectOf } from '../json/json-text.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { schemaText } from '../schema-text.ts'
 
-/** This wire demands a name; others have none. */
+/** Name for a schema without one, because this dialect requires a name. */
 const UNNAMED = 'response'
 
 const KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = new Map<
@@ -16,7 +16,10 @@ const KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = new Map<
   ['json_schema', 'json-schema'],
 ])
 
-/** `text.format`, flat. Throws `invalid_request` naming the path of what cannot be read. */
+/**
+ * Decodes `text.format`, whose members are not nested. Throws `invalid_request` with the path of an
+ * unreadable value.
+ */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const holder = scan.span('text')
   const text = present(scan.value('text'))
@@ -41,7 +44,7 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
   }
 }
 
-/** The format in this wire's words, as JSON text. */
+/** Encodes the output format as JSON text. */
 export function encodeOutputFormat(format: OutputFormat): string {
   if (format.kind === 'json-object') return JSON.stringify({ type: 'json_object' })
   const { name = UNNAMED, description, schema, strict } = format

@@ -7,10 +7,10 @@ import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../envelope.ts'
 import { searchItem } from './search-item.ts'
 import { customInput } from '../custom-input.ts'
 
-/** How an item stands. */
+/** Status of an item. */
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
-/** The types of items that this gateway writes, with the beginnings of their ids. */
+/** Types of items that this gateway writes, with the prefixes of their ids. */
 const ID_PREFIXES = {
   message: 'msg',
   reasoning: 'rs',
@@ -26,7 +26,7 @@ const ID_PREFIXES = {
 /** The type of an item that this gateway writes. */
 export type ItemType = keyof typeof ID_PREFIXES
 
-/** Forms in which the client knows tools, by their names as functions. */
+/** Forms in which the client knows tools, by the names that they have as functions. */
 export class ToolForms {
   readonly #forms: ReadonlyMap<string, ToolForm>
 
@@ -41,8 +41,8 @@ export class ToolForms {
 }
 
 /**
- * The type of the item that a part becomes; with its input, if that is whole. What cannot be the call that it
- * should be, as it was cut off or went wrong, is the call of a function.
+ * The type of the item for a part. `input` is the input of a call if it is complete. If it is not valid for
+ * its type, because it was cut off or malformed, the call is written as a function call.
  */
 export function itemType(
   part: Pick<StartedPart, 'kind'>,
@@ -56,12 +56,12 @@ export function itemType(
   return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
 }
 
-/** The id of an item: its own in the response, and never that of the call in it. */
+/** Id of an item in the response. It differs from the id of a call inside the item. */
 export function itemId(type: ItemType, response: string, index: number): string {
   return `${ID_PREFIXES[type]}_${response}${String(index).padStart(3, '0')}`
 }
 
-/** Members that each item has besides its content. */
+/** Members that every item has in addition to its content. */
 export interface ItemFrame {
   readonly id: string
   readonly type: ItemType
@@ -69,7 +69,7 @@ export interface ItemFrame {
   readonly form: ToolForm | undefined
 }
 
-/** A part of an answer as the JSON text of its item. */
+/** Encodes a part of a reply as the JSON text of its item. */
 export function writeItem(part: ReplyPart, frame: ItemFrame): string {
   const { id, status } = frame
   switch (part.kind) {
@@ -89,7 +89,7 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         encrypted_content: encryptedContent(part, status),
       })
     case 'search':
-      // The query is told when the search is over.
+      // The query is written only when the search is over.
       return JSON.stringify(
         status === 'in_progress' ? { id, type: 'web_search_call', status } : { id, ...searchItem(part) },
       )
@@ -105,7 +105,7 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
   }
 }
 
-/** Clients that have nothing stored drop thoughts without encrypted content. */
+/** Clients without storage discard thoughts that have no encrypted content. */
 function encryptedContent(
   { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
   status: ItemStatus,
@@ -114,29 +114,29 @@ function encryptedContent(
   return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT
 }
 
-/** A text in a message. */
+/** A text inside a message. */
 export function textPart({ text, citations, logprobs = [] }: Omit<ReplyText, 'kind'>): object {
   return { type: 'output_text', annotations: annotationsOf(text, citations), logprobs, text }
 }
 
-/** A refusal in a message. */
+/** A refusal inside a message. */
 export function refusalPart({ text }: Pick<ReplyText, 'text'>): object {
   return { type: 'refusal', refusal: text }
 }
 
-/** The citations of a text, as clients of responses know them. */
+/** Encodes the citations of a text. */
 export function annotationsOf(text: string, citations: readonly Citation[] = []): object[] {
   if (citations.length === 0) return []
   const length = codePointsIn(text)
   return citations.map((citation) => ({ type: 'url_citation', ...urlCitation(citation, length) }))
 }
 
-/** A text in a reasoning item. */
+/** A text inside a reasoning item. */
 export function summaryPart({ text }: Pick<ReplyText, 'text'>): object {
   return { type: 'summary_text', text }
 }
 
-/** A call in the item that the client knows. */
+/** Encodes a call as an item of the type that the client knows. */
 function writeCall(
   { id: callId, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>,
   { id, type, status, form = { type: 'function', name } }: ItemFrame,
@@ -165,7 +165,7 @@ function writeCall(
   }
 }
 
-/** An action must have an environment, if an empty one. */
+/** An action must have an environment, even an empty one. */
 function withEnvironment(input: string): string {
   const action = JSON.parse(input) as Readonly<Record<string, unknown>>
   return JSON.stringify({ type: 'exec', env: {}, ...action })

@@ -1,8 +1,8 @@
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
 /**
- * Whether a request's input has nothing but messages: no reference, no reasoning, nothing encrypted. Most
- * requests can be known for it by one look at each item.
+ * Reports whether a request's input is only messages, without references, reasoning or encrypted content. For
+ * most requests one look at each item is enough.
  */
 export function hasOnlyMessages(scan: ScannedObject): boolean {
   const input = scan.span('input')

@@ -1,7 +1,7 @@
 import { type PromptLevels, SERVICE_OF_OPENAI } from '../prompt-levels.ts'
 import { findMedia } from './prompt-media.ts'
 
-/** The prompt of a request for a response. */
+/** The prompt of a responses request. */
 export const RESPONSES_PROMPT = {
   levels: {
     request: {

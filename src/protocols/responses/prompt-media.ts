@@ -2,12 +2,12 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { FoundMedia } from '../prompt-levels.ts'
 import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../prompt-tokens.ts'
 
-/** Only an address that a conversion reads as a picture: anything else counts as a document. */
+/** URLs that a conversion treats as an image; anything else is counted as a document. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
-/** Bytes of an address that are looked at. */
+/** Number of bytes of a URL that are compared. */
 const MAX_PREFIX_BYTES = 256
 
-/** Media by the type of their part, and the members that may have their data. */
+/** Media by the type of their part, and the members that may contain their data. */
 const MEDIA: ReadonlyMap<string, { readonly tokens: MediaTokens; readonly members: readonly string[] }> =
   new Map([
     ['input_image', { tokens: IMAGE_TOKENS, members: ['image_url'] }],
@@ -36,10 +36,10 @@ export function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefin
   }
 }
 
-/** A picture by its id may be anything that was uploaded, yet is shown as one. */
+/** An image given by its file id is counted as an image, although the file may be anything. */
 function isPicture(scan: ScannedObject, url: Node): boolean {
   const start = scan.startOf(url) + 1
   const end = Math.min(scan.endOf(url) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes; data with other escapes is counted as a document.
+  // Some clients escape slashes. Data with other escape sequences are counted as a document.
   return PICTURE.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

@@ -20,7 +20,7 @@ describe('the bound', () => {
 
   test('has no allowance for what a request does not contain', () => {
     const plain = asked('Hi', { max_output_tokens: 16, stream: true, store: false, include: [], tools: null })
-    // A mark for the message, and a template around the conversation.
+    // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
     for (const feature of [{ reasoning: { effort: 'low' } }, { brand_new: 1 }])
       expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
@@ -45,7 +45,7 @@ describe('the bound', () => {
     }
     const file = { type: 'input_file', file_data: `data:application/pdf;base64,${base64(100_000)}` }
     expect(bound(asked(said(file)))).toBeGreaterThan(100_000)
-    // A data URL that is no picture counts as a document.
+    // A data URL that is not an image counts as a document.
     const other = { type: 'input_image', image_url: `data:application/pdf;base64,${base64(100_000)}` }
     expect(bound(asked(said(other)))).toBeGreaterThan(100_000)
     const sound = { type: 'input_audio', input_audio: { data: base64(160_000), format: 'mp3' } }

@@ -16,16 +16,16 @@ import { findMedia } from './prompt-media.ts'
 /** Tokens of a tool that is sent as a function whose schema is not in the request: up to 150. */
 const TYPED_TOOL_TOKENS = 160
 
-/** Where an item has parts. */
+/** Members of an item that contain parts. */
 const CONTENTS = ['content', 'output'] as const
 
-/** Fields for which servers, or a conversion, put instructions of their own before the prompt. */
+/** Fields for which servers, or a conversion, add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'text'] as const
 
-/** Fields that stand for contents which only the provider has. */
+/** Fields that refer to content stored at the provider. */
 const NAMED_FIELDS = ['conversation', 'prompt'] as const
 
-/** Fields of which the model reads no more than their own bytes. */
+/** Fields that add no more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'input',
@@ -48,14 +48,14 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'prompt_cache_retention',
   'prompt_cache_options',
   'client_metadata',
-  // The continued response counts apart, by the tokens that it had.
+  // The continued response is counted separately, by the tokens that it had.
   'previous_response_id',
 ])
 
 /**
- * Upper bound in tokens for the prompt of a checked request, without a tokenizer: no token is less than a
- * byte, so the bytes of the body bound its text; media count by what they are. The earlier response that a
- * request continues is not included, nor are references to items.
+ * Upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
+ * the bytes of the body bound its text; media are counted by their kind. The response that a request
+ * continues is not included, and references to items are not either.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -78,7 +78,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
 }
 
-/** The model's name at the upstream. */
+/** Number of tokens for the tools of a list that have a type of their own. */
 function typedTools(scan: ScannedObject, list: Node | undefined): number {
   if (list === undefined || scan.kindOf(list) !== 'array') return 0
   let count = 0
@@ -102,7 +102,7 @@ function partsOf(scan: ScannedObject, item: Node, key: string): readonly Node[] 
     : NO_PARTS
 }
 
-/** Whether a part names a file that its provider has. */
+/** Reports whether a part refers to a file stored at the provider. */
 function isNamed(scan: ScannedObject, part: Node): boolean {
   const id = scan.memberOf(part, 'file_id')
   return id !== undefined && scan.kindOf(id) !== 'null'

@@ -7,10 +7,10 @@ import { customArguments } from '../custom-tool.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
-/** The very text of a member of an item; undefined where there is none. */
+/** Returns a member of an item as it was written; undefined if there is none. */
 export type MemberText = (member: string) => string | undefined
 
-/** Calls whose input is a member of their item, with the name that the tool goes by. */
+/** Calls whose input is a member of their item, with the name of the tool. */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]> = new Map([
   ['local_shell_call', ['local_shell', 'action']],
   ['shell_call', ['shell', 'action']],
@@ -18,10 +18,7 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]>
   ['tool_search_call', ['tool_search', 'arguments']],
 ])
 
-/**
- * Reads an item of a whole response or of a stream as parts. Items that the provider ran itself, and all that
- * other dialects cannot express, are opaque; nothing is refused.
- */
+/** Tools are also counted from the blocks. */
 export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   switch (item['type']) {
     case 'message':
@@ -44,7 +41,7 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   }
 }
 
-/** Whether the provider ran the call itself. */
+/** Reports whether the provider ran the call itself. */
 export function isServerRun(item: Item): boolean {
   if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
   return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
@@ -62,12 +59,12 @@ function readText(part: Item): ReplyText {
   }
 }
 
-/** Reads an annotation; undefined for citations of files, which no other dialect has. */
+/** Reads an annotation; undefined for citations of files, which other dialects do not have. */
 export function readAnnotation(annotation: Item | undefined): Citation | undefined {
   return annotation?.['type'] === 'url_citation' ? readUrlCitation(annotation) : undefined
 }
 
-/** Log probabilities of a text or a delta; undefined without any. */
+/** Log probabilities of a text or a delta; undefined if there are none. */
 export function readLogprobs(value: unknown): Logprobs | undefined {
   return Array.isArray(value) && value.length > 0 ? value : undefined
 }
@@ -77,7 +74,7 @@ export function partText(part: Item): string {
   return textOr(part['text']) || textOr(part['refusal']) || textOr(part['transcript'])
 }
 
-/** Thoughts: their summaries, else as open models tell them. */
+/** Reads thoughts: their summaries, or else the text that open models provide. */
 function readReasoning(item: Item): ReplyPart {
   const summary = listOf(item['summary'])
   const text =
@@ -92,7 +89,7 @@ function call(item: Item, name: string, input: string): ReplyPart {
   return { kind: 'tool-call', id: textOr(item['call_id']) || textOr(item['id']), name, input }
 }
 
-/** Some servers send arguments as an object in place of its text. */
+/** Some servers send arguments as an object instead of as text. */
 function objectText(item: Item, member: string, textOf: MemberText): string {
   return asRecord(item[member]) ? (textOf(member) ?? '') : ''
 }
@@ -101,7 +98,7 @@ function listOf(value: unknown): Item[] {
   return Array.isArray(value) ? value.map((part: unknown) => asRecord(part) ?? {}) : []
 }
 
-/** '' for anything but a string. */
+/** Returns the value if it is a string; otherwise ''. */
 export function textOr(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

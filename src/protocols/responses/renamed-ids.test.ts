@@ -5,7 +5,7 @@ import { RenamedIds } from './renamed-ids.ts'
 
 const FROM = 'resp_abab'
 const TO = 'resp_new'
-/** As long as `FROM`. */
+/** Has the same length as `FROM`. */
 const EQUAL = 'resp_cdcd'
 
 const renaming = (to = TO, isOnly = false): RenamedIds => {
@@ -35,7 +35,7 @@ describe('ids in a response', () => {
     ['of equal length, beside a second', 'fedcba9876543210'.repeat(3), false],
     ['of another length', 'new', true],
   ])('that are long, %s, are told from those that end alike', (_, random, isOnly) => {
-    // With digits and without, and with one where a search may begin, and where it may not.
+    // With and without digits, and with a digit inside and outside of the range in which a search may begin.
     const letters = 'abcdefgh'.repeat(5)
     for (const tail of [
       '0123456789abcdef'.repeat(3),

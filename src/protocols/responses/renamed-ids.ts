@@ -3,15 +3,19 @@ const BACKSLASH = 0x5c
 const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
-/** Characters at the end of an id that are searched for, at most and at least: its begin is everywhere. */
+/**
+ * Maximum and minimum number of characters at the end of an id that are searched for. The end is used because
+ * ids begin alike.
+ */
 const TAIL_LENGTH = 24
 const MIN_TAIL_LENGTH = 8
-/** Ids that are written in JSON as they are. */
+/** Ids that need no escaping in JSON. */
 const PLAIN = /^[\w-]+$/
 
 /**
- * Id as the upstream writes it between quotes, and in its place the one that clients know. One character is
- * one byte: short texts are written, searched and compared in less time than buffers of them are made.
+ * An id as the upstream writes it, with its quotes, and the client's id that replaces it. The strings are
+ * Latin-1, with one character per byte: writing, searching and comparing short strings is faster than
+ * creating buffers of them.
  */
 interface Renaming {
   readonly from: string
@@ -23,7 +27,7 @@ interface Renaming {
 /** Bytes of the quotes around an id. */
 const QUOTES = 2
 
-/** Bytes whose ids are renamed: pieces up to `end`, and from there on the bytes themselves. */
+/** Bytes whose ids were replaced: pieces up to `read`, and from there on the original bytes. */
 interface RenamedBytes {
   readonly pieces: Buffer[]
   readonly end: number
@@ -32,17 +36,17 @@ interface RenamedBytes {
 }
 
 /**
- * Replaces ids in the bytes of responses, wherever one is a whole JSON string. All other bytes stay. Chunks
- * may be cut anywhere: what may be the beginning of an id waits for the next chunk. An id of equal length is
- * written into the bytes that were given, as a copy of them is dearer than all else that is done with them.
+ * Replaces ids in the bytes of responses, wherever an id is a whole JSON string. All other bytes stay. Chunks
+ * may be cut anywhere: the possible beginning of an id is held until the next chunk. If the new id has the
+ * same length, it is written into the given bytes, because a copy would cost more than everything else here.
  */
 export class RenamedIds {
   readonly #renamings: Renaming[] = []
   #held: Buffer = EMPTY
-  /** Last byte before the held ones. */
+  /** The last byte before the held ones. */
   #before = 0
 
-  /** Adds an id, and one of the gateway in its place; one that is known already stays as it is. */
+  /** Adds an id and its replacement. The replacement of a known id is not changed. */
   add(from: string, to: string): void {
     if (from === '') return
     const text = inJson(from)
@@ -50,7 +54,7 @@ export class RenamedIds {
     this.#renamings.push({ from: text, tail: tailOf(text), to })
   }
 
-  /** Returns the next bytes, renamed; possibly fewer than were given. */
+  /** Returns the next bytes with ids replaced. They may be fewer than those given. */
   push(chunk: Buffer): Buffer {
     if (this.#renamings.length === 0 || chunk.length === 0) return chunk
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
@@ -63,14 +67,14 @@ export class RenamedIds {
     return Buffer.concat([...pieces, bytes.subarray(end, ready)])
   }
 
-  /** Returns the bytes that waited, at the end. */
+  /** Returns the held bytes at the end. */
   rest(): Buffer {
     const held = this.#held
     this.#held = EMPTY
     return held
   }
 
-  /** Renames bytes that stand for themselves. */
+  /** Replaces ids in bytes that are a complete response. */
   whole(bytes: Buffer): Buffer {
     const only = this.#inPlace
     if (only) {
@@ -81,7 +85,7 @@ export class RenamedIds {
     return pieces.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(end)])
   }
 
-  /** Renames ids in prose, such as an error's message, where nothing but words stands around them. */
+  /** Replaces ids in prose, such as an error message, where they are not in quotes. */
   inProse(bytes: Buffer): Buffer {
     let text = bytes.toString('latin1')
     for (const { from: id, to } of this.#renamings) {
@@ -94,13 +98,13 @@ export class RenamedIds {
     return Buffer.from(text, 'latin1')
   }
 
-  /** The usual case: one id, which the new one is as long as. */
+  /** The usual case: a single id, whose replacement has the same length. */
   get #inPlace(): Renaming | undefined {
     const [only, another] = this.#renamings
     return only && !another && only.from.length === only.to.length ? only : undefined
   }
 
-  /** Pieces up to the end of the last id that needed a copy; other ids are renamed in their place. */
+  /** Pieces up to the end of the last id whose replacement needed a copy; other ids are replaced in place. */
   #renamed(bytes: Buffer): RenamedBytes {
     const only = this.#inPlace
     if (only) return { pieces: [], end: 0, read: this.#renameInPlace(bytes, only) }
@@ -143,13 +147,16 @@ export class RenamedIds {
     return read
   }
 
-  /** An escaped quote is part of a text. */
+  /** A quote after a backslash is part of a text. */
   #isWhole(bytes: Buffer, at: number, from: number): boolean {
     return at >= from && (at === 0 ? this.#before : bytes[at - 1]) !== BACKSLASH
   }
 }
 
-/** The end of an id, from a digit on if it has one: a search tries each begin, and texts have few digits. */
+/**
+ * The end of an id, beginning with a digit if it has one: a search tests each occurrence of the first
+ * character, and texts contain few digits.
+ */
 function tailOf(id: string): string {
   const tail = id.slice(-TAIL_LENGTH)
   const digit = tail.search(/\d/)
@@ -160,7 +167,7 @@ function inJson(id: string): string {
   return PLAIN.test(id) ? id : Buffer.from(JSON.stringify(id)).toString('latin1').slice(1, -1)
 }
 
-/** Offset of the quote before the next id, `start` or later; -1 if there is none. */
+/** Offset of the quote before the next id at or after `start`; -1 if there is none. */
 function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): number {
   const before = 1 + from.length - tail.length
   let found = bytes.indexOf(tail, start + before, 'latin1')
@@ -173,7 +180,10 @@ function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): num
   return -1
 }
 
-/** Offset from `from` on at which the beginning of an id ends the bytes; their length if there is none. */
+/**
+ * Offset, at or after `from`, of the beginning of an id at the end of the bytes; their length if there is
+ * none.
+ */
 function beginningAt(bytes: Buffer, from: number, renamings: readonly Renaming[]): number {
   const { length } = bytes
   if (bytes[length - 1] === LF) return length

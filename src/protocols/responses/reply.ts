@@ -5,26 +5,31 @@ import { generatedText } from './generated-text.ts'
 import { inItems, itemIdIn } from './item-texts.ts'
 import { toolsOf, usageOf } from './usage.ts'
 
-/** Facts that a whole response states about itself. */
+/** Facts that a whole response reports about itself. */
 export interface ResponseFacts extends ReplyFacts {
-  /** The upstream's id of it; '' where it has none. */
+  /** The upstream's id of the response; '' if it has none. */
   readonly id: string
-  /** The upstream's id of the response that it continues; '' where it names none. */
+  /** The upstream's id of the response that it continues; '' if there is none. */
   readonly previousId: string
-  /** `completed`, `queued` and the like; undefined where it says none. */
+  /** `completed`, `queued` etc.; undefined if it is missing. */
   readonly status: string | undefined
-  /** Encrypted contents of its items, which only the account that made them can read. */
+  /** Encrypted contents of its items, which only the account that created them can read. */
   readonly encrypted: readonly string[]
   /** Ids of its items. */
   readonly itemIds: readonly string[]
 }
 
-/** Reads the facts of a compaction: it repeats messages of the request, and nothing else can be counted. */
+/**
+ * Reads the facts of a compaction. No text is counted, because a compaction repeats messages of the request
+ * and is otherwise encrypted.
+ */
 export function usageOfCompaction(bytes: Buffer): ResponseFacts {
   return { ...usageOfResponse(bytes), text: () => '' }
 }
 
-/** Reads a whole response's facts; never throws. One that failed is an error, whatever its HTTP status. */
+/**
+ * Reads the facts of a whole response; never throws. A failed response is an error, whatever its HTTP status.
+ */
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}
   const { id, previous_response_id: previousId, status, output } = response

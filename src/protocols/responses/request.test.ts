@@ -36,7 +36,7 @@ interface Values {
   readonly bad: readonly unknown[]
 }
 
-/** Field by field: what is accepted, what is not, wherever the request goes. */
+/** For each field, values that are accepted and values that are refused, for every kind of channel. */
 const TABLE: Readonly<Record<string, Values>> = {
   model: { good: ['gpt-5', 'a/b:c'], bad: ['', null, 1, 'a\nb', 'm'.repeat(257)] },
   input: {
@@ -56,7 +56,7 @@ const TABLE: Readonly<Record<string, Values>> = {
   service_tier: { good: text, bad: notText },
 }
 
-/** The same for fields that are checked where a request is converted. */
+/** The same for fields that are checked only if a request is converted. */
 const CONVERTED: Readonly<Record<string, Values>> = {
   instructions: { good: [...text, []], bad: [1, true, {}] },
   parallel_tool_calls: flag,
@@ -79,7 +79,7 @@ const CONVERTED: Readonly<Record<string, Values>> = {
   user: { good: text, bad: notText },
 }
 
-/** Fields that only a provider which stores can read. */
+/** Fields that only a provider with storage can read. */
 const STATEFUL = new Set(['conversation', 'prompt'])
 
 describe('the fields of a request', () => {

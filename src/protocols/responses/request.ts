@@ -30,21 +30,23 @@ export interface ResponsesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   readonly maxTokens: number | undefined
-  /** Items of the input; a text is one. */
+  /** Number of input items; a text counts as one. */
   readonly itemCount: number
-  /** Absent without any. */
+  /** Absent if there are none. */
   readonly providerTools?: ProviderTools
-  /** The answer is to be made after the call has ended. */
+  /** Whether the response is generated after the call has ended. */
   readonly background: boolean
-  /** Whether the response is to be kept; undefined = the wire's own default, which is that it is. */
+  /** Whether to store the response; undefined means the dialect's default, which is true. */
   readonly store: boolean | undefined
-  /** The response that is continued. */
+  /** Id of the response that is continued. */
   readonly previousResponseId: string | undefined
 }
 
 const typed: JsonSchema = { type: 'object', required: ['type'], properties: { type: isText.schema } }
 
-/** The fields by which the gateway routes, holds or charges; all others are the provider's to check. */
+/**
+ * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
+ */
 export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   [
@@ -69,9 +71,9 @@ export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['service_tier', text],
 ])
 
-/** Fields that no request may leave out. */
+/** Required fields. */
 export const REQUIRED = ['model'] as const
-/** One of these brings what the model is asked. */
+/** At least one of these fields must be given, because they contain or refer to the input. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
 /** JSON Schema of the requests that `readResponsesRequest` accepts. */
@@ -80,9 +82,9 @@ export function responsesRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks the fields of a request that the gateway reads; null in an optional field is absence, others pass.
- * Throws `invalid_request` naming the field, what was expected and what came; of a field that
- * can hold a prompt it shows the kind alone.
+ * Checks the fields of a request that the gateway reads; null in an optional field counts as absent, other
+ * fields pass. Throws `invalid_request` that names the field, the expected and the actual value. For a field
+ * that can contain a prompt the error shows only the kind of value.
  */
 export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -131,14 +133,14 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
   })
 }
 
-/** Types of tools that clients run. */
+/** Types of tools that the client runs. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 const NONE: readonly OfferedTool[] = []
 
 /**
- * The tools of a checked request that its provider runs, and others of types of their own: those of `tools`,
- * and those that items of its input add (`additional_tools`, `tool_search_output`). A namespace has functions
- * and custom tools alone as OpenAI says; anything else in one counts as it would outside.
+ * The tools of a checked request that its provider runs, and others with types of their own: those in
+ * `tools`, and those that input items add (`additional_tools`, `tool_search_output`). According to OpenAI a
+ * namespace contains only functions and custom tools; any other tool in it counts as it would outside.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const tools = [...toolsBesides(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
@@ -164,7 +166,7 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   if (type === 'namespace') return [...offeredIn(tool['tools'])]
   if (type === 'shell') {
     const environment = asRecord(tool['environment'])
-    // Without a container the client runs the commands.
+    // Without a container, the client runs the commands.
     return String(environment?.['type']).startsWith('container')
       ? [{ type, form: memoryOf(environment) }]
       : []

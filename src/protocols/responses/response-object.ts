@@ -3,7 +3,7 @@ import type { ReplyIdentity } from '../codec.ts'
 import type { Asked } from '../conversation.ts'
 import { arrayOf, objectOf } from '../json/json-text.ts'
 
-/** Settings that a response repeats, with the JSON text of what holds where a request says nothing. */
+/** Settings that a response repeats, with their default values as JSON text. */
 const SETTINGS = {
   background: 'false',
   instructions: 'null',
@@ -27,22 +27,25 @@ const SETTINGS = {
   user: 'null',
 } as const
 
-/** Settings that are repeated as the client wrote them; storage and tier are not the client's to state. */
+/**
+ * Settings that are repeated as the client wrote them. Storage and tier are not, because the client does not
+ * decide them.
+ */
 export const REPEATED_FIELDS: readonly string[] = Object.keys(SETTINGS).filter(
   (name) => name !== 'store' && name !== 'service_tier',
 )
 
-/** How a response stands. */
+/** State of a response. */
 interface State {
   readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
   readonly incompleteReason?: string | undefined
   readonly error?: { readonly code: string; readonly message: string }
-  /** The JSON texts of the items. */
+  /** JSON texts of the items. */
   readonly output: readonly string[]
   readonly usage?: Usage | undefined
 }
 
-/** One response, in each of its states. */
+/** One response, rendered in each of its states. */
 export class ResponseObject {
   readonly id: string
   readonly #created: number
@@ -58,17 +61,17 @@ export class ResponseObject {
     ).slice(1, -1)
   }
 
-  /** The model that answers, as the upstream names it. */
+  /** The name of the model as the upstream reports it. */
   set model(name: string) {
     this.#model = name
   }
 
-  /** The part of the id that ids of items have in common. */
+  /** The part of the id that the ids of its items contain. */
   get itemKey(): string {
     return this.id.slice('resp_'.length)
   }
 
-  /** The object as JSON text. */
+  /** Renders the response object as JSON text. */
   write({ status, incompleteReason, error, output, usage }: State): string {
     const head = JSON.stringify({
       id: this.id,
@@ -84,7 +87,7 @@ export class ResponseObject {
   }
 }
 
-/** Usage as this wire has it: cached tokens, read and written, are part of the input. */
+/** Renders usage; tokens read from and written to a cache are included in the input. */
 function usageOut(usage: Usage): object {
   const input = promptTokens(usage)
   return {

@@ -3,13 +3,13 @@ import type { FoundPage, SearchPart } from '../provider-search.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Whether an item is a search: pages that are opened or searched for a word are none. */
+/** Reports whether an item is a web search. Opening a page and finding a word in one are not searches. */
 export function isSearch(value: unknown): boolean {
   const item = asRecord(value)
   return item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
 }
 
-/** Reads a search; older providers state one query, newer ones a list. */
+/** Reads a search. Older providers report one query, newer ones a list. */
 export function readSearch(item: Item): SearchPart {
   const action = asRecord(item['action'])
   const queries: readonly unknown[] = Array.isArray(action?.['queries']) ? action['queries'] : []
@@ -24,7 +24,7 @@ export function readSearch(item: Item): SearchPart {
   }
 }
 
-/** Members of a finished search besides its id. */
+/** Members of a finished search except its id. */
 export function searchItem({ query, pages, isFailed }: SearchPart): Item {
   return {
     type: 'web_search_call',

@@ -27,18 +27,18 @@ import { usageOf } from './usage.ts'
 const KINDS: ReadonlyMap<string, (typeof DELTAS)[number]['kind']> = new Map(
   DELTAS.map(({ type, kind }) => [type, kind]),
 )
-/** Texts of one item are told apart up to this many. */
+/** Maximum number of texts that are tracked in one item. */
 const MAX_TEXTS = 1_024
 
 /**
- * Decodes a stream of a response. Text that no delta brought is taken from its finished item, or from the
- * finished response; the answer is complete with its final event alone.
+ * Decodes a stream of a response. Text that was not in a delta is taken from its finished item, or from the
+ * finished response. The response is complete only with its final event.
  */
 export class ResponsesStreamDecoder extends FrameReader {
   readonly #items = new ItemParts((event) => this.emit(event))
   #isStarted = false
   #usage: ReportedUsage | undefined
-  /** The uses of the items so far; the last event may leave items out. */
+  /** Uses of tools by the items so far; the last event may leave items out. */
   readonly tools = new ToolTally()
 
   get usage(): ReportedUsage | undefined {
@@ -91,7 +91,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     }
   }
 
-  /** Includes the part in the index, so that frames of different texts never match the same template. */
+  /** The index includes the part, so that frames of different texts never match the same template. */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     const kind = DELTAS.findIndex(({ type }) => type === event?.['type'])
@@ -119,7 +119,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     return TERMINAL.has(textOr(parseRecord(data)?.['type']))
   }
 
-  /** Emits nothing: a stream without its final event is truncated. */
+  /** Emits nothing, because a stream without its final event is truncated. */
   protected handleClose(): void {}
 
   #start(response: Event): void {
@@ -153,7 +153,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.emit({ kind: 'end', stop: stopOf({ status, ...response }, this.#items), usage: this.#usage })
   }
 
-  /** The error is in the event or beside its type, or in the response that failed. */
+  /** The error is in the event, next to its type, or in the failed response. */
   #fail(data: string, event: Event | undefined): void {
     this.isOver = true
     const response = event && responseIn(event)

@@ -11,26 +11,26 @@ import { ToolForms } from './output-item.ts'
 import { ResponseObject } from './response-object.ts'
 import { incompleteReason } from './stop-reasons.ts'
 
-/** A part that began before the one before it had ended: its events wait. */
+/** A part that began before the previous one had ended; its events wait. */
 interface Waiting {
   readonly events: ReplyEvent[]
   isEnded: boolean
 }
 
 /**
- * Encodes a stream of a response: `created` and `in_progress`, the items one after the other, and one final
- * event, numbered without gaps. An item is closed when the next begins or the answer ends, since only then it
- * is known whether it is complete.
+ * Encodes a stream of a response: `created` and `in_progress`, the items one after another, and one final
+ * event, numbered without gaps. An item is closed when the next one begins or the response ends, because only
+ * then is it known whether the item is complete.
  */
 export class ResponsesStreamEncoder implements StreamEncoder {
   readonly #forms: ToolForms
   readonly #response: ResponseObject
   #sequence = 0
   #isStarted = false
-  /** The part that is written, and whether it has ended. */
+  /** The part that is being written, and whether it has ended. */
   #current: { readonly index: number; readonly item: ItemStream; isEnded: boolean } | undefined
   readonly #waiting = new Map<number, Waiting>()
-  /** The JSON texts of the items that are closed. */
+  /** JSON texts of the closed items. */
   readonly #output: string[] = []
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #out = ''
@@ -51,7 +51,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.#current.item.copy(event, out)
   }
 
-  /** Begins the response, or repeats that it is in progress: comments are no events to clients. */
+  /**
+   * Begins the response, or repeats that it is in progress. Clients ignore comments, so an event is needed.
+   */
   keepAliveFrame(model: string): string {
     const isStarted = this.#isStarted
     this.#out = ''
@@ -72,7 +74,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.#responseFrame(`response.${status}`, response)
   }
 
-  /** `response.failed`, with the items that were whole. */
+  /** Writes `response.failed` with the items that were complete. */
   failureFrame(error: ErrorParts): string {
     const response = this.#response.write({
       status: 'failed',
@@ -153,7 +155,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Parts that waited, in their order, up to one that goes on. */
+  /** Writes the waiting parts in order, up to one that is still growing. */
   #takeUp(): void {
     for (const [index, { events, isEnded }] of this.#waiting) {
       this.#waiting.delete(index)

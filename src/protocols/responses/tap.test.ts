@@ -13,12 +13,12 @@ const USAGE = {
   total_tokens: 140,
 }
 const READ = { ...NO_USAGE, input: 50, cacheRead: 30, cacheWrite5m: 20, output: 40, reasoning: 10 }
-/** Bytes that wait for an event's end at most. */
+/** Maximum bytes held until an event's end. */
 const MAX_HELD = 65_536
 
 type Event = readonly [type: string, fields: object]
 
-/** The frames of a stream, numbered. */
+/** The frames of a stream, with numbers. */
 function stream(...events: readonly Event[]): string {
   return events
     .map(

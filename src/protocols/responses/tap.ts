@@ -16,42 +16,42 @@ import { textOr } from './read-item.ts'
 import { noteItem } from './tool-items.ts'
 import { usageOf } from './usage.ts'
 
-/** Events that bring more of what the model wrote: other deltas repeat nothing. */
+/** Events that add generated text; other events repeat it. */
 const DELTA = /\.delta$/
-/** The delta that is sound. */
+/** The delta that contains audio. */
 const SOUND = 'response.audio.delta'
 
-/** A response's id where it is the first member. */
+/** Matches a response's id if it is the first member. */
 const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
 
 /**
- * Taps a native stream of a response. Its final event holds the whole usage. A failed response or an error
- * ends the stream, too; later bytes of the upstream are ignored.
+ * Watches a native stream of a response. Its final event contains the whole usage. A failed response or an
+ * error ends the stream too; later bytes from the upstream are ignored.
  */
 export class ResponsesTap extends StreamTap {
-  /** The upstream's id of the response; '' before it was told. */
+  /** The upstream's id of the response; '' until it is known. */
   responseId = ''
-  /** The upstream's id of the response that it continues; '' before one was told. */
+  /** The upstream's id of the response that it continues; '' if there is none. */
   previousId = ''
-  /** The status that the response ended with; undefined before it did. */
+  /** The final status of the response; undefined until it has ended. */
   status: string | undefined
-  /** Encrypted contents of the items that are done, which only the account that made them can read. */
+  /** Encrypted contents of the finished items, which only the account that created them can read. */
   readonly encrypted: string[] = []
-  /** Ids of the items that are done. */
+  /** Ids of the finished items. */
   readonly itemIds: string[] = []
   #model = ''
   #created = 0
-  /** Number of the first event that has one; 0 before. */
+  /** Number of the first event that has one; 0 until then. */
   firstSequence = 0
-  /** The number of the next event. */
+  /** Number of the next event. */
   #sequence = 0
   #isNumbered = false
-  /** Items of which text came in deltas. */
+  /** Items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
-  /** The uses of the items so far; the last event may leave them out. */
+  /** Uses of tools by the items so far; the last event may leave items out. */
   override readonly tools = new ToolTally()
 
-  /** `memory` is that of the event in which the response begins, which is held until its id is known. */
+  /** `memory` accounts for the event in which the response begins; it is held until its id is known. */
   constructor(memory?: EventMemory) {
     super(new FrameSplitter(MAX_EVENT_BYTES, memory))
   }
@@ -74,21 +74,21 @@ export class ResponsesTap extends StreamTap {
   }
 
   /**
-   * Returns `response.in_progress` once more, with the number of the event before it: the numbers of the
-   * upstream's own events stay as they are, without gaps. Undefined before the response has begun and in the
-   * middle of an event.
+   * Repeats `response.in_progress` with the number of the previous event, so that the numbers of the
+   * upstream's own events need no change. Returns undefined before the response has begun and in the middle
+   * of an event.
    */
   override keepAliveFrame(): Buffer | undefined {
     if (this.responseId === '' || this.isMidEvent) return undefined
     return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
   }
 
-  /** Clients wait for a final event, be there an error before it or not. */
+  /** Clients wait for a final event even after an error event. */
   override get endsWithError(): boolean {
     return this.status !== undefined
   }
 
-  /** The id must be known before any of it goes on; most servers put it first. */
+  /** The id must be known before any of the event is forwarded; most servers put it first. */
   protected override asksForWhole(head: string): boolean {
     this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
     return this.responseId === ''
@@ -99,7 +99,8 @@ export class ResponsesTap extends StreamTap {
     this.sentEvents++
     if (!event) {
       if (isErrorEvent(frame)) return this.#fail(data, undefined)
-      // Some servers end so: a client would not read what follows on a stream that was cut.
+      // Some servers end this way. If [DONE] were forwarded, a client would not read what the gateway adds to
+      // a stream that was cut off.
       return data === '[DONE]' ? 'swallow' : 'forward'
     }
     this.#count(event)
@@ -136,7 +137,7 @@ export class ResponsesTap extends StreamTap {
     return { index: outputIndex(event), text }
   }
 
-  /** A frame that needs no reading is numbered, too. */
+  /** A frame that matches a template is numbered too. */
   protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const isRead = super.readTemplated(known, bytes)
     if (isRead) {
@@ -183,7 +184,7 @@ export class ResponsesTap extends StreamTap {
     if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
   }
 
-  /** Counts an item that came without deltas when it is done; the name of a call never comes in a delta. */
+  /** Counts the text of a finished item that had no deltas. The name of a call never arrives in a delta. */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
     this.encrypted.push(...encryptedIn(item))

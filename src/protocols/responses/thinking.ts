@@ -12,10 +12,12 @@ import { enumAt, fieldsAt, present } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped.ts'
 
-/** The efforts that every upstream with efforts takes. */
+/** Efforts that every upstream with an effort setting accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
-/** `reasoning`: its effort. Summaries are given wherever there are any. */
+/**
+ * Decodes the effort of `reasoning`. Its setting for summaries is ignored, because they are always returned.
+ */
 export function decodeThinking(value: unknown, dropped: Dropped): Thinking | undefined {
   const given = present(value)
   if (given === undefined) return undefined
@@ -25,16 +27,16 @@ export function decodeThinking(value: unknown, dropped: Dropped): Thinking | und
   return present(effort) === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
 }
 
-/** `reasoning` as it is written. */
+/** `reasoning` in the format of this dialect. */
 interface Reasoning {
   readonly effort?: EffortName
   readonly summary?: 'auto'
 }
 
 /**
- * `reasoning`: the nearest effort that the model takes, with summaries of its thoughts. Where
- * thinking is off and the model's efforts are not known, it is the one that the client named, if any: models
- * that cannot think refuse the field. It is left out where the model does not think, which is named.
+ * Encodes `reasoning`: the nearest effort that the model accepts, and a request for summaries. If thinking is
+ * off and the model's efforts are unknown, it is the value that the client gave, if any, because models that
+ * cannot think refuse the field. If the model does not think, it is omitted and reported as dropped.
  */
 export function encodeThinking(
   thinking: Thinking | undefined,

@@ -17,14 +17,14 @@ const MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
   ['required', 'any'],
 ])
 
-/** The tools that may be called, and those that must be. */
+/** Tools that may be called, and the constraint on calls. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice' | 'webSearch'>
 
 const UNAVAILABLE = 'a tool that this model can be given'
 
 /**
- * `tool_choice` among the tools that are left: `allowed_tools` keeps those that it names. Throws
- * `invalid_request` for a choice that only a tool which was left out could satisfy.
+ * Decodes `tool_choice` for the tools that are left; `allowed_tools` keeps only those that it names. Throws
+ * `invalid_request` for a choice that only a dropped tool could satisfy.
  */
 export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   const { tools, webSearch } = offered
@@ -43,7 +43,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
 }
 
-/** Tools that were left out before may be named here too: there are others to choose from. */
+/** `allowed_tools` may also name tools that were dropped, as long as others are left. */
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
   const kind = enumAt(MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
@@ -73,7 +73,7 @@ function formOf({ form, name }: Tool): ToolForm {
   return form ?? { type: 'function', name }
 }
 
-/** The tools that choices can name, by their types and names. */
+/** Tools that a choice can name, by type and name. */
 class Choosable {
   readonly #tools = new Map<string, Tool[]>()
 
@@ -87,7 +87,7 @@ class Choosable {
     }
   }
 
-  /** The tool that a choice names, in a namespace if it says so. */
+  /** Finds the tool that a choice names, in a namespace if it states one. */
   find(choice: Fields, path: string): Tool | undefined {
     const type = textAt(choice['type'], `${path}.type`)
     const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type
@@ -97,7 +97,7 @@ class Choosable {
   }
 }
 
-/** The choice in this wire's words. */
+/** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
   if (choice.kind !== 'tool') return NAMES[choice.kind]
   const isCustom = tools.some(({ name, form }) => name === choice.name && form?.custom)

@@ -5,7 +5,7 @@ import { isSearch } from './search-item.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Items of tools that the provider ran, and their kinds. */
+/** Items of tools that the provider ran, and the kinds of these tools. */
 const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['kind']>([
   ['web_search_call', 'web_search'],
   ['x_search_call', 'web_search'],
@@ -16,7 +16,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
   ['mcp_call', 'mcp'],
 ])
 
-/** Notes the use of a tool that an item of the output tells; a container counts once. */
+/** Records the use of a tool reported by an output item. A container counts once. */
 export function noteItem(tally: ToolTally, index: number, value: unknown): void {
   const item = asRecord(value)
   const kind = item && KINDS.get(item['type'])
@@ -24,13 +24,13 @@ export function noteItem(tally: ToolTally, index: number, value: unknown): void 
   const container = containerOf(item)
   if (item['type'] === 'shell_call' && container === undefined) return
   if (item['type'] === 'web_search_call' && !isSearch(item)) return tally.remove(`item ${index}`)
-  // The container may be told only when the item is done.
+  // The container may be reported only when the item is done.
   if (container !== undefined) tally.remove(`item ${index}`)
   const key = container === undefined ? `item ${index}` : `container ${container}`
   tally.note(key, { kind, count: 1, ...(kind === 'image_generation' && formOf(item)) })
 }
 
-/** Notes the uses that a list of items tells. */
+/** Records the uses of tools reported by a list of items. */
 export function noteItems(tally: ToolTally, output: unknown): void {
   if (Array.isArray(output)) for (const [index, item] of output.entries()) noteItem(tally, index, item)
 }

@@ -1,24 +1,24 @@
 import type { ToolForm } from '../conversation.ts'
 
-/** The longest name of a function that chat and messages take. */
+/** Maximum length of a function name in chat and messages. */
 const MAX_NAME = 64
 const SEPARATOR = '__'
 
-/** Name of a tool that the client uses, with its namespace. */
+/** Name of a tool as the client knows it, with its namespace. */
 type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 
 /**
- * The names that the tools of one request go by as functions: a namespace and a name become one, which other
- * wires take. Both may hold the separator, so that only this map can tell them apart again. The same request
- * gets the same names.
+ * Names of the tools of one request as functions. A namespace and a name are joined to one name that other
+ * dialects accept. Both may contain the separator, so that only this map can separate them. The same request
+ * always gets the same names.
  */
 export class ToolNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
-  /** The last number that was given to others who wanted a name. */
+  /** Last number that was appended to make a duplicate name unique. */
   readonly #last = new Map<string, number>()
 
-  /** The function's name for a tool; the first that asks for a name has it. */
+  /** The function name of a tool. The first tool with a name gets it unchanged. */
   nameOf(tool: Named): string {
     const key = JSON.stringify([tool.type === 'function' ? '' : tool.type, tool.namespace ?? '', tool.name])
     const known = this.#byKey.get(key)
@@ -42,7 +42,7 @@ export class ToolNames {
   }
 }
 
-/** A name with the characters that other wires take, and no longer than they take it. */
+/** Replaces characters that other dialects refuse, and shortens the name to their maximum. */
 function fit(name: string): string {
   const plain = name.replaceAll(/[^\w-]/g, '_')
   if (plain.length <= MAX_NAME) return plain
@@ -50,7 +50,7 @@ function fit(name: string): string {
   return plain.slice(0, MAX_NAME - suffix.length) + suffix
 }
 
-/** FNV-1a, 32 bits: names that begin alike stay apart. */
+/** FNV-1a, 32 bits. It distinguishes long names with the same beginning. */
 function hash(text: string): string {
   let value = 0x81_1c_9d_c5
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01_00_01_93)

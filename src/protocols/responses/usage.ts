@@ -9,9 +9,9 @@ import { noteItems } from './tool-items.ts'
 type Response = Readonly<Record<string, unknown>>
 
 /**
- * Reads the usage of a response: cached tokens, read and written, are part of its input, reasoning is part of
- * its output. Tools are those that it reports, otherwise those of its items; `tally`: the items of its
- * stream, as the last event may leave them out. Undefined without usage.
+ * Reads the usage of a response. Tokens read from and written to a cache are included in its input, reasoning
+ * in its output. Tools are those that it reports, otherwise those of its items. `tally` has the items of its
+ * stream, because the last event may leave them out. Undefined without usage.
  */
 export function usageOf(response: Response, tally?: ToolTally): ReportedUsage | undefined {
   const usage = readInclusiveUsage(response['usage'])
@@ -39,8 +39,8 @@ const REPORTED = [
 ] as const
 
 /**
- * The uses of tools by what a response reports of them, else by its items: searches are those that
- * `tool_usage` counts, pictures have the tokens that it states.
+ * The uses of tools as the response reports them, otherwise as its items show them. Searches are those
+ * counted by `tool_usage`; images have the tokens that it reports.
  */
 function reportedUses(response: Response, seen: readonly ToolUse[]): readonly ToolUse[] {
   const tool = asRecord(response['tool_usage'])
@@ -62,7 +62,10 @@ function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: numbe
   return total > 0 ? [...others, { kind, count: total }] : others
 }
 
-/** Adds what the response repeats of the request's tools: the drawing model, the memory of containers. */
+/**
+ * Adds details of the request's tools that the response repeats: the image model and the memory size of
+ * containers.
+ */
 function withForms(
   uses: readonly ToolUse[],
   response: Response,

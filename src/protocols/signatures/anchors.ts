@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Conversation, MediaPart, Part, Turn } from '../conversation.ts'
 
-/** Characters of a file's data, at either end, by which it is told from others. */
+/** Number of characters at both ends of a file's data that identify it. */
 const MEDIA_SAMPLE = 64
 
-/** Anchor of a tool call: providers make each id once. */
+/** Anchor of a tool call. Providers never use an id twice. */
 export function callAnchor(id: string): string {
   return `call ${id}`
 }
 
 /**
- * Anchor of a reply without calls, by its text and all that was said before it: the same words in another
- * conversation are another reply. Undefined for a reply without text.
+ * Anchor of a reply without calls: its text and everything before it, because the same text in another
+ * conversation is another reply. Undefined for a reply without text.
  */
 export function textAnchor(context: string, text: string): string | undefined {
   const said = text.trim()
@@ -19,7 +19,9 @@ export function textAnchor(context: string, text: string): string | undefined {
   return `text ${createHash('sha256').update(context).update('\n').update(said).digest('base64url')}`
 }
 
-/** Digests of all that was said before each turn, and of all turns. Thoughts and marks do not count. */
+/**
+ * Digests of the conversation before each turn, and of all turns. Thoughts and cache marks are not included.
+ */
 export function contextsOf({ system, turns }: Pick<Conversation, 'system' | 'turns'>): readonly string[] {
   const hash = createHash('sha256').update(JSON.stringify(system.map(({ text }) => text)))
   const contexts = [hash.copy().digest('base64url')]
@@ -30,7 +32,7 @@ export function contextsOf({ system, turns }: Pick<Conversation, 'system' | 'tur
   return contexts
 }
 
-/** All texts in one, without a separator. */
+/** All texts joined without a separator. */
 export function textOf({ parts }: { readonly parts: readonly Part[] }): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 }
@@ -39,7 +41,7 @@ function essenceOf(turn: Turn): unknown {
   return [turn.role, textOf(turn).trim(), turn.parts.flatMap(essenceOfPart)]
 }
 
-/** Texts are in the turn's own; clients split and join them. */
+/** Texts are digested separately, per turn, because clients split and join them. */
 function essenceOfPart(part: Part): unknown[] {
   switch (part.kind) {
     case 'tool-call':

@@ -7,8 +7,8 @@ import { isSignedOpaque } from '../signed-opaque.ts'
 import type { SignedRun, SignedSlot } from './signed-run.ts'
 
 /**
- * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` has
- * the digest of the conversation that it replied to, which is read only where it is needed.
+ * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` returns the digest
+ * of the conversation before the reply, and is called only if needed.
  */
 export function signedRuns(
   parts: readonly ReplyPart[],
@@ -56,10 +56,10 @@ function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedSlot | u
   }
 }
 
-/** Bytes of copied texts that are joined at a time. */
+/** Maximum bytes of copied texts that are joined at a time. */
 const MAX_COPIED_BYTES = 1_048_576
 
-/** Text of a part. Nearly all are never looked at, so that copied ones are decoded together, if at all. */
+/** Text of a part. Most texts are never read, so copied ones are decoded together and only on demand. */
 class GrowingText {
   readonly #texts: string[] = []
   #copied: EmittedText | undefined
@@ -88,19 +88,19 @@ class GrowingText {
   }
 }
 
-/** Part of a stream while it grows; the input of calls is not needed. */
+/** Part of a stream while it grows. The input of calls is not needed. */
 interface GrowingPart {
   readonly started: StartedPart
   readonly text: GrowingText
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
 }
 
-/** Collects the parts of a stream's reply of which `signedRuns` is made. */
+/** Collects the parts of a stream's reply for `signedRuns`. */
 export class SignedReply {
   readonly #parts = new Map<number, GrowingPart>()
   #hasSigned = false
 
-  /** Notes an event; turns that come back are the first choice's. */
+  /** Adds an event. Only the first choice matters, because clients send back only that one. */
   add(event: ReplyEvent): void {
     if ('index' in event && choiceOf(event.index) > 0) return
     switch (event.kind) {
@@ -128,7 +128,7 @@ export class SignedReply {
     }
   }
 
-  /** Parts of the reply in their order; none if nothing is signed. */
+  /** Parts of the reply in order; none if nothing is signed. */
   get parts(): readonly ReplyPart[] {
     if (!this.#hasSigned) return []
     return [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => replyPart(part))

@@ -5,28 +5,28 @@ import { asRecord, parseRecord } from '../json/record.ts'
 /** Thought with its signature. */
 type SignedThought = ThinkingPart & { readonly proof: Proof }
 
-/** Piece of a reply: what its model signed, or the place and length of a text. */
+/** Element of a reply: a thought that its model signed, or the position and length of a text. */
 export type SignedSlot =
   | SignedThought
   | OpaquePart
   /** `length` in UTF-16 code units. */
   | { readonly kind: 'said'; readonly length: number }
 
-/** Signed parts at one anchor of a reply: a tool call, or the text of a reply without calls. */
+/** Signed parts at one anchor of a reply. An anchor is a tool call, or the text of a reply without calls. */
 export interface SignedRun {
-  /** Slots between the previous call and this one; all slots of a reply without calls. */
+  /** Slots between the previous call and this one; for a reply without calls, all slots. */
   readonly before: readonly SignedSlot[]
-  /** Slots behind the last call. */
+  /** Slots after the last call. */
   readonly after: readonly SignedSlot[]
 }
 
 /** Dialects whose providers sign parts of their replies. */
 export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsThat(({ isSigned }) => isSigned))
 
-/** Version of the text form; texts of another version are not read. */
+/** Version of the text format; texts of other versions are not read. */
 const VERSION = 1
 
-/** Writes a run as text. */
+/** Renders a run as text. */
 export function signedRunText({ before, after }: SignedRun): string {
   return JSON.stringify({ version: VERSION, before, after })
 }

@@ -20,7 +20,7 @@ const REDACTED = {
 const call = (id: string): ReplyPart & Part => ({ kind: 'tool-call', id, name: 'look', input: '{}' })
 const said = (text: string): TextPart => ({ kind: 'text', text })
 
-/** Look-up in all that is kept of a reply to the user, read back from its text. */
+/** Looks up what was stored of a reply, read back from its text form. */
 function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedRun | undefined {
   const { context } = new SignedTurns(conversationOf({ turns: [USER] }))
   const runs = signedRuns(parts, { context })
@@ -30,7 +30,7 @@ function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedRun | unde
   }
 }
 
-/** The turn that `came` back, with what was signed in the reply. */
+/** The turn that the client sent back, with the signed parts of the reply restored. */
 function restored(reply: readonly ReplyPart[], came: readonly Part[]): readonly Part[] | undefined {
   const conversation = conversationOf({ turns: [USER, { role: 'assistant', parts: came }] })
   return new SignedTurns(conversation).restored(kept(reply)).turns[1]?.parts

@@ -2,14 +2,14 @@ import type { Conversation, Part, TextPart, ThinkingPart, ToolCallPart, Turn } f
 import { callAnchor, contextsOf, textAnchor, textOf } from './anchors.ts'
 import type { SignedRun, SignedSlot } from './signed-run.ts'
 
-/** Turn that came back without signatures. */
+/** Turn that the client sent back without signatures. */
 interface UnsignedTurn {
   readonly calls: readonly string[]
   /** Anchor of a turn without calls. */
   readonly text: string | undefined
 }
 
-/** A conversation's turns of the assistant that came back without what its model signed. */
+/** The assistant turns of a conversation that the client sent back without what the model signed. */
 export class SignedTurns {
   readonly #conversation: Conversation
   #contexts: readonly string[] | undefined
@@ -30,14 +30,14 @@ export class SignedTurns {
     return this.#contextAt(this.#conversation.turns.length)
   }
 
-  /** Anchors of these turns, in their order. */
+  /** Anchors of these turns, in order. */
   get anchors(): readonly string[] {
     return [...this.#unsigned.values()].flatMap(({ calls, text }) =>
       text === undefined ? calls.map(callAnchor) : [text],
     )
   }
 
-  /** The conversation with all signed parts that `find` knows; the same object if it knows none. */
+  /** The conversation with all signed parts that `find` returns; the same object if there are none. */
   restored(find: FindRun): Conversation {
     let isChanged = false
     const turns = this.#conversation.turns.map((turn, index) => {
@@ -50,7 +50,7 @@ export class SignedTurns {
     return isChanged ? { ...this.#conversation, turns } : this.#conversation
   }
 
-  // Most conversations and replies have nothing that is found by a digest.
+  // Computed on demand, because most conversations and replies need no digest.
   #contextAt(index: number): string {
     this.#contexts ??= contextsOf(this.#conversation)
     return this.#contexts[index] ?? ''
@@ -62,7 +62,7 @@ export class SignedTurns {
   }
 }
 
-/** Whether the client sent something back that a provider made. */
+/** Reports whether the client sent back something that a provider signed. */
 function isSigned(part: Turn['parts'][number]): boolean {
   return part.kind === 'opaque' || (part.kind === 'thinking' && part.proof !== undefined)
 }
@@ -70,13 +70,13 @@ function isSigned(part: Turn['parts'][number]): boolean {
 /** Finds a run by its anchor. */
 type FindRun = (anchor: string) => SignedRun | undefined
 
-/** Turn of an assistant without thoughts that nobody signed, as its parts are put together again. */
+/** Part of an assistant turn other than a thought. */
 type PlainPart = Exclude<Part, ThinkingPart>
 
 /**
- * Puts signed parts back to where the reply had them. If the texts are as long as they were, every part
- * stands in its original place, and texts that a client joined are separate again. Else the parts stand in
- * front of the text before their call. `text` is the anchor of a turn without calls.
+ * Puts signed parts back to their positions in the reply. If the texts have their original lengths, every
+ * part gets its original position, and texts that a client joined are separated again. Otherwise the signed
+ * parts come before the text before their call. `text` is the anchor of a turn without calls.
  */
 function restoredParts(parts: readonly Part[], find: FindRun, text: string | undefined): readonly Part[] {
   const plain = parts.filter((part): part is PlainPart => part.kind !== 'thinking')
@@ -149,7 +149,7 @@ class TextQueue {
     this.#texts = texts.filter(({ text }) => text !== '')
   }
 
-  /** Takes `length` code units; a mark stays at the end of its text. */
+  /** Takes `length` UTF-16 code units. A cache mark stays at the end of its text. */
   take(length: number): TextPart[] {
     const taken: TextPart[] = []
     for (let left = length; left > 0; ) {

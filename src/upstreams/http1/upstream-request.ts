@@ -8,7 +8,7 @@ export interface UpstreamResponseHead {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */
+/** Why a response is incomplete, in this dialect's terms; with any other reason a response is complete. */
 export interface UpstreamResponseListener {
   onHead(head: UpstreamResponseHead): void
   /** Handles a piece of the body; its bytes are not reused. */
