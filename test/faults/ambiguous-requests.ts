@@ -1,13 +1,13 @@
 import { ask } from '../equipment/fixture.ts'
 
-/** Requests whose framing intermediaries could read differently from the gateway. */
+/** Requests whose framing an intermediary could read differently from the gateway. */
 
 export const CHAT = '/v1/chat/completions'
 
 /** A chat request. */
 export const BODY = JSON.stringify(ask('m'))
 
-/** A request's bytes; `headers` are lines with their line ends. */
+/** The bytes of a request; `headers` are lines with their line ends. */
 export function post(headers: string, body: string | Buffer = '', path = CHAT, key = 'ann'): Buffer {
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-${key}\r\n${headers}\r\n`
   return Buffer.concat([Buffer.from(head), Buffer.from(body)])

@@ -41,7 +41,10 @@ const OWNERS: Partial<Record<Credential, { role: number; status: number }>> = {
 const SECRETS = ['nothing', ...Object.keys(KEYS), ...Object.keys(OWNERS), 'metrics token'] as Credential[]
 const NAMED: readonly NamedUser[] = ['own', 'other', 'nobody', 'rubbish']
 
-/** An account that uses its access token once: the request may change the account. */
+/**
+ * The account that a request is made with. A request that may change the account is the only use of its
+ * access token.
+ */
 interface Owner {
   readonly id: number
   readonly secret: Credential
@@ -57,7 +60,7 @@ const owners: Owner[] = ROUTES.flatMap(() => Object.keys(OWNERS) as Credential[]
 const fresh = [...owners]
 
 let gateway: RunningGateway
-/** Keeps the connection: there are some ten thousand requests. */
+/** Keeps connections open, because there are about ten thousand requests. */
 const agent = new Agent({ keepAlive: true })
 beforeAll(async () => {
   gateway = await startGateway({ config: configuration() })
@@ -94,7 +97,7 @@ function configuration(): Configuration {
   }
 }
 
-/** An account that is authenticated for its own data is used up; a refused one may be reused. */
+/** A test account is spent once its own data was accessed with it; a refused one can be used again. */
 function ownerOf(secret: Credential, { access }: Endpoint, verdict: Verdict): Owner | undefined {
   const at = fresh.findIndex((owner) => owner.secret === secret)
   const isUsedUp = verdict === 'in' && ['account', 'admin', 'root'].includes(access)
@@ -152,7 +155,7 @@ async function tryRoute(
   return asked(endpoint.method === 'GET' ? undefined : {}, options, isEndless(endpoint) ? callEndless : call)
 }
 
-/** Codes of authentication errors; other 403s concern the request's content. */
+/** Codes of authentication errors; other 403s are about the request's content. */
 const AUTHENTICATION_ERRORS = new Set([
   'role_too_low',
   'user_disabled',
@@ -167,7 +170,7 @@ function heard({ status, text }: FullResponse): Verdict {
   return AUTHENTICATION_ERRORS.has(codeIn(text)) ? 403 : 'in'
 }
 
-/** The gateway's code of an error, in the envelope of any endpoint. */
+/** The gateway's error code, in the envelope of any endpoint. */
 function codeIn(text: string): string | undefined {
   const [body] = [JSON.parse(text)].flat()
   const info = body.error?.details?.find((detail: { reason?: string }) => detail.reason !== undefined)
@@ -175,8 +178,8 @@ function codeIn(text: string): string | undefined {
 }
 
 /**
- * Credentials and their places: at night all pairs. By day each pair that is answered otherwise than nothing
- * at all, and of the others each credential in one place, by turns.
+ * Credentials and their places. At night all pairs are tried. By day every pair with another response than
+ * without credentials is tried, and each other credential in one place, in rotation.
  */
 function tried(route: Endpoint): (readonly [Credential, Place])[] {
   const pairs = SECRETS.flatMap((secret) => PLACES.map((place) => [secret, place] as const))
@@ -189,9 +192,9 @@ function tried(route: Endpoint): (readonly [Credential, Place])[] {
   )
 }
 
-describe('every route, by credential and its place', () => {
+describe('authentication of every route', () => {
   test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    '%s',
+    '%s is authenticated by each credential only in its place',
     { timeout: 300_000 },
     async (_, route) => {
       const wrong: string[] = []
@@ -208,7 +211,7 @@ describe('every route, by credential and its place', () => {
   )
 })
 
-/** Other spellings of a path, which a proxy in front of the gateway may treat as the same. */
+/** Other spellings of a path that a proxy in front of the gateway may treat as the same path. */
 function otherSpellings(path: string): string[] {
   const [, first = '', ...rest] = path.split('/')
   const tail = rest.length === 0 ? '' : `/${rest.join('/')}`
@@ -251,7 +254,7 @@ function otherSpellings(path: string): string[] {
   ].filter((each) => each !== path && each !== '')
 }
 
-/** Matches `:id` with one segment, and `:id*` with the rest of a path. */
+/** `:id` matches one segment, and `:id*` the remaining path. */
 function isRoute(given: string): boolean {
   return ROUTES.some(({ path }) => {
     const steps = path
@@ -262,7 +265,7 @@ function isRoute(given: string): boolean {
   })
 }
 
-/** The credentials that a spelling is tried with: by day one of three, by turns; at night each. */
+/** The credentials that a spelling is tried with: by day one of three, in rotation; at night all. */
 function triedSecrets(turn: number): readonly string[] {
   const secrets = ['sk-live', METRICS_TOKEN, ROOT.access_token]
   return byTier(secrets.slice(turn % 3, (turn % 3) + 1), secrets)
@@ -298,7 +301,7 @@ test('an absolute URL is routed by its path, with the same authentication', asyn
   }
 })
 
-/** Headers that proxies and frameworks elsewhere trust. */
+/** Headers that proxies and frameworks trust, but the gateway must not. */
 const MISLEADING_HEADERS: Record<string, string>[] = [
   { host: 'localhost' },
   { host: '127.0.0.1' },
@@ -320,7 +323,7 @@ const MISLEADING_HEADERS: Record<string, string>[] = [
   { 'x-amz-security-token': 'sk-live', 'api-key': 'sk-live', 'x-api-token': 'sk-live' },
 ]
 
-/** The routes that a case is tried on: by day a third of them, by turns; at night each. */
+/** The routes that a case is tried on: by day a third of them, in rotation; at night all. */
 function triedRoutes(turn: number): readonly Endpoint[] {
   return byTier(
     ROUTES.filter((_, at) => (at + turn) % 3 === 0),
@@ -328,7 +331,7 @@ function triedRoutes(turn: number): readonly Endpoint[] {
   )
 }
 
-test.each(MISLEADING_HEADERS)('nobody is authenticated by %j', async (headers) => {
+test.each(MISLEADING_HEADERS)('no client is authenticated by the headers %j', async (headers) => {
   for (const route of triedRoutes(MISLEADING_HEADERS.indexOf(headers))) {
     const expected = verdictOf(route, 'nothing', 'bearer', 'own')
     const answer = await asked(route.method === 'GET' ? undefined : {}, {

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../src/api/endpoint.ts'
 
-/** A credential of a client. */
+/** A client's credential. */
 export type Credential =
   | 'nothing'
   | 'unknown key'
@@ -19,10 +19,10 @@ export type Credential =
 /** The place of the credential in the request. */
 export type Place = 'bare' | 'bearer' | 'x-api-key' | 'x-alt-api-key' | 'query'
 
-/** The user whose id `Gateway-User` carries. */
+/** Which user's id `Gateway-User` carries. */
 export type NamedUser = 'own' | 'other' | 'nobody' | 'rubbish'
 
-/** `in`: authenticated (whatever the response is then); otherwise the status of the refusal. */
+/** `in`: the request is authenticated, whatever the response; otherwise the status of the refusal. */
 export type Verdict = 'in' | 401 | 403
 
 export const PLACES: readonly Place[] = ['bare', 'bearer', 'x-api-key', 'x-alt-api-key', 'query']
@@ -31,13 +31,13 @@ const KEYS: ReadonlyMap<Credential, Verdict> = new Map<Credential, Verdict>([
   ['live key', 'in'],
   ['key of a banned user', 403],
 ])
-/** Keys that may still read their own usage. */
+/** Keys that may read their own usage only. */
 const READING_KEYS: ReadonlyMap<Credential, Verdict> = new Map<Credential, Verdict>([
   ...KEYS,
   ['expired key', 'in'],
   ['drained key', 'in'],
 ])
-/** Access tokens and their owners' roles; a banned owner has none. */
+/** Access tokens and their owners' roles; a banned owner has no role. */
 const ROLES: ReadonlyMap<Credential, number> = new Map([
   ['access token', 1],
   ['access token of an admin', 10],
@@ -48,8 +48,8 @@ const ACCESS_TOKEN_PLACES: ReadonlySet<Place> = new Set<Place>(['bare', 'bearer'
 const MIN_ROLE = { 'keyed-account': 1, account: 1, admin: 10, root: 100 }
 
 /**
- * Expected authentication, by `docs/api.md: Authentication`. An endpoint with another kind of access needs a
- * case here.
+ * The expected authentication by `docs/api.md: Authentication`. An endpoint with another kind of access needs
+ * a case here.
  */
 export function verdictOf(endpoint: Endpoint, secret: Credential, place: Place, named: NamedUser): Verdict {
   const access: string = endpoint.access
@@ -65,7 +65,7 @@ export function verdictOf(endpoint: Endpoint, secret: Credential, place: Place, 
       if (!keyPlaces(endpoint).includes(place)) return 401
       return (access === 'reading-key' ? READING_KEYS : KEYS).get(secret) ?? 401
     }
-    // Without Gateway-Key; what that adds is tested with the playground.
+    // Without Gateway-Key; its effect is tested with the playground.
     case 'keyed-account':
     case 'account':
     case 'admin':

@@ -3,7 +3,7 @@ import type { Patch } from '../equipment/patch.ts'
 import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
 import { storm } from '../equipment/storm.ts'
 
-/** Guards of budgets, one of which a process lacks: the environment names it. */
+/** Guards of budgets. Each process lacks one of them, which an environment variable names. */
 type Defect =
   | 'no gate'
   | 'no hold'
@@ -61,7 +61,7 @@ beforeAll(async () => {
 })
 afterAll(() => copy?.discard())
 
-/** Broken promises of a storm with kills, in which all calls count for budgets; stops with the first ones. */
+/** Broken promises in a storm with kills whose calls all count against budgets; stops at the first ones. */
 async function brokenBy(defect: Defect | undefined, rounds: number): Promise<string> {
   const env = defect === undefined ? {} : { DEFECT: defect }
   return (await storm({ rounds, seed: 11, clients: 32, root: copy.root, env })).broken.join('\n')
@@ -78,10 +78,10 @@ test.each<[string, Defect, number, RegExp]>([
   ['that a crash ends are not charged to it', 'no charge of a crash', 10, OTHER_SUM],
   ['are admitted after a start as if it were unused', 'no memory of use', 10, OVERSPENT],
   ['count for another period than they began in', 'a later period', 1, OTHER_SUM],
-])('a storm notices where calls on a budget %s', LIMIT, async (_, defect, rounds, words) => {
+])('a storm detects that calls on a budget %s', LIMIT, async (_, defect, rounds, words) => {
   expect(await brokenBy(defect, rounds)).toMatch(words)
 })
 
-test('the unchanged program breaks no promise in such a storm', LIMIT, async () => {
+test('the unchanged program breaks no promise in a storm of calls on budgets', LIMIT, async () => {
   expect(await brokenBy(undefined, 3)).toBe('')
 })

@@ -2,23 +2,26 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { burst } from '../load/burst.ts'
 import { type LoadFixture, startLoadFixture } from '../load/load-fixture.ts'
 
-describe('streams that are opened at the same moment are all served', () => {
+describe('bursts of streams', () => {
   let fixture: LoadFixture
   beforeAll(async () => {
     fixture = await startLoadFixture({ upstream: 'short-stream', afterMs: 100 })
   })
   afterAll(() => fixture?.close())
 
-  // The gateway has just started: its code is not optimized yet.
+  // The gateway has just started, so that its code is not optimized yet.
   test.each([
     [400, 'new connections', 1_000],
     [1_000, 'kept connections', 1_000],
     [400, 'kept connections', 100_000],
     [1_000, 'new connections', 1_000],
     [400, 'new connections', 100_000],
-  ] as const)('%d on %s, with bodies of %d bytes', async (calls, on, bodyBytes) => {
-    const result = await burst({ port: fixture.gateway.port, calls, on, bodyBytes })
-    console.info(JSON.stringify(result))
-    expect(result.counts).toEqual({ '200': calls })
-  })
+  ] as const)(
+    'streams that are opened at the same moment are all served: %d on %s, with bodies of %d bytes',
+    async (calls, on, bodyBytes) => {
+      const result = await burst({ port: fixture.gateway.port, calls, on, bodyBytes })
+      console.info(JSON.stringify(result))
+      expect(result.counts).toEqual({ '200': calls })
+    },
+  )
 })

@@ -10,7 +10,7 @@ import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upst
 import { GATEWAY_SECRET } from '../equipment/program.ts'
 import { discard, type Program, runProgram } from '../operations/program.ts'
 
-/** Secrets that exist in one place only; one that turns up elsewhere was leaked. */
+/** Secrets that exist in one place only: a secret found elsewhere was leaked. */
 const UPSTREAM_KEYS = ['canaryupstreamkeyone9', 'canary/upstream+key"two\\9', 'sk-canary-upstream-three9']
 const HEADER = 'canaryheaderofthechannel9'
 const KEYS = { ann: 'canarykeyofann9', bob: 'canarykeyofbob9' }
@@ -27,7 +27,7 @@ const CANARY = /canary\w*/
 
 let upstream: ScriptedUpstream
 let program: Program
-/** Everything that each client received, headers included. */
+/** Everything that each client received, including headers. */
 const received = { ann: '', bob: '', stranger: '' }
 beforeAll(async () => {
   upstream = await startUpstream()
@@ -74,7 +74,7 @@ function configuration(): Configuration {
   }
 }
 
-// Token names must differ from the keys, which the equipment uses as names.
+// Token names must differ from the keys, which the seeds of the tests use as names.
 function renamed(seed: object, index: number): object {
   return { ...seed, name: `token ${index}` }
 }
@@ -85,7 +85,8 @@ function recorded(who: keyof typeof received, { status, headers, text }: FullRes
 }
 
 /**
- * Makes calls of every kind, with good and bad responses, to an upstream that discloses everything it knows.
+ * Makes calls of every kind, with valid and invalid responses, to an upstream that discloses everything it
+ * knows.
  */
 async function traffic(): Promise<void> {
   const echo = [SECRET_TEXTS.prompt, ...UPSTREAM_KEYS, HEADER, upstream.baseUrl('chat')].join(' and ')
@@ -130,7 +131,7 @@ async function traffic(): Promise<void> {
         : wholeMessage([{ text: SECRET_TEXTS.answer }]),
     )
     for (const model of ['chat', 'claude', 'down']) await askBoth(model, stream)
-    // Errors that disclose everything, in every shape and with every status.
+    // Errors that disclose everything, in every format and with every status.
     for (const status of [400, 401, 403, 404, 413, 422, 429, 500, 502, 503, 529]) {
       for (const body of [
         errorBody(echo, echo, echo),
@@ -181,7 +182,7 @@ async function traffic(): Promise<void> {
     { model: SECRET_TEXTS.prompt, messages: SECRET_TEXTS.prompt },
     { ...request('chat', false), max_tokens: SECRET_TEXTS.prompt },
     { ...request('chat', false), messages: [{ role: SECRET_TEXTS.prompt, content: 1 }] },
-    // A model's name and a path are logged, so that an operator can see what is requested.
+    // A model's name and a path are logged, so that an operator can see what was requested.
     { ...request('nobody', false) },
     {
       ...request('chat', false),
@@ -196,7 +197,7 @@ async function traffic(): Promise<void> {
     for (const way of ['/v1/chat/completions', '/v1/messages'])
       recorded('ann', await asked(body, KEYS.ann, 'POST', way))
 
-  // Other clients, meanwhile and after.
+  // Other clients, during these calls and after.
   upstream.script('chat', { kind: 'whole', content: 'for bob' })
   const bobs = { model: 'chat', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
   recorded('bob', await retryWhileShed(() => call(program.url, bobs, { key: KEYS.bob })))
@@ -213,7 +214,7 @@ async function traffic(): Promise<void> {
   recorded('bob', await call(program.url, undefined, { method: 'GET', path: '/metrics', headers: bearer }))
 }
 
-/** All files below a folder as one text; sealed secrets must be sealed in all of them. */
+/** All files below a folder as one text; in all of them, secrets must be encrypted. */
 function contentsOf(folder: string, but: readonly string[]): string {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => !but.includes(name) && statSync(join(folder, name)).isFile())
@@ -221,7 +222,7 @@ function contentsOf(folder: string, but: readonly string[]): string {
     .join('\n')
 }
 
-/** Encodings of a text: plain, in JSON, in a URL, in base64 and in hexadecimal. */
+/** The encodings of a text: plain, in JSON, in a URL, in base64 and in hexadecimal. */
 function spellings(secret: string): string[] {
   return [
     secret,
@@ -232,7 +233,7 @@ function spellings(secret: string): string[] {
   ]
 }
 
-/** Lines with the secret, for the failure message; none is expected. */
+/** The lines that contain the secret, for the failure message; none is expected. */
 function linesWith(text: string, secret: string | RegExp): string[] {
   const has = (line: string): boolean =>
     typeof secret === 'string' ? line.includes(secret) : secret.test(line)
@@ -244,20 +245,20 @@ function linesWith(text: string, secret: string | RegExp): string[] {
 }
 
 describe('a secret', () => {
-  test('is really in the requests', () => {
+  test('the secrets are really in the requests', () => {
     expect(upstream.received('chat').length + upstream.received('claude').length).toBeGreaterThan(0)
     expect(received.ann).toContain(SECRET_TEXTS.answer)
     expect(received.ann.split('\n').length).toBeGreaterThan(500)
     expect(program.log().filter(({ msg }) => msg === 'request').length).toBeGreaterThan(500)
   })
 
-  test('is in no line of the log, at any level, and not on standard error', () => {
+  test('a secret does not appear in the log, at any level, or on standard error', () => {
     expect(linesWith(program.out(), CANARY)).toEqual([])
     expect(linesWith(program.err(), CANARY)).toEqual([])
     expect(linesWith(program.out(), GATEWAY_SECRET)).toEqual([])
   })
 
-  test('is in no file of the data folder: keys are encrypted, prompts and answers are not stored', () => {
+  test('a secret does not appear in the data folder: keys are encrypted, prompts and responses are not stored', () => {
     const files = contentsOf(program.folder.path, ['gateway.yaml', 'secret'])
     expect(files).toContain('SQLite format 3')
     expect(CANARY.exec(files)?.[0]).toBeUndefined()
@@ -265,13 +266,13 @@ describe('a secret', () => {
       for (const spelling of spellings(secret)) expect(files).not.toContain(spelling)
   })
 
-  test('never reaches another client', () => {
+  test('a secret never reaches another client', () => {
     expect(linesWith(received.bob, CANARY)).toEqual([])
     expect(received.bob).toContain('for bob')
     expect(linesWith(received.stranger, CANARY)).toEqual([])
   })
 
-  test('does not come back to the client where it is the operator’s: keys, headers, addresses', () => {
+  test('a secret of the operator does not reach the client: keys, headers, addresses', () => {
     for (const secret of [...UPSTREAM_KEYS, HEADER, METRICS, CLIENT_SECRET, GATEWAY_SECRET])
       for (const spelling of spellings(secret)) expect(linesWith(received.ann, spelling)).toEqual([])
     for (const text of [`127.0.0.1:${upstream.port}`, 'canarypath9', SECRET_TEXTS.query, SECRET_TEXTS.sent])

@@ -47,7 +47,7 @@ function lockDatabase(dataDir: string): () => void {
 }
 
 describe('a channel that fails several times in a row', () => {
-  test('is skipped, probed by a single call after a while, and restored', async () => {
+  test('a failing channel is skipped, probed by a single call after a while, and restored', async () => {
     const { upstream } = fixture
     upstream.script('pair', BROKEN)
     for (let i = 0; i < 20; i++) expect((await fixture.chat('ann', ask('pair'))).status).toBe(200)
@@ -56,7 +56,7 @@ describe('a channel that fails several times in a row', () => {
     const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(text).toMatch(/^sluice_resting_channels 1$/m)
 
-    // While one probe is under way, other calls use the other channel.
+    // While one probe is in flight, other calls use the other channel.
     upstream.decide('pair', () => ({ kind: 'whole', after: sleep(500) }))
     await expect
       .poll(
@@ -73,7 +73,7 @@ describe('a channel that fails several times in a row', () => {
     expect([count('pair'), count('pair-spare')]).toEqual([5, 0])
   })
 
-  test('is restored though the charge of the probing call could not be written', async () => {
+  test('a failing channel is restored even if the charge of the probing call could not be written', async () => {
     const { upstream, gateway } = fixture
     upstream.script('unpaid', BROKEN)
     for (let i = 0; i < FAILURES; i++) await fixture.chat('ann', ask('unpaid'))
@@ -92,7 +92,7 @@ describe('a channel that fails several times in a row', () => {
     expect(await resting()).toBe(0)
   })
 
-  test('is probed by another call where the client of the first probe left', async () => {
+  test('a failing channel is probed by another call where the client of the first probe left', async () => {
     const { upstream } = fixture
     upstream.script('left', BROKEN)
     for (let i = 0; i < FAILURES; i++) await fixture.chat('ann', ask('left'))
@@ -110,13 +110,13 @@ describe('a channel that fails several times in a row', () => {
     expect(count('left')).toBe(1)
   })
 
-  test('may also have broken off its answers', async () => {
+  test('a channel that breaks off its responses is a failing channel, too', async () => {
     fixture.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
     for (let i = 0; i < 10; i++) await fixture.chat('ann', askStream('cut'))
     expect(count('cut')).toBe(FAILURES)
   })
 
-  test('is called all the same where there is no other', async () => {
+  test('a failing channel is called where there is no other', async () => {
     fixture.upstream.script('alone', BROKEN)
     for (let i = 0; i < 10; i++) expect((await fixture.chat('ann', ask('alone'))).status).toBe(500)
     expect(count('alone')).toBe(10)
@@ -126,7 +126,7 @@ describe('a channel that fails several times in a row', () => {
 })
 
 describe('an upstream with retry-after', () => {
-  test('with 429: the key is set aside for that time, and the other one used', async () => {
+  test('retry-after with 429 sets the key aside for that time, and the other key is used', async () => {
     fixture.upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer one'
         ? { kind: 'status', status: 429, body: errorBody('slow down'), headers: { 'retry-after': '2' } }
@@ -141,7 +141,7 @@ describe('an upstream with retry-after', () => {
       .toBe(2)
   })
 
-  test('with 503: the channel is skipped at once', async () => {
+  test('retry-after with 503 makes the channel be skipped at once', async () => {
     fixture.upstream.script('wish', {
       kind: 'status',
       status: 503,
@@ -154,7 +154,7 @@ describe('an upstream with retry-after', () => {
 })
 
 describe('failures of all upstreams', () => {
-  test('are not amplified: fifty retries are made, and then one for ten calls', async () => {
+  test('failures of all upstreams are not amplified: fifty retries are made, and then one for ten calls', async () => {
     fixture.upstream.script('storm', BROKEN)
     fixture.upstream.script('storm-spare', BROKEN)
     const calls = 400
@@ -164,7 +164,7 @@ describe('failures of all upstreams', () => {
     }
     const retries = count('storm') + count('storm-spare') - calls
     expect(retries).toBeGreaterThan(0)
-    // Five retries a second are added; the whole storm lasts a few seconds.
+    // Five retries a second are added; the whole test takes a few seconds.
     expect(retries).toBeLessThanOrEqual(50 + calls / 10 + 5 * 10)
     const charged = databaseOf(fixture.gateway.dataDir)
       .usage()

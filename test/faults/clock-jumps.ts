@@ -11,7 +11,10 @@ export const MINUTE = 60
 export const HOUR = 60 * MINUTE
 export const MONTH = 30 * 24 * HOUR
 const QUOTA = 1_000_000_000
-/** Events of the stream that is running when the clock is moved, and the milliseconds between them. */
+/**
+ * The number of events of the stream that is running when the clock is moved, and the milliseconds between
+ * them.
+ */
 const [EVENTS, PACE_MS] = [40, 40]
 const TIMEOUT_MS = 1000
 /** Milliseconds by which a timeout may be early or late. */
@@ -20,17 +23,17 @@ const TOLERANCE_MS = 1000
 const LATE_MS = 60_000
 const LIMIT = 5
 
-/** The result of moving the clock. */
+/** The measurements after moving the clock. */
 export interface JumpReport {
   readonly seconds: number
-  /** Measured duration of a one-second timeout, in milliseconds. */
+  /** The measured duration of a one-second timeout, in milliseconds. */
   readonly firstByteMs: number
   readonly totalMs: number
 }
 
 /**
- * Moves the time of day of a gateway repeatedly while calls run, by so many seconds each time, and back.
- * Fails where anything but expiry is affected.
+ * Moves the time of day of a gateway repeatedly while calls run, by this number of seconds each time, and
+ * back. Fails where anything other than expiry is affected.
  */
 export async function jump(clock: MovedClock, offsets: readonly number[]): Promise<JumpReport[]> {
   const now = Math.floor(Date.now() / 1000)
@@ -54,7 +57,7 @@ export async function jump(clock: MovedClock, offsets: readonly number[]): Promi
           offsets.flatMap((seconds, index) => [
             token(`run${index}`, quota),
             token(`limited${index}`, quota),
-            // Half way between the real time and the moved one.
+            // Expires half way between the real time and the moved one.
             token(`half${index}`, { ...quota, expired_time: Math.floor(now + seconds / 2) }),
           ]),
           { quota: QUOTA },
@@ -107,13 +110,13 @@ async function oneJump(
   const endless = took(fixture.live(key, askStream('endless')).then((answer) => answer.end()))
   await sleep(200)
   await useUp(fixture, `limited${index}`)
-  // By the real time the key has expired if the clock moved backwards, and has not if it moved forwards.
+  // By the moved time, the key has expired if the clock moved forward, and has not if it moved back.
   expect((await fixture.chat(`half${index}`, ask('m'))).status).toBe(seconds > 0 ? 200 : 401)
 
   clock.move(seconds)
   const half = await fixture.chat(`half${index}`, ask('m'))
   expect(half.status, half.text).toBe(seconds > 0 ? 401 : 200)
-  // No window opens early, and none stays closed.
+  // No rate limit window opens early, and none stays closed.
   const limited = await fixture.chat(`limited${index}`, ask('m'))
   expect(limited.status).toBe(429)
   expect(Number(limited.headers['retry-after'])).toBeLessThanOrEqual(60)

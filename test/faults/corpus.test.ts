@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 const FAMILIES = corpus()
-/** The family of inputs that once broke a promise. */
+/** The family of inputs that broke a promise in the past. */
 const FOUND = 'what was found'
 
 test('the corpus has at least 2,000 inputs', () => {
@@ -24,17 +24,21 @@ test('the corpus has at least 2,000 inputs', () => {
   console.log(`${inputs} inputs`)
 })
 
-describe('every input is refused in the envelope of its path, or forwarded; within a second, without showing internals:', () => {
-  test.each([...FAMILIES])('%s', { timeout: 300_000 }, async (name, cases) => {
-    const { pid } = fixture.gateway
-    const complaints = await replay(fixture, cases, name === FOUND ? 'both' : byTier('in turn', 'both'))
-    expect(complaints.slice(0, 30)).toEqual([])
-    expect(fixture.gateway.pid).toBe(pid)
-    expect(fixture.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
-  })
+describe('inputs of the corpus', () => {
+  test.each([...FAMILIES])(
+    'every input is refused in the envelope of its path or forwarded, within a second, without internals: %s',
+    { timeout: 300_000 },
+    async (name, cases) => {
+      const { pid } = fixture.gateway
+      const complaints = await replay(fixture, cases, name === FOUND ? 'both' : byTier('in turn', 'both'))
+      expect(complaints.slice(0, 30)).toEqual([])
+      expect(fixture.gateway.pid).toBe(pid)
+      expect(fixture.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)
+    },
+  )
 })
 
-test('after all inputs every account adds up', async () => {
+test('after all inputs the books of every account balance', async () => {
   const granted = { tokens: new Map([['token-ann', GRANTED]]), users: new Map([['ann', GRANTED]]) }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

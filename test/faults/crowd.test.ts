@@ -7,7 +7,7 @@ import { crowds, crowdFixture, SIZES } from './crowd.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 /** As many repetitions as fit into a test run; the nightly run has hundreds of each. */
 const REPETITIONS = [6, 2, 1]
-/** An idle machine needs 50 ms; admitted calls wait until all others are refused. */
+/** An idle machine needs 50 ms. Admitted calls wait until all others are refused. */
 const REFUSED_WITHIN_MS = 20_000
 
 let fixture: Fixture
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 test.each(SIZES.map((size, index) => ({ ...size, repetitions: REPETITIONS[index] ?? 1 })))(
-  'of $calls calls at once on a quota for $affordable exactly so many are admitted, and each of the others is refused at once',
+  'of $calls simultaneous calls on a quota for $affordable exactly that number is admitted, and each other call is refused at once',
   { timeout: 300_000 },
   async ({ repetitions, ...size }) => {
     const report = await crowds(fixture, size, repetitions, randomFrom(SEED))

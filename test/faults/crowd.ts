@@ -6,7 +6,7 @@ import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configur
 import { databaseOf } from '../equipment/database.ts'
 import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-/** Number of simultaneous calls, and how many of them the quota pays for. */
+/** The number of simultaneous calls, and the number that the quota pays for. */
 export interface CrowdSize {
   readonly calls: number
   readonly affordable: number
@@ -22,7 +22,7 @@ export const SIZES: readonly CrowdSize[] = [
 /** The result of several crowds. */
 export interface CrowdReport extends CrowdSize {
   readonly repetitions: number
-  /** Median latency of a single refusal while the whole quota is held, in milliseconds. */
+  /** The median latency in milliseconds of a single refusal while the whole quota is held. */
   readonly refusalMs: number
 }
 
@@ -30,7 +30,7 @@ const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const MAXIMUM = 1000
 const SINGLE_REFUSALS = 5
 
-/** A gateway for crowds: the key `crowd`, and one without quota. */
+/** A gateway for simultaneous calls, with the key `crowd` and a key without quota. */
 export function crowdFixture(): Promise<Fixture> {
   return startFixture((upstream) => ({
     options: { max_calls: 9000 },
@@ -47,9 +47,9 @@ export function crowdFixture(): Promise<Fixture> {
 }
 
 /**
- * Runs crowds one after the other, streamed and whole in turn, each answer at a random cost within its hold.
- * Fails where the number of admitted calls differs from the affordable number, and where the balance is not
- * exactly the quota minus the costs.
+ * Runs crowds one after the other, alternately streamed and whole, each response with a random cost within
+ * its hold. Fails where the number of admitted calls differs from the affordable number, or where the balance
+ * is not exactly the quota minus the costs.
  */
 export async function crowds(
   fixture: Fixture,
@@ -70,7 +70,7 @@ export async function crowds(
       remain_quota: quota,
     })
     expect(put.status, put.message).toBe(200)
-    // New connections for each crowd: a kept one may be closed at the moment of its reuse.
+    // Each crowd uses new connections, because a kept connection may be closed at the moment of its reuse.
     const agent = new Agent({ keepAlive: true, maxSockets: size.calls })
     const cost = await oneCrowd(fixture, size, request, random, agent, refusalsMs)
     agent.destroy()
@@ -85,7 +85,7 @@ export async function crowds(
   return { ...size, repetitions, refusalMs: Number(refusalMs.toFixed(1)) }
 }
 
-/** The hold of a call, read from the refusal of one that is not affordable. */
+/** The hold of a call, taken from the refusal of a call that the key cannot pay. */
 async function holdOf(fixture: Fixture, request: object): Promise<number> {
   const { text } = await retryWhileOverloaded(() => fixture.chat('poor', request))
   const needed = /(\d+) are needed/.exec(text)?.[1]
@@ -93,7 +93,7 @@ async function holdOf(fixture: Fixture, request: object): Promise<number> {
   return Number(needed)
 }
 
-/** Runs one crowd. Returns the cost of its answers. */
+/** Runs one crowd. Returns the cost of its responses. */
 async function oneCrowd(
   fixture: Fixture,
   { calls, affordable }: CrowdSize,

@@ -31,7 +31,7 @@ const TOKENS = [
   'x: y',
 ]
 
-test('any text is parsed to the same events as by eventsource-parser, however the network cuts it', () => {
+test('any text is parsed to the same events as by eventsource-parser, however the network divides it', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...TOKENS), { maxLength: 40 }), fc.integer(), (tokens, seed) => {
       const bytes = unmarked(Buffer.from(tokens.join('')))

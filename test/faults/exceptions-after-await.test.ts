@@ -28,7 +28,7 @@ const THROWS: Patch[] = [
     by: `return hold.facts.model !== 'hold' ? undefined`,
   },
   { file: 'src/relay/prompt-count.ts', text: 'return this.#isPending', by: 'return true' },
-  // Memory for two unfinished events, of any size; a third may go beyond.
+  // Memory for two incomplete events of any size; a third may exceed the limit.
   { file: 'src/limits/answer-memory.ts', text: '= 64 * 1024', by: '= 0' },
   { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2_500' },
   { file: 'src/limits/request-memory.ts', text: 'SHARED_BODIES = 4', by: 'SHARED_BODIES = 0' },
@@ -53,11 +53,11 @@ afterAll(async () => {
   copy.discard()
 })
 
-/** An event, and a part of the next one, of which the memory is given back. */
+/** An event, and a part of the next one, whose memory is released. */
 const PIECES = [`${chunkFrame({ content: 'a' })}data: ${'x'.repeat(1_000)}`]
 
 test.each(MODELS)(
-  'an exception after an await (%s) ends its call alone, and its resources are released',
+  'an exception after an await (%s) ends its call only, and the resources of the call are released',
   async (model) => {
     const path = '/v1/messages'
     const fields = { max_tokens: 10 }
@@ -68,7 +68,7 @@ test.each(MODELS)(
       await fixture.upstream.only(model).ended
     }
     const { frames = [] } = streamedChat({ text: 'whole' })
-    // An event is held before it is complete.
+    // An event is kept in memory until it is complete.
     const pieces = [`: ${'x'.repeat(900)}`, `\n\n${frames.join('')}`]
     fixture.upstream.script('good', { kind: 'stream', frames: pieces, paceMs: 20, ending: 'no done' })
     const good = await fixture.chat('ann', askStream('good', fields), { path })

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024
 /** A kilobyte that decompresses to a mebibyte; its announced length is one byte more. */
 const UNFINISHED = gzipSync(Buffer.alloc(MIB, 32))
 const MANY = 266
-/** CPU time in a fifth of a second that counts as idle, in hundredths of a second. */
+/** A gateway that uses less CPU time than this in a fifth of a second is idle, in hundredths of a second. */
 const TICKS = 5
 
 let fixture: Fixture
@@ -70,7 +70,7 @@ function ticksOf(pid: number): number {
 const unfinished = (head: string): RawConnection =>
   hold(`${head}content-encoding: gzip\r\n`, UNFINISHED.length + 1, UNFINISHED)
 
-/** Bodies of a key, each of 32 MiB but for one byte. */
+/** Incomplete bodies of a key, each of 32 MiB minus one byte. */
 const largeOnes = (key: string, count: number): RawConnection[] =>
   Array.from({ length: count }, () =>
     hold(
@@ -82,8 +82,8 @@ const largeOnes = (key: string, count: number): RawConnection[] =>
 
 const bob = (bytes = 100): Promise<FullResponse> => fixture.chat('bob', ask('m', { user: 'x'.repeat(bytes) }))
 
-describe('bodies that are never finished', () => {
-  test('of clients without a key, from a few addresses, refuse nobody', async () => {
+describe('bodies that are never completed', () => {
+  test('incomplete bodies of clients without a key, from a few addresses, cause no refusal', async () => {
     await expectFairDuring(
       () =>
         settled(
@@ -95,7 +95,7 @@ describe('bodies that are never finished', () => {
     )
   })
 
-  test('of one account refuse neither calls nor accounts at other addresses', async () => {
+  test('incomplete bodies of one account cause no refusal of calls, or of accounts at other addresses', async () => {
     const self = (): Promise<FullResponse> =>
       call(
         fixture.gateway.url,
@@ -125,14 +125,14 @@ describe('bodies that are never finished', () => {
   test.each([
     ['small ones', 100],
     ['ones of four mebibytes', 4 * MIB],
-  ])('of one key, eight of 32 MiB, refuse no other key: %s', async (_, bytes) => {
+  ])('eight incomplete bodies of 32 MiB of one key cause no refusal of another key: %s', async (_, bytes) => {
     await expectFairDuring(
       () => settled(largeOnes('ann', 8)),
       () => bob(bytes),
     )
   })
 
-  test('are refused with 408 when others need their memory', async () => {
+  test('incomplete bodies are refused with 408 when others need their memory', async () => {
     const connections = largeOnes('ann', 8)
     let told = ''
     for (const connection of connections)
@@ -141,7 +141,7 @@ describe('bodies that are never finished', () => {
         () => {},
       )
     await settled(connections)
-    // A moment passes until the gateway reads on.
+    // It takes a moment until the gateway continues to read.
     const largeOne = async (): Promise<number[]> =>
       (await Promise.all([bob(30 * MIB), bob(30 * MIB)])).map(({ status }) => status)
     await expect.poll(largeOne).toEqual([200, 200])
@@ -155,11 +155,11 @@ describe('the body of a login', () => {
   const given = (bytes: number): Buffer =>
     Buffer.from(JSON.stringify({ username: 'ann', password: 'x' }).padEnd(bytes))
 
-  test('has at most 4 KiB', async () => {
+  test('the body of a login has at most 4 KiB', async () => {
     expect((await login(given(4_096))).status).toBe(401)
     expect((await login(given(4_097))).status).toBe(413)
   })
-  test('comes without a content encoding', async () => {
+  test('the body of a login has no content encoding', async () => {
     expect((await login(gzipSync(given(10)), { 'content-encoding': 'gzip' })).status).toBe(415)
     expect((await login(given(10), { 'content-encoding': 'identity' })).status).toBe(401)
   })

@@ -7,13 +7,13 @@ import { patchedProgram } from '../equipment/patched-copy.ts'
 import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-/** Maximum number of connections of this copy of the gateway; half of them may come from one address. */
+/** The maximum number of connections of this copy of the gateway; half of them may come from one address. */
 const TOTAL = 200
 const SHARE = 100
 const RESERVE = 10
 
 const PROXY = '127.0.0.8'
-/** Next unused address, so that each test has addresses of its own. */
+/** The last part of the next unused address, so that each test has its own addresses. */
 let next = 10
 const freshAddress = (): string => `127.0.0.${next++}`
 
@@ -44,18 +44,18 @@ afterAll(async () => {
 const opened: RawConnection[] = []
 afterEach(async () => {
   for (const { socket } of opened.splice(0)) socket.resetAndDestroy()
-  // The connections of one test must not reach the next.
+  // Waits until the connections of one test are closed, before the next test begins.
   while ((await figure('sluice_open_connections')) > 1) await sleep(20)
 })
 
-/** A connection that is closed when its test is over. */
+/** A connection that is closed at the end of its test. */
 function connected(from: string, bytes = ''): RawConnection {
   const connection = rawConnection(fixture.gateway.port, bytes, from)
   opened.push(connection)
   return connection
 }
 
-/** Opens connections, and settles once the gateway has accepted each. */
+/** Opens connections, and settles once the gateway has accepted all of them. */
 async function openConnections(count: number, from: string, bytes = ''): Promise<RawConnection[]> {
   const connections: RawConnection[] = []
   for (let i = 0; i < count; i++) {
@@ -63,13 +63,16 @@ async function openConnections(count: number, from: string, bytes = ''): Promise
     connections.push(connection)
     await new Promise((resolve) => connection.socket.once('connect', resolve).once('close', resolve))
   }
-  // Connections are accepted in order: all earlier ones are accepted once this is answered, with a margin for
-  // the queues of two listeners.
+  // Connections are accepted in order: when this is answered, all earlier ones are accepted, except for those
+  // in the queues of two listeners.
   for (let i = 0; i < 3; i++) await figure('sluice_open_connections')
   return connections
 }
 
-/** Holds so many requests under way; refused ones, which a busy machine may cause, are repeated. */
+/**
+ * Keeps this number of requests in flight. Refused requests, which are possible on a busy machine, are
+ * repeated.
+ */
 async function hold(count: number, from: string, request = UNFINISHED): Promise<RawConnection[]> {
   let held: RawConnection[] = []
   while (held.length < count) {
@@ -83,7 +86,7 @@ async function hold(count: number, from: string, request = UNFINISHED): Promise<
 const isOpen = ({ socket }: RawConnection): boolean => !socket.destroyed
 const openOf = (connections: readonly RawConnection[]): number => connections.filter(isOpen).length
 
-/** A value of the gateway's metrics, requested on a connection of its own. */
+/** A value of the gateway's metrics, requested on a new connection. */
 async function figure(name: string): Promise<number> {
   const request = 'GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'
   const text = await rawConnection(fixture.gateway.port, request).closed()
@@ -95,7 +98,7 @@ function post(body: object, more = ''): string {
   return `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\ncontent-type: application/json\r\n${more}content-length: ${text.length}\r\n\r\n${text}`
 }
 const CALL = post(ask('m'), 'connection: close\r\n')
-/** A request that stays under way as long as its connection: its body is never completed. */
+/** A request that stays in flight as long as its connection, because its body is never completed. */
 const UNFINISHED = post(ask('m')).slice(0, -10)
 
 /**
@@ -122,8 +125,8 @@ const health = (from: string): Promise<string> =>
   ).closed()
 
 /**
- * Expects the latency for others to be as it was without the attack, plus some milliseconds; other work of
- * the machine may slow down a measurement.
+ * Expects the latency of others to be as before the attack, plus some milliseconds. Other work of the machine
+ * may slow down one measurement, so that it is repeated.
  */
 async function expectOthersServed(beforeMs: number): Promise<void> {
   await expect.poll(() => medianOfCalls(freshAddress())).toBeLessThan(2 * beforeMs + 50)
@@ -131,26 +134,29 @@ async function expectOthersServed(beforeMs: number): Promise<void> {
   expect(await health(freshAddress())).toMatch(/^HTTP\/1\.1 200 /)
 }
 
-describe('while one address opens more connections than there may be,', () => {
+describe('an address that opens more connections than its share', () => {
   test.each([
     ['on which nothing is said', ''],
     ['with a head that does not end', 'GET /v1/models HTTP/1.1\r\nhost: x\r\n'],
     ['that were used once', 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['whose body comes after the answer', 'POST /nowhere HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n'],
-  ])('%s, others are served, and the address gets no more than its share', async (_, bytes) => {
-    const beforeMs = await medianOfCalls(freshAddress())
-    const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
-    await neighbour.until('ok\n')
-    const attacker = freshAddress()
-    const attack = await openConnections(TOTAL + SHARE, attacker, bytes)
-    await expect.poll(() => openOf(attack)).toBe(SHARE)
-    // A client at the same address is served, at the expense of the oldest connection there.
-    expect(await health(attacker)).toMatch(/^HTTP\/1\.1 200 /)
-    await expectOthersServed(beforeMs)
-    expect(isOpen(neighbour)).toBe(true)
-  })
+  ])(
+    'while one address opens too many connections %s, others are served, and the address gets only its share',
+    async (_, bytes) => {
+      const beforeMs = await medianOfCalls(freshAddress())
+      const neighbour = connected(freshAddress(), 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+      await neighbour.until('ok\n')
+      const attacker = freshAddress()
+      const attack = await openConnections(TOTAL + SHARE, attacker, bytes)
+      await expect.poll(() => openOf(attack)).toBe(SHARE)
+      // A client at the same address is served, and the oldest connection there is closed for it.
+      expect(await health(attacker)).toMatch(/^HTTP\/1\.1 200 /)
+      await expectOthersServed(beforeMs)
+      expect(isOpen(neighbour)).toBe(true)
+    },
+  )
 
-  test('its requests that are under way are not cut', async () => {
+  test('requests in flight of an address with too many connections are not aborted', async () => {
     const attacker = freshAddress()
     const attacked = Promise.withResolvers<void>()
     fixture.upstream.script('m', { kind: 'stream', endsAfter: attacked.promise })
@@ -161,7 +167,7 @@ describe('while one address opens more connections than there may be,', () => {
     expect(await stream.closed()).toMatch(/data: \[DONE\]\s+0\s+$/)
   })
 
-  test('and its whole share is under way, it gets no more, and others are served', async () => {
+  test('an address whose requests in flight use its whole share gets no more connections, and others are served', async () => {
     const beforeMs = await medianOfCalls(freshAddress())
     const attacker = freshAddress()
     const attack = await hold(SHARE, attacker)
@@ -189,13 +195,13 @@ describe('behind a trusted proxy', () => {
   const forwarded = (client: string, request: string): string =>
     request.replace('host: x\r\n', `host: x\r\nx-forwarded-for: ${client}\r\n`)
 
-  test("connections are not limited by the proxy's address", async () => {
+  test('connections are not limited by the address of a trusted proxy', async () => {
     const connections = await openConnections(SHARE + RESERVE, PROXY)
     expect(openOf(connections)).toBe(SHARE + RESERVE)
     expect(await health(PROXY)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('requests under way are, by their client', async () => {
+  test("requests in flight are limited by the client's address behind a trusted proxy", async () => {
     const held = await hold(SHARE, PROXY, forwarded('192.0.2.1', UNFINISHED))
     const asked = (client: string): Promise<string> =>
       rawConnection(fixture.gateway.port, forwarded(client, CALL), PROXY).closed()
@@ -208,7 +214,7 @@ describe('behind a trusted proxy', () => {
   })
 })
 
-/** An address of this machine outside loopback. */
+/** An address of this machine outside the loopback interface. */
 const outside = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ internal, family }) => !internal && family === 'IPv4')
@@ -224,7 +230,7 @@ test.skipIf(outside === undefined)(
         ({ status }) => status,
         () => 'closed',
       )
-    // The last client's connection may still be open, and idle.
+    // The last client's connection may still be open and idle.
     await expect.poll(answered).toBe('closed')
     expect(await health('127.0.0.1')).toMatch(/^HTTP\/1\.1 200 /)
   },

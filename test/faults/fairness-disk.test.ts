@@ -6,7 +6,7 @@ import { SLOW_DISK } from '../equipment/slow-disk.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
-/** Calls and reads that one client keeps under way. */
+/** The number of calls and reads that one client keeps in flight. */
 const MANY = 160
 
 // Small batches for each commit and a long usage log need fewer calls for the same effect.
@@ -52,7 +52,7 @@ afterEach(async () => {
   attack.abort()
   await Promise.all(loops)
 })
-/** Keeps so many requests under way, each followed by the next; settles when they have begun. */
+/** Keeps this number of requests in flight, each followed by the next; settles when they have begun. */
 async function keepUp(count: number, request: () => Promise<FullResponse>): Promise<void> {
   const { signal } = (attack = new AbortController())
   let begun = 0
@@ -72,14 +72,14 @@ function get(path: string, name: string, id: number): Promise<FullResponse> {
 }
 
 describe('one client', () => {
-  test('with more queued writes than a commit takes delays no call of another', async () => {
+  test("a client with more queued writes than one commit takes delays no other client's call", async () => {
     const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
     await expectFairDuring(() => keepUp(MANY, () => fixture.chat('ann', ask('m'))), bob)
     const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
     expect(Number(/^sluice_ledger_lag (\d+)$/m.exec(text)?.[1])).toBeGreaterThan(16)
   })
 
-  test('that reads a long usage log repeatedly delays nobody who reads something else', async () => {
+  test('a client that reads a long usage log repeatedly delays no other reads', async () => {
     await expectFairDuring(
       () => keepUp(MANY / 10, () => get('/api/log/self', 'ann', 2)),
       () => get('/api/user/self', 'bob', 3),

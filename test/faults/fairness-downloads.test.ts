@@ -9,12 +9,12 @@ import { wholeMessage } from '../equipment/messages-behaviour.ts'
 import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
-/** Concurrent downloads allowed to one key; others may have as many. */
+/** The number of concurrent downloads that one key may have while others need theirs. */
 const SHARE = 8
 
 let fixture: Fixture
 let pictures: Server
-/** Images that are requested and never sent. */
+/** Images that are requested, and whose response is never sent. */
 const slow = new Map<ServerResponse, string>()
 beforeAll(async () => {
   pictures = createServer((request, reply) => {
@@ -40,7 +40,7 @@ afterAll(async () => {
   pictures?.close()
 })
 
-/** A request that names images by URL. */
+/** A request that refers to images by URL. */
 function naming(...paths: string[]): object {
   const { port } = pictures.address() as AddressInfo
   const content = paths.map((path) => ({
@@ -70,7 +70,7 @@ let asked = 0
 const bob = (): Promise<FullResponse> => fixture.chat('bob', naming(`/fast/${asked++}`, `/fast/${asked++}`))
 
 describe('downloads that never end', () => {
-  test('of one key, however many, delay no other key', async () => {
+  test('downloads of one key that never end do not delay other keys, however many there are', async () => {
     await expectFairDuring(async () => {
       for (let i = 0; i < 4; i++) attack('ann', slowOnes(`ann-${i}`, 10))
       await expect.poll(() => underWay()).toBe(SHARE)
@@ -78,7 +78,7 @@ describe('downloads that never end', () => {
     expect(underWay()).toBe(SHARE)
   })
 
-  test('end at once when their client hangs up, and waiting ones begin', async () => {
+  test('downloads that never end are aborted when their client hangs up, and waiting ones begin', async () => {
     const gone = attack('ann', slowOnes('first', 2 * SHARE))
     await expect.poll(() => underWay('first')).toBe(SHARE)
     attack('ann', slowOnes('second', SHARE))
@@ -89,11 +89,11 @@ describe('downloads that never end', () => {
     gone.destroy()
     await expect.poll(() => underWay('second')).toBe(SHARE)
     expect([underWay('first'), underWay('third')]).toEqual([0, 0])
-    // Nothing was sent upstream for a client that is gone.
+    // No upstream request was made for a client that has left.
     await expect.poll(() => fixture.gateway.logs().match(/"status":499/g)?.length ?? 0).toBeGreaterThan(1)
   })
 
-  test('of the same request end when one of its files fails', async () => {
+  test('the other downloads of a request are aborted when one of its files fails', async () => {
     const { port } = pictures.address() as AddressInfo
     const paths = [...slowOnes('ann', 3), `/nowhere`]
     const body = JSON.stringify(naming(...paths)).replace(`:${port}/nowhere`, ':1/nowhere')

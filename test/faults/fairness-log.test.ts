@@ -10,7 +10,7 @@ import { rawConnection } from '../equipment/raw-socket.ts'
 import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
-/** Requests whose log lines are several times the capacity of the pipe and of this copy's queue. */
+/** Requests whose log lines exceed the capacity of the pipe and of this copy's queue several times. */
 const MANY = 2_000
 
 const copy = await patchedProgram([
@@ -37,7 +37,7 @@ async function setUp(stdout: number): Promise<void> {
   fixture.upstream.script('m', { kind: 'whole' })
 }
 
-/** Makes cheap refused requests of one client, each with a log line. */
+/** Makes cheap refused requests of one client, each of which causes a log line. */
 async function fill(): Promise<void> {
   const request = 'GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-nobody\r\n'
   const all = `${`${request}\r\n`.repeat(MANY - 1)}${request}connection: close\r\n\r\n`
@@ -56,7 +56,7 @@ async function requestsAnswered(): Promise<number> {
   return counts.reduce((sum, [, count]) => sum + Number(count), 0)
 }
 
-describe('a log that nobody reads', () => {
+describe('a log that is not read', () => {
   let folder: string
   let reader: number
   let writer: number
@@ -88,7 +88,7 @@ describe('a log that nobody reads', () => {
     }
   }
 
-  test('delays no call and does not prevent a stop; lost lines are counted, and a line reports their number afterwards', async () => {
+  test('a log that is not read delays no call and no stop; lost lines are counted, and a line reports their number later', async () => {
     await setUp(writer)
     await expectFairDuring(fill, bob)
     const lost = await dropped()
@@ -112,7 +112,7 @@ describe('a log that nobody reads', () => {
 })
 
 describe('a log on a full disk', () => {
-  test('delays no call, and does not prevent a stop', async () => {
+  test('a log on a full disk delays no call and no stop', async () => {
     const full = openSync('/dev/full', 'w')
     try {
       await setUp(full)

@@ -10,13 +10,13 @@ const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const PASSWORD = 'correct horse'
 const ATTACKER = '192.0.2.1'
 const OWNER = '203.0.113.7'
-/** Concurrent guesses: more than may wait. */
+/** The number of concurrent guesses, which is more than may wait. */
 const GUESSES = 120
-/** Pause after a guess that was refused without a look. */
+/** Milliseconds before a guess is repeated that was refused without a check. */
 const REPEAT_MS = 20
-/** Sign-ins of an owner, of whose waits the middle one counts. */
+/** The number of sign-ins of an owner, whose median wait is measured. */
 const SIGN_INS = byTier(5, 15)
-/** Owners that sign in at once, each at an address of its own. */
+/** The number of owners that sign in at once, each at another address. */
 const OTHERS = byTier(5, 10)
 
 let gateway: RunningGateway
@@ -37,7 +37,7 @@ afterAll(() => gateway?.discard())
 const signIn = (username: string, password: string, from: string) =>
   logIn(gateway.url, { username, password }, { 'x-forwarded-for': from })
 
-/** Keeps guesses under way until it is stopped; counts those whose password was checked. */
+/** Keeps guesses in flight until it is stopped; counts those whose password was checked. */
 function guessContinuously(from: string): { readonly looked: () => number; stop(): Promise<void> } {
   let looked = 0
   const stopped = new AbortController()
@@ -45,7 +45,8 @@ function guessContinuously(from: string): { readonly looked: () => number; stop(
     while (!stopped.signal.aborted) {
       const { status } = await signIn('ann', 'a guess', from)
       if (status === 401) looked += 1
-      // A refused guess is repeated soon, and not at once: this machine is not what is attacked.
+      // A refused guess is repeated after a short pause, because this test attacks the gateway and not the
+      // machine.
       else await sleep(REPEAT_MS)
     }
   }
@@ -64,7 +65,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 describe('during a brute-force attack on passwords', () => {
-  test('sign-ins from another address wait for no more guesses than run at one time', async () => {
+  test('sign-ins from another address wait only for as many guesses as are checked at once', async () => {
     const guesses = guessContinuously(ATTACKER)
     const waits: number[] = []
     try {
@@ -77,13 +78,14 @@ describe('during a brute-force attack on passwords', () => {
     } finally {
       await guesses.stop()
     }
-    // The guesses that are being checked when it arrives and when it runs, and those whose responses were on
-    // their way, which on a busy machine are read late. In a queue by time of arrival nearly all come first.
+    // The guesses that are checked when the sign-in arrives and when it is checked, and those whose responses
+    // had not been read yet, which takes time on a busy machine. In a queue ordered by arrival, nearly all
+    // guesses would come first.
     const median = waits.toSorted((a, b) => a - b)[SIGN_INS >> 1]
     expect(median).toBeLessThanOrEqual(GUESSES / 4)
   })
 
-  test('the attacker alone is refused for too many requests', async () => {
+  test('only the attacker is refused for too many requests', async () => {
     const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)
@@ -94,7 +96,7 @@ describe('during a brute-force attack on passwords', () => {
     }
   })
 
-  test('a password change of a signed-in user has its turn as well', async () => {
+  test('a signed-in user can change a password during the attack', async () => {
     const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)

@@ -28,7 +28,7 @@ beforeEach(() => fixture.upstream.forget('endless'))
 afterAll(() => fixture?.close())
 
 const streams = new Set<LiveResponse>()
-/** Begins streams that do not end. Returns the admitted ones. */
+/** Starts streams that do not end. Returns those that were admitted. */
 async function hold(key: string, count: number): Promise<LiveResponse[]> {
   const begun = await Promise.all(
     Array.from({ length: count }, () => fixture.live(key, askStream('endless'))),
@@ -40,7 +40,7 @@ const hangUp = (stream: LiveResponse): void => {
   streams.delete(stream)
   stream.abort()
 }
-/** Number of calls that have a slot or wait for one. */
+/** The number of calls that have a slot or wait for one. */
 async function open(): Promise<number> {
   const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
   // The request for the metrics is one of them.
@@ -54,7 +54,7 @@ afterEach(async () => {
 const bob = (): Promise<FullResponse> => fixture.chat('bob', ask('m'))
 
 describe('calls that never end', () => {
-  test('of one key take half of the slots once another key has called, and refuse it nothing', async () => {
+  test('endless calls of one key take half of the slots once another key has called, whose calls are not refused', async () => {
     let held: LiveResponse[] = []
     await expectFairDuring(async () => {
       held = await hold('ann', 4 * MAX)
@@ -62,7 +62,7 @@ describe('calls that never end', () => {
     expect(held).toHaveLength(MAX / 2)
   })
 
-  test('of one key that calls alone take all slots; the next key waits for one', async () => {
+  test('endless calls of one key that calls alone take all slots, and the next key waits for one', async () => {
     // A gateway that has just started knows no other key.
     await fixture.gateway.restart()
     const [first, ...others] = await hold('ann', MAX)
@@ -71,12 +71,13 @@ describe('calls that never end', () => {
     const waiting = bob()
     if (first) hangUp(first)
     const { status } = await waiting
-    // The wait ends after two seconds, in which a busy gateway may not have noticed who hung up.
+    // The wait ends after two seconds. In this time, a busy gateway may not have noticed which clients hung
+    // up.
     if (performance.now() - began < 1_900) expect(status).toBe(200)
     else await expect.poll(async () => (await bob()).status).toBe(200)
   })
 
-  test('of several keys leave the accounts their shares', async () => {
+  test('endless calls of several keys leave other accounts their shares', async () => {
     for (const key of ['ann', 'bob', 'cid']) await hold(key, 2 * MAX)
     const self = (): Promise<FullResponse> =>
       call(fixture.gateway.url, undefined, {
@@ -88,7 +89,7 @@ describe('calls that never end', () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 
-  test('are waited for two seconds; then a client is told to retry', async () => {
+  test('a call waits two seconds for endless calls, and then its client is told to retry', async () => {
     await fixture.gateway.restart()
     await hold('ann', MAX)
     const began = performance.now()
@@ -99,12 +100,12 @@ describe('calls that never end', () => {
     expect(refused.json().error).toMatchObject({ type: 'gateway_error', code: 'overloaded' })
   })
 
-  test('leave the next free slot to clients that still wait for it, not to those that hung up', async () => {
+  test('the next free slot goes to a client that still waits, not to one that hung up', async () => {
     await fixture.gateway.restart()
     const [first] = await hold('ann', MAX)
     const { url } = fixture.gateway
     const impatient = Array.from({ length: 3 }, () => send(url, askStream('endless'), { key: 'bob' }))
-    // By then they wait, or were refused on a slow machine.
+    // At this time they wait, or were refused on a slow machine.
     await open()
     for (const one of impatient) one.destroy()
     await expect.poll(open).toBe(MAX)

@@ -5,7 +5,7 @@ import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
 import { ask } from '../equipment/fixture.ts'
 
-/** Trusted proxies; the peer is 127.0.0.1 or ::1. */
+/** The trusted proxies in each case; the peer is 127.0.0.1 or ::1. */
 const PEERS = { nobody: [], 'other proxies': ['10.0.0.0/8', '::2'], 'the peer': ['127.0.0.1', '::1/128'] }
 
 const LISTS = {
@@ -67,7 +67,7 @@ const TEN: Key[] = ['ten', 'mapped']
 const HERE: Key[] = ['here']
 
 /**
- * Headers, and the keys that each admits where the peer is trusted; from an untrusted peer the header has no
+ * Headers, and the keys that each admits where the peer is trusted; from an untrusted peer, the header has no
  * effect.
  */
 const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])[] = [
@@ -95,8 +95,8 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
     [],
   ],
   ['x-forwarded-for', Array.from({ length: 100 }, () => '127.0.0.1').join(','), HERE],
-  // An unreadable address is ignored together with everything before it: the last trusted proxy's address
-  // counts.
+  // An unreadable address is ignored together with everything before it: the address of the last trusted
+  // proxy counts.
   ['x-forwarded-for', '', HERE],
   ['x-forwarded-for', '10.1.2.3,', HERE],
   ['x-forwarded-for', '10.1.2.3, unknown', HERE],
@@ -133,17 +133,17 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
 ]
 
 describe.each(HEADERS)('%s: %s', (name, value, trusted) => {
-  test('counts where the peer is trusted, as far as it is readable', async () => {
+  test('a forwarded address counts as far as it is readable where the peer is trusted', async () => {
     expect(await letIn('the peer', { [name]: value })).toEqual(trusted)
   })
-  test('has no effect where the peer is not trusted', async () => {
+  test('a forwarded address has no effect where the peer is not trusted', async () => {
     expect(await letIn('nobody', { [name]: value })).toEqual(HERE)
     expect(await letIn('other proxies', { [name]: value })).toEqual(HERE)
     expect(await letIn('nobody', { [name]: value }, '::1')).toEqual(HERE)
   })
 })
 
-test('a repeated header is read as one list', async () => {
+test('repeated forwarding headers are read as one list', async () => {
   const headers = { 'x-forwarded-for': ['10.1.2.3', '9.9.9.9'] } as unknown as Record<string, string>
   expect(await letIn('the peer', headers)).toEqual([])
   const turned = { 'x-forwarded-for': ['9.9.9.9', '10.1.2.3'] } as unknown as Record<string, string>

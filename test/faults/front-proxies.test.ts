@@ -8,15 +8,15 @@ import { type Fixture, startFixture } from '../equipment/fixture.ts'
 import { BODY, lengthOf, MISFRAMED, post } from './ambiguous-requests.ts'
 
 /**
- * Follows a request on the same connection: as a request of its own, or hidden in the bytes taken for the
- * first one's body.
+ * The bytes after a request on the same connection: a separate request, or one hidden in what is taken for
+ * the first one's body.
  */
 const NEXT = `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n\r\n`
 const PLAIN = post(`content-type: application/json\r\nconnection: close\r\n${lengthOf(BODY)}`, BODY)
 
 const REFUSED = new Set([400, 417])
 
-/** Requests that a gateway found, and those that the proxy passed on, as far as their logs tell. */
+/** The requests that a gateway found and those that the proxy passed on, by their logs. */
 interface Requests {
   readonly found: readonly string[]
   readonly passedOn: readonly PassedOn[]
@@ -30,18 +30,24 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Time after which logs that are written four times a second are complete, unless the machine is busy. */
+/**
+ * Milliseconds after which logs that are written four times a second are complete, unless the machine is
+ * busy.
+ */
 const LOGGING_MS = 500
 const PATIENCE_MS = 60_000
 
-/** The ids of the requests that the gateway found on its connections, from its log. */
+/** The ids of the requests that the gateway found on its connections, by its log. */
 function foundByGateway(): string[] {
   return [...fixture.gateway.logs().matchAll(/"id":"([^"]+)","method":"[A-Z]+","path":"(?!\/healthz)/g)].map(
     ([, id]) => id ?? '',
   )
 }
 
-/** Both logs have all requests that the proxy passed on, and no more than it may have passed on in part. */
+/**
+ * Whether both logs have all requests that the proxy passed on, and no more than it may have passed on
+ * partially.
+ */
 function isComplete({ found, passedOn, answered, takenUp }: Requests): boolean {
   const ids = takenUp.map(({ id = '' }) => id)
   const others = found.filter((id) => !ids.includes(id))
@@ -49,7 +55,7 @@ function isComplete({ found, passedOn, answered, takenUp }: Requests): boolean {
 }
 
 describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('behind %s', (name) => {
-  test('the gateway finds exactly the requests that were passed on, however they are framed', async () => {
+  test('the gateway finds exactly the requests that a proxy passed on, however they are framed', async () => {
     const proxy = await startFrontProxy(name, fixture.gateway.port)
     if (!proxy) {
       const why = `left out: ${name} is not installed`
@@ -67,7 +73,7 @@ describe.each(Object.keys(FRONT_PROXIES) as (keyof typeof FRONT_PROXIES)[])('beh
         send(Buffer.concat([Buffer.from(bytes), Buffer.from(NEXT)])),
       ]),
     )
-    // The next client on these connections gets a response of its own.
+    // The next client on these connections gets the response to its own request.
     for (let i = 0; i < 20; i++) expect(await send(PLAIN)).toMatch(/^HTTP\/1\.1 200 [^\0]*chatcmpl/)
 
     const read = (): Requests => {

@@ -10,9 +10,9 @@ import { channelOf } from '../channel.ts'
 import { cpuMs } from '../equipment/pace.ts'
 
 const LENGTH = 100_000
-/** Far below what quadratic work takes, which is seconds; CPU time, too, grows beside other processes. */
+/** CPU milliseconds, far below the seconds of quadratic work; other processes increase CPU time, too. */
 const LIMIT_MS = 50
-/** Allowed growth of time: one look at every letter, with a margin. */
+/** The maximum growth of time for a hundred times the length: linear work, with a margin. */
 const LINEAR = 300
 
 const CHANNEL = channelOf({
@@ -22,7 +22,7 @@ const CHANNEL = channelOf({
 })
 
 /**
- * Functions that parse texts from outside: clients' headers and paths, users' lists, upstreams' headers and
+ * Functions that parse external texts: clients' headers and paths, users' lists, upstreams' headers and
  * errors.
  */
 const PARSERS: Record<string, (text: string) => unknown> = {
@@ -70,9 +70,9 @@ function bestOf(times: number, work: () => unknown): number {
 }
 
 describe.each(Object.entries(PARSERS))('%s', (name, take) => {
-  test.each(Object.entries(TEXTS))('is parsed in time where it is hostile: %s', (kind, make) => {
+  test.each(Object.entries(TEXTS))('a hostile text is parsed in linear time: %s', (kind, make) => {
     const text = make(LENGTH)
-    // Adding to an address list costs more than reading a letter; the list is the user's own, and is read
+    // Adding to an address list costs more than reading a letter; the list belongs to the user and is read
     // once.
     const isList = name.includes('addresses') && kind.startsWith('addresses')
     const walk = bestOf(5, () => {

@@ -1,7 +1,7 @@
 import { PUBLIC_ADDRESS } from '../equipment/network.ts'
 import type { Zone } from '../equipment/dns-server.ts'
 
-/** Names of the test's name server. `rebind.test` changes its address at every query. */
+/** The names of the test's name server. `rebind.test` changes its address at every query. */
 export const ZONE: Zone = (name, nth) => {
   if (name === 'rebind.test') return [nth % 2 === 0 ? PUBLIC_ADDRESS : '127.0.0.1']
   if (name === 'rebind6.test') return nth % 2 === 0 ? [PUBLIC_ADDRESS] : ['::1']
@@ -27,7 +27,7 @@ const NAMES: ReadonlyMap<string, readonly string[]> = new Map([
   ['nat64.test', ['64:ff9b::7f00:1']],
   ['6to4.test', ['2002:7f00:1::']],
   ['teredo.test', ['2001:0:7f00:1::']],
-  // One bad address among good ones is enough, because the connection may go to any of them.
+  // One forbidden address among permitted ones must be enough, because the connection may go to any of them.
   ['mixed.test', [PUBLIC_ADDRESS, '127.0.0.1']],
   ['mixed-other-way.test', ['10.0.0.1', PUBLIC_ADDRESS]],
   ['mixed6.test', [PUBLIC_ADDRESS, '::1']],
@@ -53,8 +53,8 @@ const OTHER_SCHEMES =
   //127.0.0.1/a 127.0.0.1 http: http:// data: data:,`.split(/\s+/)
 
 /**
- * URLs that a client may try to have fetched, where a server listens on `port` of this machine: none of them
- * may be.
+ * URLs that a client may try to have fetched, where a server listens on `port` of this machine. None of them
+ * may be fetched.
  */
 export function hostileUrls(port: number): string[] {
   const here = `127.0.0.1:${port}`
@@ -91,7 +91,7 @@ export function hostileUrls(port: number): string[] {
     ...[1, 22, 25, 81, 5432, 6379, 8080, 8443, 65_535].map((each) => `http://public.test:${each}/a.png`),
     `https://public.test:80443/`,
     `http://${PUBLIC_ADDRESS}:${port}/a.png`,
-    // Redirects from a public place to another.
+    // Redirects from a public place to a private one.
     ...[301, 302, 303, 307, 308].map((status) => to(`http://${here}/a.png`, status)),
     ...['127.0.0.1', '[::1]', '169.254.169.254', '10.0.0.1', 'localhost', 'loopback.test', 'mixed.test'].map(
       (host) => to(`http://${host}/latest/meta-data/`),

@@ -22,22 +22,25 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Sends bytes, and settles with the response once the gateway has closed. */
+/** Sends bytes, and settles with the response once the gateway has closed the connection. */
 async function sent(bytes: string | Buffer): Promise<string> {
   fixture.upstream.script('m', { kind: 'whole' })
   return rawConnection(fixture.gateway.port, bytes).closed()
 }
 
-describe('ambiguous framing is refused, and the connection closed:', () => {
-  test.each(MISFRAMED)('%s', async (_, bytes, status) => {
-    const answer = await sent(bytes)
-    expect(answer.slice(0, 20)).toMatch(/^HTTP\/1\.1 /)
-    expect(answer.slice(9, 12)).toMatch(status)
-    // One response: bytes after an unreadable head are no further request.
-    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1)
-    expect(answer).not.toMatch(/node_modules|node:internal|\n\s+at |HPE_/)
-    expect(fixture.upstream.received('m')).toHaveLength(0)
-  })
+describe('ambiguous framing', () => {
+  test.each(MISFRAMED)(
+    'ambiguous framing is refused, and the connection closed: %s',
+    async (_, bytes, status) => {
+      const answer = await sent(bytes)
+      expect(answer.slice(0, 20)).toMatch(/^HTTP\/1\.1 /)
+      expect(answer.slice(9, 12)).toMatch(status)
+      // There is one response only: bytes after an unreadable head are not another request.
+      expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+      expect(answer).not.toMatch(/node_modules|node:internal|\n\s+at |HPE_/)
+      expect(fixture.upstream.received('m')).toHaveLength(0)
+    },
+  )
 
   test('101 headers are refused as too many, and none is dropped silently', async () => {
     const headers = Array.from({ length: 97 }, (_, i) => `x-${i}: y\r\n`).join('')
@@ -49,7 +52,7 @@ describe('ambiguous framing is refused, and the connection closed:', () => {
     expect(answer).toContain('headers_too_large')
   })
 
-  test('a request of HTTP/1.0 needs no host', async () => {
+  test('ambiguous framing is refused, and the connection closed: a request of HTTP/1.0 needs no host', async () => {
     const head = `POST ${CHAT} HTTP/1.0\r\nauthorization: Bearer sk-ann\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -60,14 +63,14 @@ describe('ambiguous framing is refused, and the connection closed:', () => {
     ['OPTIONS', /^HTTP\/1\.1 405 /],
     ['PUT', /^HTTP\/1\.1 405 /],
     ['PURGE', /^HTTP\/1\.1 405 /],
-  ])('%s is refused', async (method, status) => {
+  ])('a request with %s is refused', async (method, status) => {
     const bytes = `${method} ${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\nconnection: close\r\n\r\n`
     const answer = await sent(bytes)
     expect(answer).toMatch(status)
     expect(answer).not.toContain('sk-ann')
   })
 
-  test('an absolute URL of another server is refused', async () => {
+  test('ambiguous framing is refused, and the connection closed: an absolute URL of another server is refused', async () => {
     const head = `POST http://127.0.0.1:${fixture.upstream.port}/m${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\nconnection: close\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 404 /)
     expect(fixture.upstream.received('m')).toHaveLength(0)
@@ -105,7 +108,7 @@ describe('a client that sends Expect: 100-continue', () => {
       key,
     )
 
-  test('gets it, and then its response', async () => {
+  test('a client that sends Expect: 100-continue gets it, and then its response', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(fixture.gateway.port, expecting(BODY.length))
     expect(await connection.until('\r\n\r\n')).toBe('HTTP/1.1 100 Continue\r\n\r\n')
@@ -113,7 +116,7 @@ describe('a client that sends Expect: 100-continue', () => {
     expect(await connection.until('chatcmpl')).toContain('HTTP/1.1 200 OK')
     connection.socket.destroy()
   })
-  test('in HTTP/1.0 gets its response alone', async () => {
+  test('an HTTP/1.0 client that sends Expect: 100-continue only gets its response', async () => {
     const head = `POST ${CHAT} HTTP/1.0\r\nauthorization: Bearer sk-ann\r\nexpect: 100-continue\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -122,7 +125,7 @@ describe('a client that sends Expect: 100-continue', () => {
     ['whose body would be too large', expecting(LIMIT + 1), 413],
     ['whose body would be 10 GB', expecting(10_000_000_000), 413],
     ['whose body is no JSON', expecting(20, 'ann', 'content-encoding: rar\r\n'), 415],
-  ])('%s is refused at once, without 100 Continue', async (_, bytes, status) => {
+  ])('a request %s is refused at once, without 100 Continue', async (_, bytes, status) => {
     const answer = await rawConnection(fixture.gateway.port, bytes).closed()
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(answer).not.toContain('100 Continue')
@@ -139,18 +142,18 @@ describe('the size of a messages body', () => {
   const MESSAGE =
     '{"id":"msg_1","type":"message","role":"assistant","model":"n","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}'
 
-  test('of 33,554,432 bytes is accepted', async () => {
+  test('a messages body of 33,554,432 bytes is accepted', async () => {
     fixture.upstream.script('n', { kind: 'whole', body: MESSAGE })
     const answer = await fixture.chat('ann', padded(LIMIT), { path: MESSAGES })
     expect(answer.status, answer.text).toBe(200)
     expect(fixture.upstream.only('n').body).toHaveLength(LIMIT)
   })
-  test('exceeded by one byte is 413 read_request_body_failed', async () => {
+  test('a messages body one byte above the maximum is 413 read_request_body_failed', async () => {
     const answer = await fixture.chat('ann', padded(LIMIT + 1), { path: MESSAGES })
     expect(answer.status).toBe(413)
     expect(answer.json().error).toMatchObject({ type: 'gateway_error', code: 'read_request_body_failed' })
   })
-  test('ends at its last chunk, though its length was to be 10 GB', async () => {
+  test('a messages body ends at its last chunk, though its announced length is 10 GB', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const answer = await rawConnection(
       fixture.gateway.port,
@@ -165,14 +168,14 @@ describe('a body in chunks of one byte', () => {
     `${[...Buffer.from(text)].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join('')}0\r\n\r\n`
   const headers = 'content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n'
 
-  test('arrives unchanged', async () => {
+  test('a body in chunks of one byte arrives unchanged', async () => {
     const answer = await sent(
       post(headers, Buffer.from(singly(JSON.stringify(ask('m', { user: 'naïve 😀' }))), 'latin1')),
     )
     expect(answer).toMatch(/^HTTP\/1\.1 200 /)
     expect(fixture.upstream.only('m').text).toBe(JSON.stringify(ask('m', { user: 'naïve 😀' })))
   })
-  test('is read to its end, and delays no other call', async () => {
+  test('a body in chunks of one byte is read to its end, and delays no other call', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const connection = rawConnection(fixture.gateway.port, post(headers, `1\r\n{\r\n`))
     connection.socket.write('1\r\n \r\n'.repeat(100_000))

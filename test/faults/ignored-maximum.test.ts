@@ -10,10 +10,10 @@ import { retryWhileOverloaded, type Fixture, startFixture } from '../equipment/f
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const AT_ONCE = 20
 const MAXIMUM = 50
-/** Tokens that the upstream sends in place of the maximum. */
+/** The tokens that the upstream sends instead of the maximum. */
 const TENFOLD = 10 * MAXIMUM
 const SLICE_TOKENS = 100
-/** Quota units per output token; the prompt is free, so that a hold is the maximum output cost. */
+/** Quota units per output token. The prompt is free, so that a hold is the maximum cost of the output. */
 const UNITS = 4
 const SLICE = UNITS * SLICE_TOKENS
 const HOLD = UNITS * MAXIMUM
@@ -59,8 +59,8 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 /**
- * Makes so many calls at once, with exactly enough quota for their holds. Returns the outcomes and the amount
- * spent.
+ * Makes this number of calls at once, with exactly enough quota for their holds. Returns the outcomes and the
+ * amount spent.
  */
 async function spend(
   client: Protocol,
@@ -79,7 +79,7 @@ async function spend(
   const messages = [{ role: 'user', content: 'hi' }]
   const request = { model, stream: true, max_tokens: MAXIMUM, messages }
   const send = () => retryWhileOverloaded(() => fixture.chat('ann', request, { path: PATHS[client] }))
-  // All calls are under way before the first is answered.
+  // All calls are in flight before the first is answered.
   const { promise: after, resolve: release } = Promise.withResolvers<void>()
   fixture.upstream.script(model, { ...behaviour, after })
   const sent = Array.from({ length: calls }, send)
@@ -99,7 +99,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
     ['chat', 'messages'],
     ['messages', 'chat'],
   ] as const)(
-    'are aborted, %s from %s: each client gets an error, and the overspend is one slice for each at most',
+    'streams above the maximum are aborted, %s from %s: each client gets an error, and each overspends by at most one slice',
     async (client, upstream) => {
       const behaviour = { chat: CHAT, messages: MESSAGES }[upstream]
       const { answers, spent, remain } = await spend(client, upstream, behaviour, AT_ONCE)
@@ -113,14 +113,14 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
         expect(database.usageOf(String(headers['x-request-id']))?.reason).toBe('cut')
       }
       expect(remain).toBeGreaterThanOrEqual(-AT_ONCE * SLICE)
-      // None of the calls was cut too early.
+      // No call was cut off too early.
       expect(spent).toBeGreaterThanOrEqual(AT_ONCE * HOLD)
     },
   )
 })
 
 test.each(['chat', 'messages'] as const)(
-  'a stream of %s in one piece is cut where one in small pieces is',
+  'a stream of %s in one piece is cut off where one in small pieces is',
   async (protocol) => {
     const frames =
       protocol === 'messages'

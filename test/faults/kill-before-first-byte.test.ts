@@ -11,13 +11,13 @@ import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upst
 
 const QUOTA = 1_000_000
 
-/** No hold is written because it has waited: only because it must. */
+/** No hold is written because it has waited; it is only written because it must be. */
 const PATIENT: readonly Patch[] = [
   { file: 'src/ledger/waiting-holds.ts', text: 'const DUE_MS = 30', by: 'const DUE_MS = 600_000' },
   { file: 'src/ledger/waiting-holds.ts', text: 'const LATEST_MS = 40', by: 'const LATEST_MS = 600_000' },
 ]
 
-/** Sends content without a look at its hold. */
+/** Sends content without checking its hold. */
 const WITHOUT_GATE: Patch = {
   file: 'src/relay/streamed-response.ts',
   text: 'const { goOn } = this.#tap',
@@ -38,7 +38,7 @@ afterAll(async () => {
   await upstream?.stop()
 })
 
-/** A gateway on which one key has a quota, until the test ends. */
+/** A gateway with a quota for one key, until the test ends. */
 async function gatewayOf(copy: PatchedCopy | undefined): Promise<RunningGateway> {
   const gateway = await startGateway({
     config: {
@@ -66,7 +66,7 @@ function booksOf({ dataDir }: RunningGateway): Books {
   }
 }
 
-/** Starts again after a kill, and returns what the accounts say then. */
+/** Starts the gateway again after a kill, and returns its accounts. */
 async function afterKill(gateway: RunningGateway): Promise<Books> {
   await gateway.kill()
   await gateway.restart()
@@ -86,13 +86,13 @@ describe('a kill while the upstream is silent', () => {
     return gateway
   }
 
-  test('charges nothing for a call that was sent so lately that its hold is not written', async () => {
+  test('a kill charges nothing for a call that was sent so recently that its hold is not written', async () => {
     const gateway = await askSilent(patient)
     expect(booksOf(gateway)).toEqual(UNTOUCHED)
     expect(await afterKill(gateway)).toEqual(UNTOUCHED)
   })
 
-  test('charges the prompt of one whose hold is written, as it is within a twentieth of a second', async () => {
+  test('a kill charges the prompt of a call whose hold is written, as it is within a twentieth of a second', async () => {
     const gateway = await askSilent(undefined)
     await expect.poll(() => booksOf(gateway).holds).toBe(2)
     const { rows, holds, remain } = await afterKill(gateway)
@@ -115,20 +115,20 @@ describe('a kill after the first content', () => {
     return [gateway, live]
   }
 
-  test('charges by rule, however lately the call was sent: its hold was written before the content', async () => {
+  test('a kill after the first content charges by the rules, however recent the call: its hold was written before', async () => {
     const [gateway] = await askBegun(patient)
     const { rows, holds } = await afterKill(gateway)
     expect([rows.map(({ reason }) => reason), holds]).toEqual([['crash'], 0])
     expect(rows[0]?.quota).toBeGreaterThan(0)
   })
 
-  test('without that gate it would charge nothing for content that was seen', async () => {
+  test('without waiting for the hold, a kill would charge nothing for content that the client received', async () => {
     const [gateway] = await askBegun(broken)
     expect(await afterKill(gateway)).toEqual(UNTOUCHED)
   })
 })
 
-test('a stop settles calls whose holds were never written: each leaves its row, and no hold stays', async () => {
+test('a stop settles calls whose holds were never written: each leaves its usage row, and no hold remains', async () => {
   const gateway = await gatewayOf(patient)
   upstream.forget('m')
   const { promise: after, resolve: answer } = Promise.withResolvers<void>()

@@ -4,7 +4,7 @@ import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
 import { HANGING_DISK } from '../equipment/slow-disk.ts'
 import { storm, type StormPlan } from '../equipment/storm.ts'
 
-/** Defects, one of which a process has: the environment names it. */
+/** Defects. Each process has one of them, which an environment variable names. */
 type Defect =
   | 'no gate one'
   | 'no gate two, whole'
@@ -54,7 +54,7 @@ const DEFECTS: readonly Patch[] = [
     return ${has('no gate two, passed')} ? undefined : charging
   })(`,
   },
-  // Charges a client that leaves in the middle for the prompt alone.
+  // Charges a client that leaves in the middle only for the prompt.
   {
     file: 'src/relay/priced-usage.ts',
     text: 'const isReportedMore = ',
@@ -62,7 +62,7 @@ const DEFECTS: readonly Patch[] = [
   },
 ]
 
-/** A mutant is found in the first round, unless the machine suspends it for seconds. */
+/** A mutant is detected in the first round, unless the machine suspends it for seconds. */
 const ROUNDS = 20
 
 const LIMIT = { timeout: 300_000 }
@@ -73,7 +73,7 @@ beforeAll(async () => {
 })
 afterAll(() => copy?.discard())
 
-/** Broken promises after kills, each of which comes while the disk hangs in the middle of a commit. */
+/** Promises broken by kills, each of which happens while the disk hangs in the middle of a commit. */
 function brokenByKill(defect: Defect | undefined, rounds: number): Promise<string> {
   return brokenWith(defect, { rounds, hasHangingDisk: true })
 }
@@ -86,32 +86,32 @@ async function brokenWith(
   return (await storm({ ...plan, seed: 7, clients: 32, root: copy.root, env })).broken.join('\n')
 }
 
-test('if content does not wait for its hold, it is delivered and leaves no trace', LIMIT, async () => {
+test('if content did not wait for its hold, it would be delivered without a trace', LIMIT, async () => {
   expect(await brokenByKill('no gate one', ROUNDS)).toMatch(
     /delivered content without a trace|showed content before its hold was durable/,
   )
 })
-test('if whole responses do not wait for their charge, they are never charged', LIMIT, async () => {
+test('if whole responses did not wait for their charge, they would never be charged', LIMIT, async () => {
   expect(await brokenByKill('no gate two, whole', ROUNDS)).toMatch(/was seen complete and/)
 })
-test('if streams do not wait for their charge, they are never charged in full', LIMIT, async () => {
+test('if streams did not wait for their charge, they would never be charged in full', LIMIT, async () => {
   expect(await brokenByKill('no gate two, streamed', ROUNDS)).toMatch(/was seen complete and/)
 })
 test(
-  'if images and audio do not wait for their hold, they are delivered and leave no trace',
+  'if images and audio did not wait for their hold, they would be delivered without a trace',
   LIMIT,
   async () => {
     expect(await brokenByKill('no gate one, passed', ROUNDS)).toMatch(/delivered content without a trace/)
   },
 )
-test('if what is passed on does not wait for its charge, it is never charged', LIMIT, async () => {
+test('if native responses did not wait for their charge, they would never be charged', LIMIT, async () => {
   expect(await brokenByKill('no gate two, passed', ROUNDS)).toMatch(/was seen complete and/)
 })
-test('a charge below the work of the upstream is found by its log', LIMIT, async () => {
+test("a charge below the upstream's work is found by the upstream's log", LIMIT, async () => {
   expect(await brokenWith('no output counted', { rounds: 1 })).toMatch(
     /was charged \d+ \(client_gone\), and its client saw what costs/,
   )
 })
-test('on the same disk the unchanged program delivers nothing that a kill could lose', LIMIT, async () => {
+test('on a hanging disk the unchanged program delivers nothing that a kill could lose', LIMIT, async () => {
   expect(await brokenByKill(undefined, 1)).toBe('')
 })

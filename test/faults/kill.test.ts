@@ -4,17 +4,17 @@ import { storm } from '../equipment/storm.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
-/** The night kills two hundred times. */
+/** The nightly run kills two hundred times. */
 const KILLS = 3
 
-test(`${KILLS} kills under load lose no charge, double none, and leave every account exact`, {
+test(`${KILLS} kills under load lose no charge, charge nothing twice, and leave every account exact`, {
   timeout: 300_000,
 }, async () => {
   console.info(`seed ${SEED} (SEED=${SEED} repeats the requests)`)
   const report = await storm({ seed: SEED, rounds: KILLS, clients: 64 })
   console.info(report)
   expect(report.broken).toEqual([])
-  // The traffic was varied: the clients saw responses of every kind.
+  // The traffic was varied: the clients received responses of every kind.
   expect(report.complete).toBeGreaterThan(35 * KILLS)
   expect(report.partial).toBeGreaterThan(5)
   expect(report.refused).toBeGreaterThan(5)

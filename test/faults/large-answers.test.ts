@@ -9,10 +9,10 @@ import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
 import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
 
 const MIB = 1024 * 1024
-/** Whole answers of one user at once, which are more than its share of the memory, and one beyond. */
+/** Concurrent whole responses of one user: more than its share of the memory, and one beyond that. */
 const CALLS = 12
 const ANSWER_BYTES = 24 * MIB
-/** A user that is alone may have 7 of 8 parts of 192 MiB; one answer may go beyond. */
+/** A user that calls alone may have 7 of 8 parts of 192 MiB; one response may exceed the limit. */
 const MOST_HELD = Math.floor((168 * MIB) / ANSWER_BYTES) + 1
 const EVENT_BYTES = 5 * MIB
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Makes a call, of whose answer nothing is read after its head. */
+/** Makes a call, and reads nothing of its response after the headers. */
 async function unread(key: string, body: object): Promise<IncomingMessage> {
   const sent = request(`${fixture.gateway.url}/v1/chat/completions`, {
     method: 'POST',
@@ -83,7 +83,7 @@ test('answers that their client does not read are held within its share, and eac
   const streaming = unread('ann', ask('messages', { stream: true }))
     .then(bytesOf)
     .finally(() => (isStreamed = true))
-  // An answer that may take two seconds in all is refused; its upstream is paid for it.
+  // A response with a total timeout of two seconds is refused, and its upstream work is charged.
   const hasty = await fixture.chat('ann', ask('hasty'))
   expect([hasty.status, JSON.parse(hasty.text).error.code]).toEqual([503, 'overloaded'])
   expect(rows('hasty')).toMatchObject([{ reason: 'cut', output_tokens: 0 }])

@@ -1,16 +1,18 @@
 import { expect } from 'vitest'
 import type { FullResponse } from '../equipment/client.ts'
 
-/** Number of requests made alone, and again during the attack. */
+/** The number of requests that are made alone, and again during the attack. */
 const REQUESTS = 15
 /** Milliseconds that a busy machine may add. */
 const SLACK_MS = 250
-/** Measurements during the attack: other work of the machine may slow down one of them. */
+/**
+ * The maximum number of measurements during the attack: other work of the machine may slow down one of them.
+ */
 const MAX_MEASUREMENTS = 3
 
 /**
- * Makes the same requests one after the other, alone and then during the attack: all of them succeed, and the
- * median takes at most twice as long during the attack.
+ * Makes the same requests one after the other, first without and then during the attack. All must succeed,
+ * and the median latency may at most double.
  */
 export async function expectFairDuring(
   attack: () => Promise<unknown>,

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Number of gaps that make a meaningful sample. */
+/** The number of gaps that make a meaningful sample. */
 const ENOUGH = 10
 
 /** The gaps between the pieces of a live stream while `disturb` runs, in milliseconds, the largest last. */
@@ -42,7 +42,7 @@ async function gapsWhile(disturb: () => Promise<unknown>): Promise<number[]> {
   }
   const watching = watch()
   await disturb()
-  // A busy machine may produce few gaps in that time.
+  // On a busy machine there may be few gaps in that time.
   for (let i = 0; gaps.length <= ENOUGH && i < 100; i++) await sleep(50)
   end.isHere = true
   await watching
@@ -53,7 +53,7 @@ async function gapsWhile(disturb: () => Promise<unknown>): Promise<number[]> {
 
 const at = (gaps: readonly number[], share: number): number => gaps[Math.floor(gaps.length * share)] ?? 0
 
-/** Posts a body five times a second for a while; all of them must be refused. */
+/** Posts a body five times a second for a while; all requests must be refused. */
 async function post(body: Buffer, headers: Record<string, string> = {}): Promise<void> {
   const answers: Promise<number>[] = []
   for (let i = 0; i < 3; i++) {
@@ -71,7 +71,7 @@ const zip = (bytes: Buffer, times: number): Buffer => (times === 0 ? bytes : zip
 const BODIES = byTier(8, 12)
 const BOMB = zip(Buffer.alloc(200 << 20), 1)
 
-describe('while such bodies come five times a second a live stream goes on:', () => {
+describe('a live stream while hostile bodies arrive', () => {
   const hostile: Record<string, () => [Buffer, Record<string, string>?]> = {
     '25 MB of small arrays': () => [inBody(`[${'[1,2,3],'.repeat(3_200_000)}0]`)],
     '25 MB of brackets': () => [inBody('['.repeat(25 << 20))],
@@ -89,19 +89,23 @@ describe('while such bodies come five times a second a live stream goes on:', ()
     ],
     'a bomb': () => [BOMB, { 'content-encoding': 'gzip' }],
   }
-  // Gaps without any disturbance.
+  // The gaps without any disturbance.
   let quiet: number[] = []
   beforeAll(async () => {
     quiet = await gapsWhile(() => sleep(1000))
   })
-  test.each(Object.keys(hostile))('%s', { timeout: 300_000 }, async (name) => {
-    const [body, headers] = hostile[name]?.() ?? [Buffer.alloc(0)]
-    const paceBefore = paceMs()
-    const gaps = await gapsWhile(() => post(body, headers))
-    const pace = Math.max(paceBefore, paceMs())
-    expect(at(gaps, 0.8)).toBeLessThan(10 * pace + 5 * at(quiet, 0.8))
-    expect(gaps.at(-1)).toBeLessThan(30 * pace + 5 * (quiet.at(-1) ?? 0))
-  })
+  test.each(Object.keys(hostile))(
+    'a live stream continues while such bodies arrive five times a second: %s',
+    { timeout: 300_000 },
+    async (name) => {
+      const [body, headers] = hostile[name]?.() ?? [Buffer.alloc(0)]
+      const paceBefore = paceMs()
+      const gaps = await gapsWhile(() => post(body, headers))
+      const pace = Math.max(paceBefore, paceMs())
+      expect(at(gaps, 0.8)).toBeLessThan(10 * pace + 5 * at(quiet, 0.8))
+      expect(gaps.at(-1)).toBeLessThan(30 * pace + 5 * (quiet.at(-1) ?? 0))
+    },
+  )
 })
 
 describe('a compressed bomb', () => {
@@ -111,14 +115,14 @@ describe('a compressed bomb', () => {
     ['within another within another', nested, 'gzip', 400],
     ['whose codings are named', nested, 'gzip, gzip, gzip', 415],
     ['that is cut off', BOMB.subarray(0, 20_000), 'gzip', 400],
-  ])('%s is refused, and holds no memory afterwards', async (_, body, coding, status) => {
+  ])('a compressed bomb %s is refused, and holds no memory afterwards', async (_, body, coding, status) => {
     const headers = { 'content-encoding': coding }
     for (let i = 0; i < BODIES; i++) {
       await expect.poll(async () => (await fixture.chat('ann', body, { headers })).status).toBe(status)
     }
   })
 
-  test('is not decoded beyond the body limit: the rest is not even parsed', async () => {
+  test('a compressed bomb is not decoded beyond the body limit: the rest is not even parsed', async () => {
     const member = gzipSync(Buffer.alloc(10 << 20))
     const NO_BLOCK = Buffer.from([0xff, 0xff, 0xff])
     const damaged = (members: number): Buffer =>

@@ -43,19 +43,22 @@ function returnsLogged(): number {
 }
 
 describe('a channel that leads back to the gateway', () => {
-  test.each(['loop', 'converted'])('is stopped at the first return, free of charge: %s', async (model) => {
-    const before = databaseOf(gateway.dataDir).token('token-ann')
-    const logged = returnsLogged()
-    const answer = await chat(model)
-    expect(answer.status, answer.text).toBe(500)
-    expect(answer.json().error.type).toBe('api_error')
-    expect(answer.json().error.message).toContain('base_url')
-    await expect.poll(returnsLogged).toBe(logged + 1)
-    const { remain_quota: remain, used_quota: used } = databaseOf(gateway.dataDir).token('token-ann')
-    expect([remain, used]).toEqual([before.remain_quota, before.used_quota])
-  })
+  test.each(['loop', 'converted'])(
+    'a channel that leads back to the gateway is stopped at the first return, free of charge: %s',
+    async (model) => {
+      const before = databaseOf(gateway.dataDir).token('token-ann')
+      const logged = returnsLogged()
+      const answer = await chat(model)
+      expect(answer.status, answer.text).toBe(500)
+      expect(answer.json().error.type).toBe('api_error')
+      expect(answer.json().error.message).toContain('base_url')
+      await expect.poll(returnsLogged).toBe(logged + 1)
+      const { remain_quota: remain, used_quota: used } = databaseOf(gateway.dataDir).token('token-ann')
+      expect([remain, used]).toEqual([before.remain_quota, before.used_quota])
+    },
+  )
 
-  test('is skipped where another channel serves the model', async () => {
+  test('a channel that leads back to the gateway is skipped where another channel serves the model', async () => {
     upstream.script('m', { kind: 'whole', content: 'rescued' })
     const answer = await chat('rescued')
     expect(answer.status, answer.text).toBe(200)
@@ -63,8 +66,8 @@ describe('a channel that leads back to the gateway', () => {
   })
 })
 
-describe('the mark that detects the loop', () => {
-  test('is the only one sent, whatever the client sent, and the same for all clients', async () => {
+describe('the header that detects the loop', () => {
+  test("only the gateway's loop header is sent, whatever the client sent, and it is the same for all clients", async () => {
     upstream.script('m', { kind: 'whole' })
     for (const given of ['made up', '']) expect((await chat('m', { [MARK]: given })).status).toBe(200)
     const marks = upstream.received('m').map(({ headers }) => headers[MARK])
@@ -72,7 +75,7 @@ describe('the mark that detects the loop', () => {
     expect(marks[0]).toMatch(/^[\w-]{43}$/)
   })
 
-  test('that an upstream saw and a client copies cannot harm others', async () => {
+  test('a loop header that an upstream saw and a client copies cannot harm others', async () => {
     upstream.script('m', { kind: 'whole' })
     await chat('m')
     const seen = String(upstream.only('m').headers[MARK])
@@ -80,7 +83,7 @@ describe('the mark that detects the loop', () => {
     expect(replayed.status).toBe(500)
     expect(replayed.json().error.code).toBe('loop_detected')
     expect((await chat('m')).status).toBe(200)
-    // Cut short, extended or in other letters, the mark is unknown.
+    // If it is cut off, extended or in other letters, the header is unknown.
     for (const other of [seen.slice(1), `${seen}A`, seen.toLowerCase(), `${seen}, ${seen}`])
       expect((await chat('m', { [MARK]: other })).status).toBe(200)
   })

@@ -12,7 +12,7 @@ const ACCOUNTS = {
   admin: { id: 4, accessToken: 'the-access-token-of-an-admin' },
 } as const
 
-/** Names of the cloud's services; the second has a harmless address beside it. */
+/** Names of the cloud's services; the second also has a harmless address. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   'metadata.test': ['169.254.169.254'],
   'mixed.test': ['127.0.0.1', '100.100.100.200'],
@@ -76,7 +76,7 @@ describe("a cloud's metadata service", () => {
     'http://192.0.0.192',
     'http://[fd00:ec2::254]',
     'http://[::ffff:169.254.169.254]',
-  ])("is refused as a channel's address over HTTP: %s", async (address) => {
+  ])("a metadata service is refused as a channel's address over HTTP: %s", async (address) => {
     for (const who of ['admin', 'root'] as const) {
       const { status, message } = await make(who, 'refused', address)
       expect([status, message]).toEqual([
@@ -95,35 +95,38 @@ describe("a cloud's metadata service", () => {
     'socks5://%31%36%39.254.169.254:9',
     'socks5://169.254.169.254.:9',
     'socks5://[::ffff:169.254.169.254]:9',
-  ])('is refused as the proxy of a channel over HTTP, saved or tried: %s', async (proxy) => {
-    const message = "proxy: expected another address than that of a cloud's metadata service"
-    const made = {
-      type: 8,
-      key: 'sk-any',
-      base_url: 'http://127.0.0.1:9',
-      setting: JSON.stringify({ proxy }),
-    }
-    const saved = { ...made, name: 'by-proxy', models: 'by-proxy' }
-    for (const who of ['admin', 'root'] as const)
-      expect(await manage(fixture.gateway.url, ACCOUNTS[who], 'POST /api/channel/', saved)).toMatchObject({
-        status: 400,
-        message,
-      })
-    const draft = { channel: made, model: 'm' }
-    for (const path of ['test', 'models'] as const)
-      expect(
-        await manage(fixture.gateway.url, ACCOUNTS.root, `POST /api/channel/${path}`, draft),
-      ).toMatchObject({ status: 400, message })
-  })
+  ])(
+    'a metadata service is refused as the proxy of a channel over HTTP, saved or tried: %s',
+    async (proxy) => {
+      const message = "proxy: expected another address than that of a cloud's metadata service"
+      const made = {
+        type: 8,
+        key: 'sk-any',
+        base_url: 'http://127.0.0.1:9',
+        setting: JSON.stringify({ proxy }),
+      }
+      const saved = { ...made, name: 'by-proxy', models: 'by-proxy' }
+      for (const who of ['admin', 'root'] as const)
+        expect(await manage(fixture.gateway.url, ACCOUNTS[who], 'POST /api/channel/', saved)).toMatchObject({
+          status: 400,
+          message,
+        })
+      const draft = { channel: made, model: 'm' }
+      for (const path of ['test', 'models'] as const)
+        expect(
+          await manage(fixture.gateway.url, ACCOUNTS.root, `POST /api/channel/${path}`, draft),
+        ).toMatchObject({ status: 400, message })
+    },
+  )
 
-  test("is refused as a channel's new address, too", async () => {
+  test("a metadata service is refused as a channel's new address, too", async () => {
     const { data } = await make('root', 'changed', 'http://127.0.0.1:9')
     const change = { id: data.ids[0], base_url: 'http://169.254.169.254', key: 'sk-any' }
     expect((await manage(fixture.gateway.url, ACCOUNTS.root, 'PUT /api/channel/', change)).status).toBe(400)
   })
 
   test.each(['metadata.test', 'mixed.test', 'azure.test', 'six.test', 'mapped.test'])(
-    'is not connected to where a name resolves to it: %s',
+    'no connection is made where a name resolves to a metadata service: %s',
     async (name) => {
       const { data } = await make('admin', name, `http://${name}:9`)
       const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
@@ -138,13 +141,13 @@ describe("a cloud's metadata service", () => {
     },
   )
 
-  test('does not rule out other addresses of a private network', async () => {
+  test('other addresses of a private network are not refused', async () => {
     const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
     const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
     expect(tested.body).toMatchObject({ success: true })
   })
 
-  test('is told no alerts, although gateway.yaml has a name that leads there', async () => {
+  test('a metadata service receives no alerts, although gateway.yaml has a name that leads there', async () => {
     const fields = { id: 4, action: 'add_quota', mode: 'override', value: 1 }
     const lowered = await manage(fixture.gateway.url, ACCOUNTS.root, 'POST /api/user/manage', fields)
     expect(lowered.status).toBe(200)
@@ -153,7 +156,7 @@ describe("a cloud's metadata service", () => {
     expect(reached()).not.toContain('169.254.170.2')
   })
 
-  test('is allowed where gateway.yaml names it: the operator decides', async () => {
+  test('a metadata service is permitted where gateway.yaml names it: the operator decides', async () => {
     await fixture.chat('sk-ada', ask('declared'))
     expect(reached()).toContain('169.254.169.254')
   })

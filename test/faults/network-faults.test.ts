@@ -5,10 +5,10 @@ import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
 import { type Fault, type FaultProxy, startFaultProxy } from '../equipment/fault-proxy.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
-/** Prompt and output that the upstream reports, at one unit and four units each. */
+/** The prompt and output that the upstream reports, at one unit and four units a token. */
 const USAGE = usageText(10, 5)
 const COST = 10 + 4 * 5
-/** Byte offset in the middle of the answer: the head and some events, but not all. */
+/** A byte offset in the middle of the response: after the head and some events. */
 const MIDDLE = 900
 
 let proxy: FaultProxy
@@ -18,7 +18,7 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { retries: 0 },
     models: priced(['m']),
-    // Set to the proxy's port below.
+    // Replaced by the proxy's port below.
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann')])],
   }))
@@ -43,7 +43,7 @@ afterAll(async () => {
   await proxy?.stop()
 })
 
-/** Makes a call over a faulty line. Returns the response, and its charge. */
+/** Makes a call over a faulty network. Returns the response and its charge. */
 async function callOver(fault: Fault, stream: boolean, model: 'm' | 'patient' = 'm') {
   proxy.setFault(fault)
   fixture.upstream.script(
@@ -61,14 +61,14 @@ describe('over a faulty network', () => {
   test.each([
     ['that is good', { kind: 'pass' }],
     ['that is late, but not too late', { kind: 'delay', delayMs: 300 }],
-  ] as const)('%s a call is answered and charged as usual', async (_, fault) => {
+  ] as const)('over a network %s a call is answered and charged as usual', async (_, fault) => {
     for (const stream of [false, true]) {
       const { status, charged, broken } = await callOver(fault, stream, 'patient')
       expect([status, charged, broken]).toEqual([200, COST, false])
     }
   })
 
-  test('that delivers single bytes a whole answer is the same', async () => {
+  test('over a network that delivers single bytes a whole response is the same', async () => {
     const { status, charged } = await callOver({ kind: 'slow' }, false, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })
@@ -78,19 +78,22 @@ describe('over a faulty network', () => {
     ['is a black hole', { kind: 'black hole' }],
     ['closes at once', { kind: 'half-close' }],
     ['is later than the channel waits', { kind: 'delay', delayMs: 2_000 }],
-  ] as const)('that %s before the answer: nothing is delivered, and nothing charged', async (_, fault) => {
-    for (const stream of [false, true]) {
-      const started = performance.now()
-      const { status, charged, text } = await callOver(fault, stream)
-      expect([status, charged]).toEqual([500, 0])
-      expect(JSON.parse(text).error.type).toBe('api_error')
-      // Only the channel's own timeout applies.
-      expect(performance.now() - started).toBeLessThan(20_000)
-    }
-  })
+  ] as const)(
+    'over a network that %s before the response, nothing is delivered and nothing charged',
+    async (_, fault) => {
+      for (const stream of [false, true]) {
+        const started = performance.now()
+        const { status, charged, text } = await callOver(fault, stream)
+        expect([status, charged]).toEqual([500, 0])
+        expect(JSON.parse(text).error.type).toBe('api_error')
+        // Only the channel's own timeout applies.
+        expect(performance.now() - started).toBeLessThan(20_000)
+      }
+    },
+  )
 
   test.each(['cut', 'black hole', 'half-close'] as const)(
-    'with a %s in the middle: the stream ends with an error, never like a finished one, and the delivered part is charged',
+    'after a %s in the middle, the stream ends with an error, and the delivered part is charged',
     async (kind) => {
       const { status, charged, text } = await callOver({ kind, afterBytes: MIDDLE }, true)
       expect(status).toBe(200)
@@ -101,12 +104,12 @@ describe('over a faulty network', () => {
     },
   )
 
-  test('that cuts a whole answer nothing is delivered, and nothing charged', async () => {
+  test('over a network that cuts off a whole response, nothing is delivered and nothing charged', async () => {
     const { status, charged } = await callOver({ kind: 'cut', afterBytes: 150 }, false)
     expect([status, charged]).toEqual([500, 0])
   })
 
-  test('that recovers calls succeed again', async () => {
+  test('over a network that recovers, calls succeed again', async () => {
     const { status, charged } = await callOver({ kind: 'pass' }, true, 'patient')
     expect([status, charged]).toEqual([200, COST])
   })

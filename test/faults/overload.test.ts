@@ -6,9 +6,9 @@ import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const MAX = 10
-/** Milliseconds of each turn of the event loop once the gateway is slow. */
+/** Milliseconds that each turn of the event loop takes once the gateway is slow. */
 const TURN_MS = 60
-/** Makes every turn of the event loop slow on SIGUSR2; the next SIGUSR2 ends that. */
+/** On SIGUSR2, makes every turn of the event loop slow; the next SIGUSR2 ends that. */
 const SLOWED = `import { isMainThread } from 'node:worker_threads'
 if (isMainThread) {
   let busy
@@ -38,12 +38,12 @@ describe('at the maximum number of open calls', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('they go on; one more is refused with 503 and retry-after, before its body is read', async () => {
+  test('at the maximum number of open calls these continue, and one more is refused with 503 and retry-after before its body is read', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const streams = await Promise.all(Array.from({ length: MAX }, () => fixture.live('ann', askStream('m'))))
     for (const { status } of streams) expect(status).toBe(200)
 
-    // The body is announced and never sent: a gateway that waited for it would wait for long.
+    // The body is announced and never sent: a gateway that waits for it would wait for a long time.
     const refused = await fixture.live('ann', '{', { headers: { 'content-length': '1000000' } })
     expect(refused.status).toBe(503)
     const answer = await refused.end()
@@ -52,7 +52,7 @@ describe('at the maximum number of open calls', () => {
     const expecting = headOnly(fixture.gateway.port, EXPECTING)
     expect(await expecting.until('overloaded')).toMatch(/^HTTP\/1\.1 503 /)
     expecting.socket.destroy()
-    // Refused requests take no slots, however long they stay.
+    // Refused requests take no slots, however long their connections stay open.
     const staying = Array.from({ length: 3 * MAX }, () => headOnly(fixture.gateway.port))
     for (const connection of staying) await connection.until('overloaded')
     streams.pop()?.abort()
@@ -72,13 +72,13 @@ describe('a gateway whose event loop is late', () => {
     fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')), {
       env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(SLOWED)}` },
     })
-    // Loads lazily loaded code.
+    // Loads modules that are only loaded by the first call.
     await fixture.chat('ann', ask('m'))
     process.kill(fixture.gateway.pid, 'SIGUSR2')
   })
   afterAll(() => fixture?.close())
 
-  test('still accepts connections by the dozen, not one each turn', async () => {
+  test('a gateway whose event loop is late accepts several connections a turn, not one', async () => {
     const COUNT = 200
     const look = () => call(fixture.gateway.url, undefined, { method: 'GET', path: '/healthz' })
     const alone = performance.now()
@@ -89,7 +89,7 @@ describe('a gateway whose event loop is late', () => {
     expect(performance.now() - began).toBeLessThan((COUNT * Math.max(TURN_MS, oneMs / 2)) / 3)
   })
 
-  test('refuses a crowd before bodies are read, and admits everybody once it is in time again', async () => {
+  test('a gateway whose event loop is late refuses calls before bodies are read, and admits all once it has recovered', async () => {
     const { port } = fixture.gateway
     const crowd: RawConnection[] = []
     const heard = { refused: 0, asked: 0 }
@@ -111,13 +111,13 @@ describe('a gateway whose event loop is late', () => {
       }
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    // Not before there is a crowd.
+    // Calls are only refused when there are many.
     expect(crowd.length - heard.refused).toBeGreaterThanOrEqual(64)
     expect(heard.asked).toBeGreaterThan(0)
     for (const { socket } of crowd) socket.destroy()
 
     process.kill(fixture.gateway.pid, 'SIGUSR2')
-    // More calls than are admitted from a crowd, but fewer than a crowd.
+    // More calls than are admitted during overload, but too few to cause overload.
     const again = (): Promise<number[]> =>
       Promise.all(Array.from({ length: 60 }, async () => (await fixture.chat('ann', ask('m'))).status))
     await expect.poll(async () => new Set(await again())).toEqual(new Set([200]))

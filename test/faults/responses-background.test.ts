@@ -37,7 +37,7 @@ const PATCHED_CASES: Cases = {
   asked: {},
   large: {},
 }
-/** The store refuses the ids of one model and waits with those of another; upstreams are asked often. */
+/** The store refuses the ids of one model and delays those of another; upstreams are polled often. */
 const PATCHES: readonly Patch[] = [
   {
     file: 'src/relay/state/response-store.ts',
@@ -81,21 +81,24 @@ const stage = (name: string): Stage =>
   name in CASES ? stageOf(shared, CASES, name) : stageOf(patched, PATCHED_CASES, name)
 
 describe('a response in the background', () => {
-  test.each(['kill', 'stop'] as const)('outlives the gateway: %s', async (how) => {
-    const on = stage(how)
-    const { id } = await begin(on)
-    await on.gateway[how]()
-    await on.gateway.restart()
-    expect(usage(on)).toHaveLength(0)
-    expect(holds(on)).toHaveLength(1)
-    on.provider.backgroundStatus = 'completed'
-    expect((await clientOf(on.gateway, on.name).responses.retrieve(id)).status).toBe('completed')
-    expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
-    expect(databaseOf(on.gateway.dataDir).user(how).used_quota).toBe(CHARGE)
-  })
+  test.each(['kill', 'stop'] as const)(
+    'a background response survives a restart of the gateway: %s',
+    async (how) => {
+      const on = stage(how)
+      const { id } = await begin(on)
+      await on.gateway[how]()
+      await on.gateway.restart()
+      expect(usage(on)).toHaveLength(0)
+      expect(holds(on)).toHaveLength(1)
+      on.provider.backgroundStatus = 'completed'
+      expect((await clientOf(on.gateway, on.name).responses.retrieve(id)).status).toBe('completed')
+      expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
+      expect(databaseOf(on.gateway.dataDir).user(how).used_quota).toBe(CHARGE)
+    },
+  )
 
   test.each([false, true])(
-    'whose id cannot be stored is begun once, and cancelled; stream: %s',
+    'a background response whose id cannot be stored is created once, and cancelled; stream: %s',
     async (stream) => {
       const on = stage(stream ? 'unstoredStream' : 'unstored')
       for (const lane of lanesOf(on.name, PATCHED_CASES[on.name])) stallStreams(on, lane, 2)
@@ -107,7 +110,7 @@ describe('a response in the background', () => {
     },
   )
 
-  test('is still one whose price is incomplete after a restart', async () => {
+  test('a background response whose price is incomplete after a restart is still in the background', async () => {
     const on = stage('unpriced')
     const tools = [{ type: 'new_thing' }] as never
     const { id } = await on.client.responses.create({
@@ -124,7 +127,7 @@ describe('a response in the background', () => {
     expect(await charged(on)).toMatchObject({ quota: CHARGE, price_incomplete: 1 })
   })
 
-  test('goes on when the client of its stream leaves, and when the gateway is killed meanwhile', async () => {
+  test('a background response continues when the client of its stream leaves, and when the gateway is killed meanwhile', async () => {
     const on = stage('left')
     on.provider.backgroundStatus = 'completed'
     stallStreams(on, on.name, 4)
@@ -132,7 +135,7 @@ describe('a response in the background', () => {
     const live = await open(on.gateway.url, body, { key: on.name, path: '/v1/responses' })
     await live.until('output_text.delta')
     const [, id = ''] = /"id":"(resp_[0-9a-f]{44})"/.exec(live.text()) ?? []
-    // Within 100 ms of a request, the end of sending does not mean yet that the client has left.
+    // Within 100 ms after a request, a client that closes its sending side may still be reading.
     await sleep(200)
     live.abort()
     await on.upstream.received(on.name).at(-1)?.ended
@@ -143,7 +146,7 @@ describe('a response in the background', () => {
     expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
   })
 
-  test('goes on when the client of its stream leaves while its id is being stored', async () => {
+  test('a background response continues when the client of its stream leaves while its id is being stored', async () => {
     const on = stage('late')
     on.provider.backgroundStatus = 'completed'
     stallStreams(on, on.name, 4)
@@ -156,7 +159,7 @@ describe('a response in the background', () => {
     await vi.waitFor(() => expect(on.gateway.logs()).toMatch(storing), 60_000)
     leaving.destroy()
     await on.upstream.only(on.name).ended
-    // Counted after the prompt of the call, if that is counted: a charge would have been made by now.
+    // Counted after the prompt of the call, if that is counted: a charge would have been made by this time.
     await on.client.responses.inputTokens.count({ model: 'chat', input: 'hi' })
     process.kill(on.gateway.pid, 'SIGUSR2')
     const [, id = ''] = storing.exec(on.gateway.logs()) ?? []
@@ -167,7 +170,7 @@ describe('a response in the background', () => {
     expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
   })
 
-  test('is asked for by the gateway itself, and after a day settled at the held amount', async () => {
+  test('a background response is polled by the gateway itself, and settled at the held amount after a day', async () => {
     const on = stage('asked')
     await begin(on)
     on.provider.backgroundStatus = 'completed'
@@ -183,7 +186,7 @@ describe('a response in the background', () => {
     expect(row).toMatchObject({ quota: held, reason: 'estimated' })
   })
 
-  test('whose answer is large is charged once it was passed on', async () => {
+  test('a background response whose answer is large is charged once it was passed on', async () => {
     const on = stage('large')
     const { id } = await begin(on)
     on.upstream.decide(on.name, (request) => {
@@ -196,7 +199,7 @@ describe('a response in the background', () => {
     expect(await charged(on)).toMatchObject({ quota: CHARGE, reason: 'complete' })
   })
 
-  test('goes on when its client leaves before the first answer, which is still read', async () => {
+  test('a background response continues when its client leaves before the first response, which is still read', async () => {
     const on = stage('drained')
     const { promise: after, resolve: answer } = Promise.withResolvers<void>()
     on.upstream.decide(on.name, (request) => ({
@@ -220,7 +223,7 @@ describe('a response in the background', () => {
   })
 })
 
-/** Lets streams of a channel stop after so many frames. */
+/** Makes streams of a channel stop after this number of frames. */
 function stallStreams({ upstream, provider }: Stage, lane: string, frames: number): void {
   upstream.decide(lane, (request) => {
     const decided = provider.decision(request)

@@ -7,13 +7,15 @@ import { type SlowClient, slowClients } from '../equipment/slow-clients.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const CLIENTS = 100
-/** The headers' time limit: a second passes until it is checked, and a busy machine needs a margin. */
+/**
+ * The timeout of the headers in milliseconds. It is checked every second, and a busy machine needs a margin.
+ */
 const HEADERS_MS = 10_000
 const SLACK_MS = 30_000
-/** A request held up by slow clients would wait for as long as those may be slow. */
+/** A request that waits for slow clients would take as long as those may be slow. */
 const SLOW_MS = 7_500
 const QUICK_MS = 2_000
-/** Calls beside clients that read nothing. */
+/** The number of calls beside clients that do not read. */
 const CALLS = 50
 
 let fixture: Fixture
@@ -52,7 +54,8 @@ async function slowUpload(port: number): Promise<string> {
 }
 
 /**
- * Calls one after the other until the condition holds. Returns the slowest latency and the number of calls.
+ * Makes calls one after the other until the condition holds. Returns the highest latency and the number of
+ * calls.
  */
 async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs: number; calls: number }> {
   let [slowestMs, calls] = [0, 0]
@@ -67,8 +70,8 @@ async function callsUntil(isSo: () => boolean, atLeast = 0): Promise<{ slowestMs
   return { slowestMs, calls }
 }
 
-describe(`${CLIENTS} clients that are slow`, () => {
-  test('with their headers or bodies are closed in time, and others are answered meanwhile', {
+describe(`${CLIENTS} slow clients`, () => {
+  test('clients that are slow with headers or bodies are disconnected after the timeout, and others are answered meanwhile', {
     timeout: 300_000,
   }, async () => {
     const part = CLIENTS / 4
@@ -94,7 +97,7 @@ describe(`${CLIENTS} clients that are slow`, () => {
     expect(slowestMs).toBeLessThan(SLOW_MS)
   })
 
-  test('with an unneeded body are answered before it comes', async () => {
+  test('clients that are slow with an unneeded body are answered before it arrives', async () => {
     const clients = await slowClients(
       fixture.gateway.port,
       CLIENTS,
@@ -108,7 +111,7 @@ describe(`${CLIENTS} clients that are slow`, () => {
     for (const client of clients) client.hangUp()
   })
 
-  test('with a body hold nothing that others need', async () => {
+  test('clients that are slow with a body hold nothing that others need', async () => {
     const clients = await slowClients(
       fixture.gateway.port,
       CLIENTS,
@@ -124,7 +127,7 @@ describe(`${CLIENTS} clients that are slow`, () => {
     for (const client of clients) client.hangUp()
   })
 
-  test('for a second in reading get all of a stream then, in pieces of any size', async () => {
+  test('clients that pause reading for a second then get the whole stream, in pieces of any size', async () => {
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(400_000)}",`)
     const frames = [...Array.from({ length: 30 }, () => frame), finishFrame(), DONE_FRAME]
     fixture.upstream.script('large', { kind: 'stream', frames })
@@ -145,8 +148,9 @@ describe(`${CLIENTS} clients that are slow`, () => {
     }
   })
 
-  test('in reading delay nobody, and end with their call', async () => {
-    // Padding, as providers send it: larger than the buffers on the way, and without content to count.
+  test('clients that do not read delay nobody, and end with their call', async () => {
+    // Padding, as providers send it: larger than the buffers between upstream and client, and without content
+    // to count.
     const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(65_536)}",`)
     const frames = Array.from({ length: 128 }, () => frame)
     const reading = (model: string, count: number): Promise<SlowClient[]> => {
@@ -159,7 +163,8 @@ describe(`${CLIENTS} clients that are slow`, () => {
     const alone = await callsUntil(() => true, 3)
     const clients = await reading('endless', CLIENTS)
     await fixture.upstream.receivedAtLeast('endless', CLIENTS / 2)
-    // The buffers on the way fill first, at full speed; only the latency of other calls after that counts.
+    // The buffers between upstream and client fill first, at full speed; the latency of other calls is
+    // measured after that.
     await expect
       .poll(async () => (await callsUntil(() => true, 1)).slowestMs)
       .toBeLessThan(Math.max(QUICK_MS, 2 * alone.slowestMs))

@@ -22,7 +22,7 @@ afterAll(() => fixture?.close())
 const BODY = JSON.stringify(ask('m'))
 
 /**
- * Headers that an upstream may see; the values of the last lines are the client's, the others are the
+ * The headers that an upstream may see; the values in the last lines are the client's, the others the
  * gateway's.
  */
 const FOR_CHAT = `accept accept-encoding authorization connection content-length content-type host
@@ -74,10 +74,12 @@ function head(path: string, length: number, more: readonly string[] = []): strin
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-/** Milliseconds of silence, after the expected answers, in which more of them would come. */
+/**
+ * Milliseconds without further bytes after the expected responses that show that there are no more responses.
+ */
 const QUIET_MS = 700
 
-/** Sends bytes, to which so many answers are expected; settles with everything received. */
+/** Sends bytes, to which this number of responses is expected; settles with everything received. */
 async function exchangeBytes(bytes: string, answers = 1): Promise<string> {
   const { text } = await retryWhileShed(async () => {
     const connection = rawConnection(fixture.gateway.port, Buffer.from(bytes, 'latin1'))
@@ -110,10 +112,10 @@ function scripted(): void {
   for (const lane of ['m', 'claude', 'other']) fixture.upstream.script(lane, { kind: 'whole' })
 }
 
-describe('of a client’s headers an upstream gets', () => {
+describe('the client headers that an upstream gets', () => {
   const names = (request: Received): string[] => Object.keys(request.headers).toSorted()
 
-  test('none on chat completions', async () => {
+  test("the upstream gets none of the client's headers on chat completions", async () => {
     scripted()
     const answer = await chat(ask('m'), { headers: SMUGGLED })
     expect(answer.status, answer.text).toBe(200)
@@ -129,7 +131,7 @@ describe('of a client’s headers an upstream gets', () => {
     expect(JSON.stringify(request.headers)).not.toMatch(/canary|sk-ann|10\.0\.0\.1/)
   })
 
-  test('version and beta features alone on messages, where they fit into a header', async () => {
+  test('the upstream gets only version and beta features of the client on messages, where they fit into a header', async () => {
     scripted()
     const body = { ...ask('claude'), max_tokens: 10 }
     const headers = { ...SMUGGLED, 'anthropic-beta': 'context-1m', 'anthropic-version': '2024-01-01' }
@@ -150,7 +152,7 @@ describe('of a client’s headers an upstream gets', () => {
     expect(sent['vendor-version']).toBe('2023-06-01')
   })
 
-  test('nothing of the path and its query', async () => {
+  test("the upstream gets nothing of the client's path and query", async () => {
     scripted()
     await chat(ask('m'), { path: '/v1/chat/completions?path=../../admin&key=canary#x' })
     expect(fixture.upstream.only('m').path).toBe('/v1/chat/completions')
@@ -173,7 +175,7 @@ describe('a header with a line break', () => {
     ['no colon', 'x-injected'],
     ['no name', ': b'],
     ['a letter that is none', 'x-inj\u00e9cted: b'],
-  ])('is refused, and nothing is forwarded: %s', async (_, line) => {
+  ])('a header with a line break is refused, and nothing is forwarded: %s', async (_, line) => {
     scripted()
     const body = JSON.stringify({ ...ask('claude'), max_tokens: 10 })
     const text = await exchangeBytes(head('/v1/messages', body.length, [line]) + body)
@@ -181,7 +183,7 @@ describe('a header with a line break', () => {
     expect(receivedAnywhere()).toHaveLength(0)
   })
 
-  test('that is a bare line feed ends the header, and the next line is a header of its own', async () => {
+  test('a bare line feed ends a header, and the next line is a separate header', async () => {
     scripted()
     const text = await exchangeBytes(
       head('/v1/chat/completions', BODY.length, ['x-first: a\nx-second: b']) + BODY,
@@ -266,17 +268,20 @@ describe('a request with ambiguous length', () => {
     ['a space in the path', framed([], '').replace('completions', 'comple tions')],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ['no HTTP at all', 'EHLO evil.test\r\n'],
-  ])('gets one refusal, and nothing after it is parsed: %s', async (_, bytes) => {
-    scripted()
-    const text = await exchangeBytes(bytes + HIDDEN)
-    const statuses = answersIn(text)
-    expect(statuses, text).toHaveLength(1)
-    expect(statuses[0]).toBeOneOf([400, 413, 431, 501, 505])
-    expect(text).toMatch(/^connection: close\r$/im)
-    expect(receivedAnywhere()).toHaveLength(0)
-  })
+  ])(
+    'a request with ambiguous length gets one refusal, and nothing after it is parsed: %s',
+    async (_, bytes) => {
+      scripted()
+      const text = await exchangeBytes(bytes + HIDDEN)
+      const statuses = answersIn(text)
+      expect(statuses, text).toHaveLength(1)
+      expect(statuses[0]).toBeOneOf([400, 413, 431, 501, 505])
+      expect(text).toMatch(/^connection: close\r$/im)
+      expect(receivedAnywhere()).toHaveLength(0)
+    },
+  )
 
-  test('of HTTP/1.0 is the last on its connection', async () => {
+  test('an HTTP/1.0 request with ambiguous length is the last on its connection', async () => {
     scripted()
     const text = await exchangeBytes(framed(['transfer-encoding: chunked'], CHUNKED, 'HTTP/1.0') + HIDDEN)
     expect(answersIn(text)).toHaveLength(1)
@@ -293,7 +298,7 @@ describe('a request with ambiguous length', () => {
     ],
     ['OPTIONS of everything', 'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['an unknown method', 'GETT / HTTP/1.1\r\nhost: x\r\n\r\n'],
-  ])('has no effect: %s', async (_, bytes) => {
+  ])('a request with ambiguous length has no effect: %s', async (_, bytes) => {
     scripted()
     const text = await exchangeBytes(bytes)
     expect(text).not.toContain('canary')
@@ -311,7 +316,7 @@ describe('pipelined requests', () => {
     )
   }
 
-  test('belong each to their own client, and are answered in order', async () => {
+  test('pipelined requests belong to their own clients, and are answered in order', async () => {
     fixture.upstream.script('m', { kind: 'whole', content: 'for ann' })
     fixture.upstream.script('other', { kind: 'whole', content: 'for bob' })
     const text = await exchangeBytes(
@@ -322,7 +327,7 @@ describe('pipelined requests', () => {
     expect([...text.matchAll(/for (\w+)/g)].map(([, name]) => name)).toEqual(['ann', 'bob', 'ann'])
   })
 
-  test('are not parsed from another’s body', async () => {
+  test("pipelined requests are not parsed from another request's body", async () => {
     scripted()
     const body = JSON.stringify({ ...ask('m'), user: HIDDEN })
     const text = await exchangeBytes(head('/v1/chat/completions', Buffer.byteLength(body)) + body)

@@ -21,7 +21,7 @@ let network: Network
 let fixture: Fixture
 beforeAll(async () => {
   internet = await listening(createServer(serve))
-  // The same port of both loopback addresses, so that any spelling of this machine is noticed.
+  // The same port of both loopback addresses, so that every spelling of this machine is detected.
   const first = await listening(createListener(touch))
   insidePort = portOf(first)
   inside = [first, await listening(createListener(touch), '::1', insidePort)]
@@ -43,7 +43,7 @@ function touch(): void {
 function serve({ url = '' }: IncomingMessage, reply: ServerResponse): void {
   const [path = '', query = ''] = url.slice(1).split('?')
   reply.on('error', () => {})
-  // A kept connection would skip the look-up.
+  // A kept connection would not be looked up again.
   reply.shouldKeepAlive = false
   if (/^3\d\d$/.test(path)) reply.writeHead(Number(path), { location: decodeURIComponent(query) }).end()
   else if (path === 'a.png') reply.writeHead(200, { 'content-type': 'image/png' }).end('picture')
@@ -75,7 +75,7 @@ function portOf(server: Server | Listener): number {
   return (server.address() as AddressInfo).port
 }
 
-/** Every way to name a URL in a request that is converted. */
+/** Every way to refer to a URL in a request that is converted. */
 const PARTS: Record<string, (url: string) => Promise<FullResponse>> = {
   image_url: (url) => chat({ type: 'image_url', image_url: { url } }),
   'image_url as a text': (url) => chat({ type: 'image_url', image_url: url }),
@@ -110,7 +110,7 @@ function admitted(body: object, path = '/v1/chat/completions'): Promise<FullResp
   return retryWhileShed(() => fixture.chat('ann', body, { path }))
 }
 
-/** Connections of the gateway except those to its upstream. */
+/** Connections of the gateway other than those to its upstream. */
 function unexpectedConnections(): string[] {
   return network
     .connections()
@@ -127,27 +127,30 @@ async function allOf<Item>(items: readonly Item[], work: (item: Item) => Promise
 }
 
 describe("a URL in a client's request", () => {
-  test('is tried in well over a hundred ways', () => {
+  test("a URL in a client's request is tried in well over a hundred ways", () => {
     expect(new Set(hostileUrls(1)).size).toBeGreaterThan(120)
   })
 
-  test.each(Object.entries(PARTS))('never reaches a private address: %s', async (_, ask) => {
-    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
-    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
-    const letIn: string[] = []
-    await allOf(hostileUrls(insidePort), async (url) => {
-      const { status } = await ask(url)
-      // A data: URL without data is the client's own, and fetches nothing.
-      if (status !== 400) letIn.push(`${status} ${url}`)
-    })
-    expect(letIn).toEqual([])
-    expect(unexpectedConnections().filter((each) => each !== PUBLIC)).toEqual([])
-    expect(touched).toBe(0)
-    expect(fixture.upstream.received(MODEL.messages)).toEqual([])
-    expect(fixture.upstream.received(MODEL.chat)).toEqual([])
-  })
+  test.each(Object.entries(PARTS))(
+    "a URL in a client's request never reaches a private address: %s",
+    async (_, ask) => {
+      fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+      fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
+      const letIn: string[] = []
+      await allOf(hostileUrls(insidePort), async (url) => {
+        const { status } = await ask(url)
+        // A data: URL without data contains all there is, and fetches nothing.
+        if (status !== 400) letIn.push(`${status} ${url}`)
+      })
+      expect(letIn).toEqual([])
+      expect(unexpectedConnections().filter((each) => each !== PUBLIC)).toEqual([])
+      expect(touched).toBe(0)
+      expect(fixture.upstream.received(MODEL.messages)).toEqual([])
+      expect(fixture.upstream.received(MODEL.chat)).toEqual([])
+    },
+  )
 
-  test('is forwarded where the upstream accepts image URLs, and nothing is called here', async () => {
+  test("a URL in a client's request is forwarded, and not fetched, where the upstream accepts image URLs", async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
     const before = unexpectedConnections().length
     await allOf(hostileUrls(insidePort), async (url) => {
@@ -158,7 +161,7 @@ describe("a URL in a client's request", () => {
   })
 
   test.each(Object.entries(PARTS).filter(([name]) => name !== 'input_audio'))(
-    'is fetched from a public address: %s',
+    "a URL in a client's request is fetched from a public address: %s",
     async (_, ask) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
       fixture.upstream.script(MODEL.chat, wholeChat({ text: 'x' }))
@@ -175,12 +178,12 @@ describe("a URL in a client's request", () => {
   )
 
   test.each(['rebind.test', 'rebind6.test'])(
-    'cannot be redirected by a rebinding name server: %s',
+    'a fetch cannot be redirected by a rebinding name server: %s',
     async (name) => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const statuses: number[] = []
       for (let i = 0; i < 20; i++) {
-        // A new path each time; the redirect's name is looked up again.
+        // A new path each time; the name in the redirect is looked up again.
         const url = i % 2 === 0 ? `http://${name}/a.png?${i}` : `http://public.test/302?http://${name}/a.png`
         statuses.push((await PARTS['image_url']?.(url))?.status ?? 0)
       }
@@ -192,12 +195,12 @@ describe("a URL in a client's request", () => {
   )
 })
 
-/** Only the public server, at the ports that serve images. */
+/** Only the public server is reached, at the ports that serve images. */
 const PUBLIC = `${PUBLIC_ADDRESS} 80`
 
 /**
- * Milliseconds: far more than one image's limit, and far less than two hundred in sequence, or one that never
- * ends.
+ * Milliseconds: far more than one image's timeout, and far less than two hundred fetches in sequence, or one
+ * that never ends.
  */
 const LATE_MS = 30_000
 
@@ -207,7 +210,7 @@ describe('a fetched URL', () => {
     ['announced', 'larger than 1048576 bytes'],
     ['drip', 'took too long'],
     ['silent', 'took too long'],
-  ])('is bounded in size and time: %s', async (path, why) => {
+  ])('a fetched URL is limited in size and time: %s', async (path, why) => {
     const started = performance.now()
     const answer = await PARTS['image_url']?.(`http://public.test/${path}`)
     expect(performance.now() - started).toBeLessThan(LATE_MS)
@@ -219,25 +222,28 @@ describe('a fetched URL', () => {
   })
 })
 
-describe('a request that names many slow URLs', () => {
-  test.each(['silent', 'almost'])('is over in the time of one, and delays nobody: %s', async (path) => {
-    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
-    const parts = Array.from({ length: 200 }, (_, i) => ({
-      type: 'image_url',
-      image_url: { url: `http://public.test/${path}?${i}` },
-    }))
-    const body = { model: MODEL.messages, messages: [{ role: 'user', content: parts }] }
-    const began = performance.now()
-    expect((await admitted(body)).status).toBe(400)
-    expect(performance.now() - began).toBeLessThan(LATE_MS)
-    const after = performance.now()
-    expect((await PARTS['image_url']?.('http://public.test/a.png'))?.status).toBe(200)
-    expect(performance.now() - after).toBeLessThan(LATE_MS)
-  })
+describe('a request with many slow URLs', () => {
+  test.each(['silent', 'almost'])(
+    'a request with many slow URLs takes as long as one URL, and delays nobody: %s',
+    async (path) => {
+      fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'x' }]))
+      const parts = Array.from({ length: 200 }, (_, i) => ({
+        type: 'image_url',
+        image_url: { url: `http://public.test/${path}?${i}` },
+      }))
+      const body = { model: MODEL.messages, messages: [{ role: 'user', content: parts }] }
+      const began = performance.now()
+      expect((await admitted(body)).status).toBe(400)
+      expect(performance.now() - began).toBeLessThan(LATE_MS)
+      const after = performance.now()
+      expect((await PARTS['image_url']?.('http://public.test/a.png'))?.status).toBe(200)
+      expect(performance.now() - after).toBeLessThan(LATE_MS)
+    },
+  )
 })
 
 describe('where the operator allows private networks', () => {
-  test('private addresses are fetched, at any port', async () => {
+  test('private addresses are fetched at any port where the operator allows private networks', async () => {
     const permissive = await fixtureOfBoth({ media: { ...MEDIA, allow_private_networks: true } })
     try {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))

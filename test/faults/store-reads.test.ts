@@ -20,9 +20,9 @@ import { newToken } from '../store-rows.ts'
 
 const MIB = 1024 * 1024
 const KIB = 1024
-/** Requests of one user at once. */
+/** The number of concurrent requests of one user. */
 const PARALLEL = 60
-/** Memory of all processes of the gateway. */
+/** The maximum memory of all processes of the gateway together. */
 const MAX_BYTES = 700 * MIB
 /** Milliseconds that a busy machine may add. */
 const SLACK_MS = 50
@@ -82,7 +82,7 @@ const ANSWER = JSON.stringify({
   usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
 })
 
-/** Text that no compression would shorten. */
+/** A text that compression cannot shorten. */
 const textOf = (bytes: number): string => randomBytes(bytes / 2).toString('hex')
 const item = (bytes: number): object => ({
   id: `msg_${randomBytes(16).toString('hex')}`,
@@ -91,7 +91,9 @@ const item = (bytes: number): object => ({
   content: [{ type: 'input_text', text: textOf(bytes) }],
 })
 
-/** Keys with the longest texts, responses of 30 MB, and a chain of as many bytes. */
+/**
+ * Writes keys with the longest texts, responses of 30 MB, and a chain of responses with the same total size.
+ */
 async function fill(store: Store): Promise<void> {
   for (let n = 0; n < 100; n += 1)
     await store.write(
@@ -138,7 +140,7 @@ function response(id: string, previousId: string | null = null): StoredResponse 
   }
 }
 
-/** Makes a request, whose response is read and dropped. */
+/** Makes a request, and discards its response. */
 function asked(
   path: string,
   options: RequestOptions,
@@ -165,7 +167,7 @@ const continued = (n: number): Promise<{ status: number; bytes: number }> =>
     JSON.stringify({ model: 'm', input: 'and?', previous_response_id: linkId(n), store: false }),
   )
 
-/** Another user's client in a thread of its own, so that work in this thread does not count. */
+/** Another user's client in a separate thread, so that work in this thread does not delay it. */
 const PROBE = `
   const { parentPort, workerData } = require('node:worker_threads')
   const { request, Agent } = require('node:http')
@@ -192,7 +194,7 @@ const PROBE = `
   })()
 `
 
-/** Latency of another user's calls while work is done, and the most memory that the gateway had. */
+/** The latency of another user's calls while the work is done, and the maximum memory of the gateway. */
 async function beside(work: () => Promise<unknown>) {
   const probe = new Worker(PROBE, { eval: true, workerData: gateway.url })
   const { promise, resolve, reject } = Promise.withResolvers<{ waits: number[]; statuses: number[] }>()
@@ -221,12 +223,12 @@ function residentOf(pid: number): number {
   try {
     return residentBytes(pid)
   } catch {
-    // The process has ended meanwhile.
+    // The process has ended in the meantime.
     return 0
   }
 }
 
-describe('sixty requests of one user at once', () => {
+describe('sixty concurrent requests of one user', () => {
   const attacks: Record<string, () => Promise<{ status: number; bytes: number }>> = {
     'for a page of 100 keys with the longest texts': () =>
       asked('/api/token/?page_size=100', { headers: ACCOUNT }),
@@ -236,39 +238,43 @@ describe('sixty requests of one user at once', () => {
     'that continue a chain of 1,000 kept responses': () => continued(CHAIN - 1),
   }
 
-  test.each(Object.keys(attacks))('%s take bounded memory, and calls of another user go on', async (name) => {
-    const ask = attacks[name] as (typeof attacks)[string]
-    // Each is measured alone: the heap keeps what the one before left, until it needs the room.
-    await gateway.restart()
-    const alone = await beside(() => sleep(500))
-    const during = await beside(async () => {
-      const all = await Promise.all(Array.from({ length: PARALLEL }, ask))
-      const statuses = Map.groupBy(all, ({ status }) => status)
+  test.each(Object.keys(attacks))(
+    'sixty concurrent requests %s take bounded memory, and calls of another user continue',
+    async (name) => {
+      const ask = attacks[name] as (typeof attacks)[string]
+      // Each is measured separately, because the heap keeps the garbage of the previous one until it needs the
+      // space.
+      await gateway.restart()
+      const alone = await beside(() => sleep(500))
+      const during = await beside(async () => {
+        const all = await Promise.all(Array.from({ length: PARALLEL }, ask))
+        const statuses = Map.groupBy(all, ({ status }) => status)
+        console.log(
+          `${name}: ${[...statuses].map(([status, those]) => `${those.length} × ${status}`).join(', ')};`,
+          `${(all.reduce((sum, { bytes }) => sum + bytes, 0) / MIB).toFixed(0)} MiB`,
+        )
+        expect([...statuses.keys()].filter((status) => status !== 200 && status !== 429)).toEqual([])
+        expect(statuses.get(200)?.length).toBeGreaterThan(0)
+      })
+      const after = await beside(() => sleep(500))
+      const aloneMs = Math.max(alone.medianMs, after.medianMs)
       console.log(
-        `${name}: ${[...statuses].map(([status, those]) => `${those.length} × ${status}`).join(', ')};`,
-        `${(all.reduce((sum, { bytes }) => sum + bytes, 0) / MIB).toFixed(0)} MiB`,
+        `peak ${(during.peakBytes / MIB).toFixed(0)} MiB in ${(during.tookMs / 1000).toFixed(1)} s;`,
+        `another user's median ${aloneMs.toFixed(0)} ms alone, ${during.medianMs.toFixed(0)} ms beside`,
       )
-      expect([...statuses.keys()].filter((status) => status !== 200 && status !== 429)).toEqual([])
-      expect(statuses.get(200)?.length).toBeGreaterThan(0)
-    })
-    const after = await beside(() => sleep(500))
-    const aloneMs = Math.max(alone.medianMs, after.medianMs)
-    console.log(
-      `peak ${(during.peakBytes / MIB).toFixed(0)} MiB in ${(during.tookMs / 1000).toFixed(1)} s;`,
-      `another user's median ${aloneMs.toFixed(0)} ms alone, ${during.medianMs.toFixed(0)} ms beside`,
-    )
-    expect(during.statuses).toEqual([200])
-    expect(during.peakBytes).toBeLessThan(MAX_BYTES)
-    expect(during.medianMs).toBeLessThan(2 * aloneMs + SLACK_MS)
-  })
+      expect(during.statuses).toEqual([200])
+      expect(during.peakBytes).toBeLessThan(MAX_BYTES)
+      expect(during.medianMs).toBeLessThan(2 * aloneMs + SLACK_MS)
+    },
+  )
 
   test('a chain of more than 1,000 responses is a 400 that says so', async () => {
     expect((await continued(CHAIN)).status).toBe(400)
   })
 })
 
-test('eight reads of a user run at once, by whatever keys and sessions, while others read', async () => {
-  /** Requests a large response, and reads none of it. */
+test('eight reads of a user run at once, whatever their keys and sessions, while others read', async () => {
+  /** Requests a large response, and reads nothing of it. */
   const unread = (key: string): Promise<ClientRequest> =>
     new Promise((resolve, reject) => {
       const headers = { authorization: `Bearer sk-${key}` }

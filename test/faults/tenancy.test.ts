@@ -41,7 +41,7 @@ function configuration(baseUrl: (lane: string) => string): Configuration {
   }
 }
 
-/** Makes the upstream echo the prompt's owner, in a few pieces, after a while. */
+/** Makes the upstream return the owner of the prompt, in a few pieces, after a while. */
 function echo({ lane, text }: Received): Behaviour {
   const { stream } = JSON.parse(text)
   const marker = /marker\d+x/.exec(text)?.[0] ?? 'none'
@@ -55,7 +55,9 @@ function echo({ lane, text }: Received): Behaviour {
 }
 
 describe('concurrent clients, some of which hang up', () => {
-  test('each get their own answers alone, and pay for their own calls', { timeout: 300_000 }, async () => {
+  test('concurrent clients each get their own responses only, and pay for their own calls', {
+    timeout: 300_000,
+  }, async () => {
     const answered = new Map<number, string[]>()
     let heard = 0
     const client = async (index: number): Promise<void> => {
@@ -64,7 +66,7 @@ describe('concurrent clients, some of which hang up', () => {
         const stream = random() < 0.6
         const way = random() < 0.5 ? '/v1/chat/completions' : '/v1/messages'
         const model = random() < 0.5 ? MODEL.chat : MODEL.messages
-        // The same prompt from every client, except for the marker.
+        // The prompts of all clients are the same, except for the marker.
         const body = {
           model,
           stream,
@@ -103,8 +105,8 @@ describe('concurrent clients, some of which hang up', () => {
 const OWN = ROUTES.filter(({ access, path }) => access === 'account' && path.includes(':id'))
 const MISSING = 999_999
 
-describe('what belongs to another account', () => {
-  test("is not in one's own profile", async () => {
+describe('the data of another account', () => {
+  test("the data of another account does not appear in one's own profile", async () => {
     for (const index of [0, 1]) {
       const account = { id: 10 + index, accessToken: `access-token-of-user-${index}` }
       const { text } = await profile(account)
@@ -113,7 +115,7 @@ describe('what belongs to another account', () => {
     }
   })
 
-  test('is a 404, on every path with an id', async () => {
+  test('the data of another account is a 404 on every path with an id', async () => {
     const ann = { id: 10, accessToken: 'access-token-of-user-0' }
     const foreign = databaseOf(fixture.gateway.dataDir).token('token-key1').id
     const told = async (route: (typeof OWN)[number], id: number): Promise<string> => {

@@ -43,7 +43,7 @@ const WAYS_TO_SEND = {
 
 const CALLS = byTier(100, 300)
 const AT_ONCE = 8
-/** Tests, each of which has a pair of channels of its own: `honest1` and `hostile1`, and so on. */
+/** The number of tests that have their own pair of channels: `honest1` and `hostile1`, and so on. */
 const PAIRS = 2 * Object.keys(WAYS_TO_SEND).length + 1
 const MODELS = Array.from({ length: PAIRS }, (_, n) => [`honest${n + 1}`, `hostile${n + 1}`]).flat()
 
@@ -72,7 +72,7 @@ afterAll(async () => {
   server.close()
 })
 
-// All channels have one address and one origin.
+// A configuration whose channels all have one address and one origin.
 function configuration(models: readonly string[]): Configuration {
   const { port } = server.address() as AddressInfo
   return {
@@ -97,7 +97,7 @@ function streamText(content: string): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`
 }
 
-/** Answers each request with its own mark; calls of a hostile model are followed by one more response. */
+/** Answers each request with its own mark; after calls of a hostile model one more response is sent. */
 function serve(socket: Socket): void {
   const users: string[] = []
   seen.push({ socket, users })
@@ -116,7 +116,7 @@ function serve(socket: Socket): void {
   })
 }
 
-/** Makes calls, several at once, every third a stream. Returns how many got another call's response. */
+/** Makes calls, several at once, every third a stream. Returns how many got the response of another call. */
 async function countMixedUp(model: string, key: string, calls = CALLS): Promise<number> {
   let next = 0
   let mixed = 0
@@ -144,13 +144,13 @@ const warnings = (): Record<string, unknown>[] =>
     .filter(({ channel: named }) => named === honest || named === hostile)
 
 describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
-  'an unrequested response, %s,',
+  'an unrequested response, %s',
   (name) => {
     beforeEach(() => {
       manner = WAYS_TO_SEND[name]
     })
 
-    test('never reaches a call of another channel at the same address', async () => {
+    test('an unrequested response never reaches a call of another channel at the same address', async () => {
       const [, mixed] = await Promise.all([countMixedUp(hostile, 'ann'), countMixedUp(honest, 'bob')])
       expect(mixed).toBe(0)
       expect(await unasked(honest)).toBe(0)
@@ -160,14 +160,14 @@ describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
       expect(reused.length).toBeLessThan(CALLS / 2)
     })
 
-    test('reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
+    test('an unrequested response reaches no call of its channel once one was noticed, and the channel stays in service', async () => {
       await eventually(async () => {
         await countMixedUp(hostile, 'ann', AT_ONCE)
         return (await unasked(hostile)) > 0
       }, 'it is noticed')
       expect(await countMixedUp(hostile, 'bob')).toBe(0)
       expect(await countMixedUp(honest, 'bob')).toBe(0)
-      // From then on each call has a connection of its own: all of these carried one.
+      // From then on, each of these connections carried one call only.
       for (const { users } of seen.slice(-CALLS))
         if (users[0]?.startsWith(hostile)) expect(users).toHaveLength(1)
       expect(warnings()).toMatchObject([{ level: 40, channel: hostile }])
@@ -175,7 +175,7 @@ describe.each(Object.keys(WAYS_TO_SEND) as (keyof typeof WAYS_TO_SEND)[])(
   },
 )
 
-test('connections of a channel that is gone after a reload are closed', async () => {
+test('connections of a channel that was removed by a reload are closed', async () => {
   manner = (socket, answer) => socket.write(answer)
   expect(await countMixedUp(hostile, 'ann', AT_ONCE)).toBe(0)
   expect(await countMixedUp(honest, 'ann', AT_ONCE)).toBe(0)

@@ -31,16 +31,16 @@ type Protocol = 'chat' | 'messages'
 const PROTOCOLS = ['chat', 'messages'] as const
 const QUOTA = 1_000_000_000_000
 const IDLE_MS = 500
-/** Models whose channels have that idle timeout; elsewhere no machine is late enough for one. */
+/** Models whose channels have this idle timeout; the others have none that a slow machine could reach. */
 const SILENT = { chat: 'silent-chat', messages: 'silent-messages' } as const
-/** Milliseconds by which a busy machine may be late; without the limit it would be minutes. */
+/** Milliseconds by which a busy machine may be late; without the timeout it would be minutes. */
 const LATE_MS = 20_000
-/** Garbage may be large; endless output that were kept would be larger. */
+/** Invalid output may be large; endless output that was kept would be larger than this. */
 const MAX_BYTES = 512 << 20
 
 let fixture: Fixture
 beforeAll(async () => {
-  // Every upstream here begins to answer at once, whatever the machine takes for it.
+  // Every upstream here begins to answer at once, however long the machine takes.
   const timeouts = { connect: '30s', first_byte: '30s', idle: '30s' }
   const short = { ...timeouts, idle: `${IDLE_MS}ms` }
   fixture = await startFixture((upstream) => ({
@@ -84,7 +84,7 @@ const play = async (pair: DialectPair, stream: boolean, behaviour: Behaviour) =>
   }
 }
 
-/** The gateway's charge for a response; the row of a failed call may still be on its way to the disk. */
+/** The gateway's charge for a response; the row of a failed call may not be on the disk yet. */
 const chargeOf = async ({ headers }: { headers: Record<string, unknown> }): Promise<number | undefined> => {
   const row = () => databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
   await expect.poll(row, { interval: 5 }).toBeDefined()
@@ -115,7 +115,7 @@ const sse = (bytes: string | Buffer): Behaviour => ({
 })
 
 const TEXT = 'Zoë 😀 says 漢字'
-/** A good response of either dialect. */
+/** A valid response of either dialect. */
 const GOOD = {
   chat: {
     whole: completionText(TEXT, usageText(10, 5)),
@@ -127,7 +127,7 @@ const GOOD = {
   },
 } as const
 
-describe("an unusable answer is a 500 in the client's envelope, charged nothing:", () => {
+describe('unusable responses', () => {
   const status = (code: number, headers = {}, body = ''): Behaviour => ({
     kind: 'status',
     status: code,
@@ -189,22 +189,25 @@ describe("an unusable answer is a 500 in the client's envelope, charged nothing:
       ending: 'close',
     }),
   }
-  test.each(Object.keys(faults))('%s', async (name) => {
-    const before = residentBytes(fixture.gateway.pid)
-    const runs = PAIRS.flatMap((pair) => [false, true].map((stream) => ({ pair, stream })))
-    const run = async ({ pair, stream }: (typeof runs)[number]): Promise<void> => {
-      const answer = await play(pair, stream, faults[name]?.(pair.upstream) as Behaviour)
-      expect(answer.status, `${answer.name}: ${answer.text.slice(0, 300)}`).toBe(500)
-      expect(answer.json().error.type, answer.name).toBe(TYPES[pair.client])
-      expect(answer.text, answer.name).not.toMatch(INSIDE)
-      expect(await chargeOf(answer), answer.name).toBe(0)
-    }
-    await Promise.all(runs.map(run))
-    expect(residentBytes(fixture.gateway.pid) - before).toBeLessThan(MAX_BYTES)
-  })
+  test.each(Object.keys(faults))(
+    "an unusable response is a 500 in the client's envelope and costs nothing: %s",
+    async (name) => {
+      const before = residentBytes(fixture.gateway.pid)
+      const runs = PAIRS.flatMap((pair) => [false, true].map((stream) => ({ pair, stream })))
+      const run = async ({ pair, stream }: (typeof runs)[number]): Promise<void> => {
+        const answer = await play(pair, stream, faults[name]?.(pair.upstream) as Behaviour)
+        expect(answer.status, `${answer.name}: ${answer.text.slice(0, 300)}`).toBe(500)
+        expect(answer.json().error.type, answer.name).toBe(TYPES[pair.client])
+        expect(answer.text, answer.name).not.toMatch(INSIDE)
+        expect(await chargeOf(answer), answer.name).toBe(0)
+      }
+      await Promise.all(runs.map(run))
+      expect(residentBytes(fixture.gateway.pid) - before).toBeLessThan(MAX_BYTES)
+    },
+  )
 })
 
-test('a whole answer in place of a stream is no answer, and the other way about', async () => {
+test('a whole response instead of a stream is not an answer, nor is a stream instead of a whole response', async () => {
   for (const pair of PAIRS) {
     const notStreamed = await play(pair, true, whole(GOOD[pair.upstream].whole))
     const notWhole = await play(pair, false, streamed(GOOD[pair.upstream].frames))
@@ -223,7 +226,7 @@ const PARTIAL = {
     .concat(eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'begun' } })),
 } as const
 
-/** The same in a chunk, and one that is none. */
+/** A valid chunk, followed by an invalid one. */
 const invalidChunks = (protocol: Protocol): Behaviour => {
   const text = PARTIAL[protocol].join('')
   return {
@@ -233,7 +236,7 @@ const invalidChunks = (protocol: Protocol): Behaviour => {
   }
 }
 
-describe('a stream that breaks in the middle ends with an error, never like a finished one, and costs the delivered part:', () => {
+describe('streams that break in the middle', () => {
   const faults: Record<string, (protocol: Protocol) => Behaviour> = {
     'a reset': (protocol) => ({ kind: 'stream', frames: PARTIAL[protocol], ending: 'reset' }),
     'an end': (protocol) => streamed(PARTIAL[protocol]),
@@ -261,30 +264,33 @@ describe('a stream that breaks in the middle ends with an error, never like a fi
     },
     'chunks that are none': invalidChunks,
   }
-  test.each(Object.keys(faults))('%s', async (name) => {
-    const before = residentBytes(fixture.gateway.pid)
-    const run = async (pair: DialectPair): Promise<void> => {
-      const answer = await play(pair, true, faults[name]?.(pair.upstream) as Behaviour)
-      expect(answer.status, answer.name).toBe(200)
-      expect(answer.text, answer.name).toContain('begun')
-      if (!isNative(pair)) GRAMMARS[pair.client](answer.text, false)
-      expect(answer.text, answer.name).not.toMatch(/\[DONE\]|message_stop/)
-      expect(answer.text.split('\n\n').at(-2), answer.name).toContain('"error"')
-      // Two tokens at the most, and the prompt.
-      const charge = await chargeOf(answer)
-      expect(charge, answer.name).toBeGreaterThan(4)
-      expect(charge, answer.name).toBeLessThan(40)
-    }
-    await Promise.all(PAIRS.map(run))
-    // In a conversion, an event of 10 MB is held until it breaks off.
-    expect(residentBytes(fixture.gateway.pid) - before).toBeLessThan(MAX_BYTES)
-  })
+  test.each(Object.keys(faults))(
+    'a stream that breaks in the middle ends with an error, never looks finished, and costs the delivered part: %s',
+    async (name) => {
+      const before = residentBytes(fixture.gateway.pid)
+      const run = async (pair: DialectPair): Promise<void> => {
+        const answer = await play(pair, true, faults[name]?.(pair.upstream) as Behaviour)
+        expect(answer.status, answer.name).toBe(200)
+        expect(answer.text, answer.name).toContain('begun')
+        if (!isNative(pair)) GRAMMARS[pair.client](answer.text, false)
+        expect(answer.text, answer.name).not.toMatch(/\[DONE\]|message_stop/)
+        expect(answer.text.split('\n\n').at(-2), answer.name).toContain('"error"')
+        // At most two tokens, and the prompt.
+        const charge = await chargeOf(answer)
+        expect(charge, answer.name).toBeGreaterThan(4)
+        expect(charge, answer.name).toBeLessThan(40)
+      }
+      await Promise.all(PAIRS.map(run))
+      // In a conversion, an event of 10 MB is kept in memory until it breaks off.
+      expect(residentBytes(fixture.gateway.pid) - before).toBeLessThan(MAX_BYTES)
+    },
+  )
 })
 
-test('what came before a fault is delivered, though the tokens of the prompt are still counted', async () => {
+test('content before a fault is delivered, even while the tokens of the prompt are still counted', async () => {
   const pair = { client: 'messages', upstream: 'chat' } as const
   fixture.upstream.script(MODEL.chat, invalidChunks('chat'))
-  // The thread takes longer for so much text than the upstream for its response.
+  // For this much text, the thread takes longer than the upstream for its response.
   const live = await ask(pair, true, { content: 'What takes long? '.repeat(10_000) })
   const answer = await live.end()
   expect(answer.status, answer.text).toBe(200)
@@ -301,7 +307,7 @@ test('a silent upstream is aborted after its idle timeout', async () => {
       const began = performance.now()
       const answer = await (await ask(pair, true, { model })).end()
       expect(answer.text).toContain('begun')
-      // Limits are precise to within a second; nothing else is sent in the meantime.
+      // Timeouts are precise to within a second; nothing else is sent in the meantime.
       expect(performance.now() - began).toBeGreaterThan(IDLE_MS * 0.8)
       expect(performance.now() - began).toBeLessThan(IDLE_MS + LATE_MS)
       expect(answer.text.split('\n\n').filter((frame) => frame !== '')).toHaveLength(
@@ -313,7 +319,7 @@ test('a silent upstream is aborted after its idle timeout', async () => {
   )
 })
 
-describe('invalid events are dropped or end the stream, and the account is settled:', () => {
+describe('invalid events of a stream', () => {
   const odd: Record<Protocol, Record<string, readonly string[]>> = {
     chat: {
       null: ['data: null\n\n'],
@@ -394,30 +400,33 @@ describe('invalid events are dropped or end the stream, and the account is settl
   const cases = PROTOCOLS.flatMap((protocol) =>
     Object.keys(odd[protocol]).map((name) => [protocol, name] as const),
   )
-  test.each(cases)('%s: %s', async (protocol, name) => {
-    const { frames } = GOOD[protocol]
-    const between = odd[protocol][name] ?? []
-    for (const pair of PAIRS.filter(({ upstream }) => upstream === protocol)) {
-      for (const place of [0, 1, frames.length - 1]) {
-        const answer = await play(
-          pair,
-          true,
-          streamed([...frames.slice(0, place), ...between, ...frames.slice(place)]),
-        )
-        expect(answer.broken, answer.name).toBe(false)
-        expect(answer.status, answer.text).toBeOneOf([200, 500])
-        expect(answer.text, answer.name).not.toMatch(INSIDE)
-        const charge = await chargeOf(answer)
-        const isWhole = /\[DONE\]|"message_stop"/.test(answer.text)
-        if (!isNative(pair) && answer.status === 200) GRAMMARS[pair.client](answer.text, isWhole)
-        if (isWhole) expect(answer.text, answer.name).toContain('Zo')
-        expect(charge, answer.name).toBeLessThanOrEqual(60)
-        // A response that was cut before any content costs nothing.
-        const isWorth = answer.status === 200 && (isWhole || /Zo|"name"/.test(answer.text))
-        expect((charge ?? -1) > 0, `${answer.name}, charged ${charge}: ${answer.text}`).toBe(isWorth)
+  test.each(cases)(
+    'invalid events are dropped or end the stream, and the call is settled: %s: %s',
+    async (protocol, name) => {
+      const { frames } = GOOD[protocol]
+      const between = odd[protocol][name] ?? []
+      for (const pair of PAIRS.filter(({ upstream }) => upstream === protocol)) {
+        for (const place of [0, 1, frames.length - 1]) {
+          const answer = await play(
+            pair,
+            true,
+            streamed([...frames.slice(0, place), ...between, ...frames.slice(place)]),
+          )
+          expect(answer.broken, answer.name).toBe(false)
+          expect(answer.status, answer.text).toBeOneOf([200, 500])
+          expect(answer.text, answer.name).not.toMatch(INSIDE)
+          const charge = await chargeOf(answer)
+          const isWhole = /\[DONE\]|"message_stop"/.test(answer.text)
+          if (!isNative(pair) && answer.status === 200) GRAMMARS[pair.client](answer.text, isWhole)
+          if (isWhole) expect(answer.text, answer.name).toContain('Zo')
+          expect(charge, answer.name).toBeLessThanOrEqual(60)
+          // A response that was cut off before any content costs nothing.
+          const isWorth = answer.status === 200 && (isWhole || /Zo|"name"/.test(answer.text))
+          expect((charge ?? -1) > 0, `${answer.name}, charged ${charge}: ${answer.text}`).toBe(isWorth)
+        }
       }
-    }
-  })
+    },
+  )
 })
 
 /** The text in an event of either dialect. */
@@ -434,7 +443,7 @@ describe('the bytes of a stream', () => {
       .map(({ choices, delta }) => choices?.[0]?.delta.content ?? delta?.text ?? '')
       .join('')
 
-  test('may arrive one by one', async () => {
+  test('the bytes of a stream may arrive one by one', async () => {
     for (const pair of PAIRS) {
       const { frames } = GOOD[pair.upstream]
       const answer = await play(pair, true, streamed(frames, { drip: true }))
@@ -443,7 +452,7 @@ describe('the bytes of a stream', () => {
     }
   })
 
-  test('may have any line ends, a byte order mark, comments, and unknown fields', async () => {
+  test('a stream may have any line ends, a byte order mark, comments, and unknown fields', async () => {
     const dressed = (frame: string): string => `: hm\nid: 1\nretry: 5\nunknown: x\n${frame}`
     const variants: Record<string, (frames: readonly string[]) => string> = {
       CRLF: (frames) => frames.join('').replaceAll('\n', '\r\n'),
@@ -473,7 +482,7 @@ describe('the bytes of a stream', () => {
     }
   })
 
-  test('that are not UTF-8 become U+FFFD in a conversion, and stay unchanged natively', async () => {
+  test('bytes of a stream that are not UTF-8 become U+FFFD in a conversion, and stay unchanged natively', async () => {
     for (const pair of PAIRS) {
       const [head = '', tail = ''] = GOOD[pair.upstream].frames.join('').split('Zoë')
       const bytes = Buffer.concat([
@@ -550,7 +559,7 @@ test("of an upstream's headers only the content type reaches the client", async 
   }
 })
 
-test('in the end every account adds up', async () => {
+test('in the end the books of every account balance', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map() }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
   expect(fixture.gateway.logs()).not.toMatch(/unforeseen error|nhandled/)

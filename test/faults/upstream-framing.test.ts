@@ -24,7 +24,7 @@ const AFTER_A_HEAD: Partial<Record<Flood, string>> = {
   'zeros before the size of a chunk': '',
   'blanks in a trailer': '0\r\nx:',
 }
-/** The bounds, one read, and the socket buffers of two systems. */
+/** The gateway's limits, one read, and the socket buffers of both ends. */
 const MAX_TAKEN = 24 << 20
 
 let flood: Flood | undefined
@@ -82,9 +82,9 @@ function answer(socket: Socket, isStream: boolean): void {
   pour()
 }
 
-describe('an upstream that without end sends', () => {
+describe('endless output of an upstream', () => {
   test.each(NAMES.flatMap((name) => [[name, false] as const, [name, true] as const]))(
-    '%s (stream: %s) is an upstream failure, and its connection is closed',
+    'endless output of an upstream, %s (stream: %s), is an upstream failure, and its connection is closed',
     async (name, stream) => {
       flood = name
       const { status, text } = await call(gateway.url, stream ? askStream('m') : ask('m'), { key: 'ann' })

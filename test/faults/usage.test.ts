@@ -26,11 +26,14 @@ afterAll(() => fixture?.close())
 interface Reported {
   readonly prompt?: string
   readonly output?: string
-  /** The usage itself; undefined leaves it out. */
+  /** The usage; undefined omits it. */
   readonly usage?: string
 }
 
-/** 1 unit for each prompt token, 4 for each output token; 'counted' where the gateway counts for itself. */
+/**
+ * The charge: 1 unit for a prompt token, 4 for an output token; 'counted' where the gateway counts the tokens
+ * itself.
+ */
 const CASES: Record<string, readonly [Reported, number | 'counted']> = {
   'that can be true': [{ prompt: '10', output: '5' }, 30],
   'written with a point': [{ prompt: '10.0', output: '5e0' }, 30],
@@ -130,7 +133,7 @@ async function charged({ client, upstream, stream }: DialectPair, behaviour: Beh
   return row
 }
 
-/** Asserts the number of tokens that a prompt of a word and `TEXT` may count, in units. */
+/** Asserts that the charge is what a prompt of one word and `TEXT` may be counted as, in units. */
 function isCounted(row: UsageRow, pair: string): void {
   expect(row.reason, pair).toBe('estimated')
   expect(row.output_tokens, pair).toBeGreaterThanOrEqual(3)
@@ -139,17 +142,20 @@ function isCounted(row: UsageRow, pair: string): void {
   expect(row.quota, pair).toBeLessThan(4 * row.output_tokens + 20)
 }
 
-describe('usage', () => {
-  test.each(Object.entries(CASES))('%s', async (_, [reported, expected]) => {
-    for (const pair of PAIRS) {
-      const row = await charged(
-        pair,
-        answering(pair.upstream, pair.stream, usageText(pair.upstream, reported)),
-      )
-      if (expected === 'counted') isCounted(row, nameOf(pair))
-      else expect(row, nameOf(pair)).toMatchObject({ quota: expected, reason: 'complete' })
-    }
-  })
+describe('reported usage', () => {
+  test.each(Object.entries(CASES))(
+    'usage %s is charged as reported if it is possible, and counted by the gateway if not',
+    async (_, [reported, expected]) => {
+      for (const pair of PAIRS) {
+        const row = await charged(
+          pair,
+          answering(pair.upstream, pair.stream, usageText(pair.upstream, reported)),
+        )
+        if (expected === 'counted') isCounted(row, nameOf(pair))
+        else expect(row, nameOf(pair)).toMatchObject({ quota: expected, reason: 'complete' })
+      }
+    },
+  )
 })
 
 /**
@@ -184,14 +190,17 @@ const ODD_DETAILS: Record<string, readonly ['chat' | 'messages', string, number]
   ],
 }
 
-describe('usage with one unusual detail is charged as reported:', () => {
-  test.each(Object.entries(ODD_DETAILS))('%s', async (_, [upstream, usage, quota]) => {
-    for (const pair of PAIRS.filter((each) => each.upstream === upstream))
-      expect(await charged(pair, answering(upstream, pair.stream, usage)), nameOf(pair)).toMatchObject({
-        quota,
-        reason: 'complete',
-      })
-  })
+describe('usage with one unusual detail', () => {
+  test.each(Object.entries(ODD_DETAILS))(
+    'usage with one unusual detail is charged as reported: %s',
+    async (_, [upstream, usage, quota]) => {
+      for (const pair of PAIRS.filter((each) => each.upstream === upstream))
+        expect(await charged(pair, answering(upstream, pair.stream, usage)), nameOf(pair)).toMatchObject({
+          quota,
+          reason: 'complete',
+        })
+    },
+  )
 })
 
 describe('usage that a stream reports more than once', () => {
@@ -211,7 +220,7 @@ describe('usage that a stream reports more than once', () => {
   const streams = (upstream: 'chat' | 'messages'): DialectPair[] =>
     PAIRS.filter((pair) => pair.stream && pair.upstream === upstream)
 
-  test('counts as last reported, also where it shrinks', async () => {
+  test('repeated usage of a stream counts as last reported, also where it shrinks', async () => {
     for (const pair of streams('chat')) {
       const shrinking = chat(
         '{"prompt_tokens":10,"completion_tokens":9}',
@@ -225,7 +234,7 @@ describe('usage that a stream reports more than once', () => {
     }
   })
 
-  test('is missing where the last report is impossible', async () => {
+  test('repeated usage of a stream counts as missing where the last report is impossible', async () => {
     for (const last of [
       '{"output_tokens":-5}',
       '{"output_tokens":1e400}',
@@ -240,7 +249,7 @@ describe('usage that a stream reports more than once', () => {
     }
   })
 
-  test('is missing where only the beginning reports it, before anything is generated', async () => {
+  test('usage of a stream counts as missing where only its beginning reports it, before anything is generated', async () => {
     for (const pair of streams('messages'))
       isCounted(await charged(pair, messages('{"input_tokens":10,"output_tokens":1}', 'null')), nameOf(pair))
   })
@@ -266,7 +275,7 @@ describe('a prompt that is reported without its output', () => {
     expect(row.quota, pair).toBe(600 + 400 / 4 + 4 * row.output_tokens)
   }
 
-  test('is charged as reported, and the output as counted', async () => {
+  test('a prompt reported without its output is charged as reported, and the output as counted', async () => {
     for (const pair of PAIRS)
       for (const usage of PROMPTS[pair.upstream])
         isKept(
@@ -276,7 +285,7 @@ describe('a prompt that is reported without its output', () => {
         )
   })
 
-  test('also where a stream reports it only at its beginning, or is cut', async () => {
+  test('a prompt that a stream reports only at its beginning is charged as reported, also if the stream is cut off', async () => {
     const [inChat = '', inMessages = ''] = [PROMPTS.chat[0], PROMPTS.messages[0]]
     const start = `event: message_start\ndata: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"x","content":[],"usage":${inMessages}}}\n\n`
     const delta =
@@ -293,7 +302,7 @@ describe('a prompt that is reported without its output', () => {
   })
 })
 
-test('in the end every account adds up, and no charge is below zero', async () => {
+test('in the end the books of every account balance, and no charge is negative', async () => {
   const granted = { tokens: new Map([['token-ann', QUOTA]]), users: new Map([['ann', QUOTA]]) }
   await expect.poll(() => audit(fixture.gateway.dataDir, [], granted)).toEqual([])
 })

@@ -46,7 +46,7 @@ async function keyNamed(name: string): Promise<KeyOfTest> {
   return { id, name, key: await keyOf(fixture.gateway.url, ANN, id), deleted: false }
 }
 
-test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped up end at what was set last, less what was charged after`, {
+test(`${CHARGES} charges while quotas are set and keys switched, deleted and topped up leave the last quota minus the later charges`, {
   timeout: 300_000,
 }, async () => {
   const random = randomFrom(SEED)
@@ -74,7 +74,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
       )
       if (answer.status === 200) charged += 1
       else refusals.add(answer.json().error.code as string)
-      // After a deletion was answered, no call is admitted.
+      // Once a deletion was answered, no call is admitted.
       if (deleted) expect(answer.status).toBe(401)
     }
   }
@@ -108,7 +108,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
       await changes[count % changes.length]?.()
       const isTime = count % 7 === 6
       if (isTime && alive.length > 3) {
-        // Two at once, then one alone.
+        // Alternately two at once, and one alone.
         const gone = alive.splice(0, count % 2 === 0 ? 2 : 1)
         if (gone.length > 1) await send('POST /api/token/batch', { ids: gone.map(({ id }) => id) })
         else await send(`DELETE /api/token/${gone[0]?.id}`)
@@ -131,7 +131,7 @@ test(`${CHARGES} charges while quotas are set, keys switched, deleted and topped
 
   const row = database.token('busy')
   expect(row.remain_quota).toBe(lastSet.remain_quota - (row.used_quota - lastSet.used_quota))
-  // The gateway's own balance equals the row's.
+  // The balance in the gateway's memory equals that of the row.
   const tooMuch = await fixture.chat(busy.key, ask('m', { max_tokens: 10_000_000 }))
   expect(tooMuch.json().error.message).toContain(`: ${row.remain_quota} remain`)
   for (const { name } of [switched, ...doomed]) {
