@@ -13,7 +13,7 @@ import { dateClock, type MovedClock } from '../equipment/moved-clock.ts'
 import { byTier } from '../tier.ts'
 import { metricsOf } from './metrics-text.ts'
 
-/** Quota units that are worth five dollars, the threshold where none is set. */
+/** The quota units of five dollars, which is the default threshold. */
 const FIVE_DOLLARS = 2_500_000
 const BROKEN = { kind: 'status', status: 500, body: errorBody('out of order') } as const
 const HOUR = 3_600
@@ -28,7 +28,7 @@ type Telling = Pick<Fixture, 'gateway' | 'upstream'> & {
   readonly chat: (key: string, body: Body) => Promise<FullResponse>
 }
 
-/** A gateway whose user `ann` has five dollars to the unit, so that her first call brings her below. */
+/** A gateway whose user `ann` has exactly five dollars, so that her first call falls below the threshold. */
 async function gatewayTelling(
   alerts: readonly Record<string, unknown>[],
   more: Partial<Configuration> = {},
@@ -48,7 +48,7 @@ async function gatewayTelling(
   return { gateway, upstream, chat: (key, body) => fixture.chat(key, body) }
 }
 
-test('receivers are told of a user whose quota is low, once, signed, without prompts and keys', async () => {
+test("receivers get a user's low quota once, signed, without prompts and keys", async () => {
   const [told, other] = [await receiver(), await receiver()]
   const { gateway, chat } = await gatewayTelling([
     told.declared('quota.low', 'channel.back'),
@@ -56,7 +56,7 @@ test('receivers are told of a user whose quota is low, once, signed, without pro
   ])
   for (let calls = 0; calls < 3; calls += 1) await chat('ann', ask('m'))
   await told.atLeast(1)
-  // A call that is answered after the alert shows that there is no second one.
+  // When a call after the alert was answered, a second alert would have arrived.
   await chat('ann', ask('m'))
   const [alert] = told.received
   expect(alert).toMatchObject({
@@ -74,7 +74,7 @@ test('receivers are told of a user whose quota is low, once, signed, without pro
   await expect.poll(count).toBe(1)
 })
 
-test('receivers are told of a budget that is used up to 80 % and 100 %, once each', async () => {
+test('receivers get a budget that reaches 80 % and 100 %, once each', async () => {
   const told = await receiver()
   const budget = { budget: 10_000, budget_period: 'month' }
   const { upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
@@ -91,7 +91,7 @@ test('receivers are told of a budget that is used up to 80 % and 100 %, once eac
     expect(answer.status, answer.text).toBe(200)
   }
   await told.atLeast(5)
-  // Several deliveries are under way at once, in any order.
+  // Several deliveries are in flight at once, in any order.
   const facts = told.received
     .map(({ type, data }) => ({ type, ...(data as { subject: string }) }))
     .toSorted((a, b) => (a.type < b.type ? -1 : 1))
@@ -119,7 +119,7 @@ test('receivers are told of a budget that is used up to 80 % and 100 %, once eac
   expect(told.received.every(({ isSigned }) => isSigned)).toBe(true)
 })
 
-test('receivers are told of budgets that a call is refused for, each event once in a period, over a restart as well', async () => {
+test('receivers get the budget for which a call is refused, each event once in a period, also after a restart', async () => {
   const told = await receiver()
   const { gateway, upstream, chat } = await gatewayTelling([told.declared('budget.80', 'budget.100')], {
     groups: { default: { budget: 100_000, budget_period: 'week' } },
@@ -138,7 +138,7 @@ test('receivers are told of budgets that a call is refused for, each event once 
         return [subject, name, type, used].join(' ')
       })
       .toSorted()
-  // The hold of such a call is larger than each of these budgets, of which nothing is used so far.
+  // The hold of this call is larger than each of these budgets, of which nothing is used so far.
   const large = ask('m', { max_tokens: 100_000 })
   const refuse = async (): Promise<void> => {
     for (const key of ['ann', 'bob', 'eve', 'ann']) {
@@ -171,7 +171,7 @@ test('receivers are told of budgets that a call is refused for, each event once 
   expect(facts()).toEqual([...first, ...later].toSorted())
 })
 
-test('a user whose quota was never above the threshold is told of at the first call, and again only after it was above', async () => {
+test('receivers get a user that was never above the threshold at the first call, and again only after it was above', async () => {
   const told = await receiver()
   const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {
     users: [ROOT, user(2, 'ann', [token('ann')], { quota: 50_000 }), user(3, 'bob', [token('bob')])],
@@ -203,7 +203,7 @@ test('a user whose quota was never above the threshold is told of at the first c
   ])
 })
 
-test('a receiver that redirects, fails or is silent is tried again, and delays no other', async () => {
+test('a delivery to a receiver that redirects, fails or is silent is retried, and delays no other receiver', async () => {
   const [redirecting, hidden, failing, silent, healthy] = [
     await receiver(),
     await receiver(),
@@ -225,7 +225,7 @@ test('a receiver that redirects, fails or is silent is tried again, and delays n
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThan(4_900)
     expect(second).toMatchObject({ id: first?.id, text: first?.text, isSigned: true })
   }
-  // The same event for all.
+  // All receivers get the same event.
   expect(new Set(told.map(({ received }) => received[0]?.id)).size).toBe(1)
   expect(healthy.received).toHaveLength(1)
   expect(hidden.received).toEqual([])
@@ -234,7 +234,7 @@ test('a receiver that redirects, fails or is silent is tried again, and delays n
   expect(gateway.logs()).toContain('"reason":"it did not answer within 15 seconds"')
 })
 
-test('a receiver that fails for a day is told no more, and the next event all the same', async () => {
+test('an event is dropped after a receiver failed for a day, and the next event is sent to it', async () => {
   const failing = await receiver()
   const clock = dateClock()
   failing.answer(() => 500)
@@ -247,7 +247,7 @@ test('a receiver that fails for a day is told no more, and the next event all th
     clock.move(attempts * 8 * HOUR)
   }
   await expect.poll(() => count('given_up')).toBe(1)
-  // At once, and after 8, 16 and 24 hours.
+  // The first attempt, and those after 8, 16 and 24 hours.
   expect(failing.received).toHaveLength(4)
   expect(new Set(failing.received.map(({ id }) => id)).size).toBe(1)
   expect(failing.received.every(({ isSigned }) => isSigned)).toBe(true)
@@ -262,7 +262,7 @@ test('a receiver that fails for a day is told no more, and the next event all th
   await failing.atLeast(5)
 })
 
-test('an event that is committed is delivered although the gateway is killed', async () => {
+test('a committed event is delivered although the gateway is killed', async () => {
   const told = await receiver()
   const clock = dateClock()
   const { gateway, chat } = await gatewayTelling([told.declared('quota.low')], {}, clock)
@@ -271,7 +271,7 @@ test('an event that is committed is delivered although the gateway is killed', a
   await told.atLeast(1)
   await gateway.kill()
   told.answer(() => 204)
-  // An attempt without an outcome counts as lost after half a minute.
+  // An attempt without a result counts as lost after half a minute.
   clock.move(60)
   await gateway.restart()
   await told.atLeast(2)
@@ -279,11 +279,11 @@ test('an event that is committed is delivered although the gateway is killed', a
   expect(second).toMatchObject({ id: first?.id, text: first?.text, isSigned: true })
 })
 
-test('many events at once are delivered each once, a few at a time, and calls go on', async () => {
+test('many simultaneous events are delivered once each, a few at a time, while calls continue', async () => {
   const events = byTier(1_000, 10_000)
   const told = await receiver()
   const { gateway, chat } = await gatewayTelling([told.declared('quota.low')])
-  // The first event shows that the database knows the threshold.
+  // After the first event, the database knows the threshold.
   await chat('ann', ask('m'))
   await told.atLeast(1)
   await gateway.stop()
@@ -302,13 +302,13 @@ test('many events at once are delivered each once, a few at a time, and calls go
   expect((await residentBytes(gateway)) - before).toBeLessThan(100e6)
 })
 
-test('receivers are told once of load shedding, and of a channel that rests', async () => {
+test('receivers get load shedding once, and a channel in cooldown once', async () => {
   const told = await receiver()
   const { gateway, upstream, chat } = await gatewayTelling(
     [told.declared('channel.resting', 'gateway.overloaded')],
     { options: { max_calls: 1 } },
   )
-  // On a slow machine, some storms come so slowly that nothing is refused for load.
+  // On a slow machine, some storms arrive so slowly that nothing is refused for load.
   while (told.received.length === 0) {
     const calmed = Promise.withResolvers<void>()
     upstream.script('m', { kind: 'whole', after: calmed.promise })
@@ -327,7 +327,7 @@ test('receivers are told once of load shedding, and of a channel that rests', as
   expect(gateway.isRunning).toBe(true)
 })
 
-test('once all receivers are removed, what was noted for them is removed as well', async () => {
+test('once all receivers are removed, their pending events are removed as well', async () => {
   const told = await receiver()
   const { gateway, upstream, chat } = await gatewayTelling([told.declared('channel.resting')])
   upstream.script('m', BROKEN)
@@ -346,7 +346,10 @@ test('once all receivers are removed, what was noted for them is removed as well
   await expect.poll(conditions).toEqual([])
 })
 
-/** Adds so many users with ample quota, which all fall below the threshold in one transaction. */
+/**
+ * Adds this number of users with ample quota, and lets all of them fall below the threshold in one
+ * transaction.
+ */
 function lowerQuotas({ dataDir }: RunningGateway, count: number): void {
   const database = new DatabaseSync(join(dataDir, 'sluice.db'), { timeout: 5000 })
   try {
@@ -376,7 +379,7 @@ async function residentBytes(gateway: RunningGateway): Promise<number> {
   return (await metricsOf(gateway.url)).sum('sluice_resident_memory_bytes')
 }
 
-test('receivers are told of a tool without a price, once an hour for each model, channel and tool', async () => {
+test('receivers get a tool without a price, once an hour for each model, channel and tool', async () => {
   const told = await receiver()
   const { chat } = await gatewayTelling([told.declared('price.incomplete')])
   for (const type of ['new_thing', 'new_thing', 'other_thing'])

@@ -26,7 +26,7 @@ function newFolder(): string {
   return folder
 }
 
-/** A clone with a program that says what it is, and a build that says so too. */
+/** A clone whose program prints what it is, and a build that does so too. */
 function clone() {
   const folder = newFolder()
   const write = (path: string, text: string): void => {
@@ -49,13 +49,13 @@ function clone() {
 }
 
 describe('the program that a clone runs', () => {
-  test('is the built one while its sources are as they were', () => {
+  test('a clone runs the build while its sources are unchanged', () => {
     const { states, run } = clone()
     states()
     expect(run()).toBe('built')
   })
 
-  test('is the sources where they were not built', () => {
+  test('a clone without a build runs its sources', () => {
     expect(clone().run()).toBe('sources')
   })
 
@@ -64,21 +64,21 @@ describe('the program that a clone runs', () => {
     ['of another time', ({ states }) => states(undefined, 1_700_000_001)],
     ['not listed, as the list is broken', ({ write }) => write('dist/sources.json', '{"src/main.ts":')],
     ['gone', ({ folder }) => rmSync(join(folder, 'src/main.ts'))],
-  ])('is the sources once one of them is %s', (_, change) => {
+  ])('a clone runs its sources once one of them is %s', (_, change) => {
     const made = clone()
     made.states()
     change(made)
     expect(made.run()).toBe('sources')
   })
 
-  test('is the built one in a package, which has no sources', () => {
+  test('a package, which has no sources, runs its build', () => {
     const { folder, run } = clone()
     rmSync(join(folder, 'src'), { recursive: true })
     expect(run()).toBe('built')
   })
 })
 
-test('a build for a clone has its packages in it, and lists all sources that it was made of', {
+test('a build for a clone contains its packages, and lists all sources that it was made from', {
   timeout: 120_000,
 }, () => {
   const folder = newFolder()
@@ -93,11 +93,12 @@ test('a build for a clone has its packages in it, and lists all sources that it 
     })
   node('tools/build.mjs', '--for-clone')
   rmSync(join(folder, 'node_modules'))
-  // Without its packages, the sources would fail.
+  // The sources would fail, because their packages are missing.
   expect(node('bin/sluice.mjs', '--version')).toMatch(/\d+\.\d+\.\d+/)
   const list = readFileSync(join(folder, 'dist/sources.json'), 'utf8')
   for (const path of ['src/domain/price.ts', 'package-lock.json']) {
-    // The list, not the file: a time of change cannot be put back to the nanosecond.
+    // The list is changed, not the file, because a file's modification time cannot be restored to the
+    // nanosecond.
     const states = { ...(JSON.parse(list) as object), [path]: [0, 0] }
     writeFileSync(join(folder, 'dist/sources.json'), JSON.stringify(states))
     expect(() => node('bin/sluice.mjs', '--version'), path).toThrow()
@@ -106,13 +107,13 @@ test('a build for a clone has its packages in it, and lists all sources that it 
   expect(readdirSync(join(folder, 'dist'))).toEqual(['cli', 'sources.json'])
 })
 
-describe('a stack trace of the built program names the source and the line', () => {
+describe('stack traces of the built program', () => {
   const PRINTED = `process.getBuiltinModule('node:fs').writeSync(2, new Error('planted').stack); process.kill(process.pid, 'SIGKILL');`
 
   test.each([
     ['on the main thread', 'src/cli/run-command.ts', `  const program = new Command('sluice')`],
     ['in the thread of the database', 'src/store/sqlite/worker.ts', 'if (parentPort)'],
-  ])('%s', async (_, file, text) => {
+  ])('a stack trace of the built program names the source and the line: %s', async (_, file, text) => {
     const copy = await patchedProgram([{ file, text, by: `${PRINTED} ${text}` }])
     onTestFinished(() => copy.discard())
     const env = { ...process.env, DATA_DIR: join(copy.root, 'data'), PORT: '0' }

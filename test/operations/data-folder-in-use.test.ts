@@ -22,7 +22,7 @@ async function run(options: ProgramOptions): Promise<Program> {
   return program
 }
 
-/** Digest and time of the last change of each file of a folder, sockets without a digest. */
+/** Digest and modification time of each file of a folder; sockets have no digest. */
 function stateOf(folder: string): unknown {
   return readdirSync(folder).map((name) => {
     const path = join(folder, name)
@@ -37,12 +37,12 @@ test.each([
   ['start with workers', WORKERS],
   ['demo', DEMO],
 ])(
-  'while %s runs on a data folder, a second start names its process and ends, and changes no file',
+  "while %s runs on a data folder, a second start exits with the first one's process id, and changes no file",
   async (_, one) => {
     const first = await run({ config: {}, ...one })
     await first.ready()
     const { folder } = first
-    // Stopped: its own writes would count as changes.
+    // The first process is stopped, because its own writes would count as changes.
     first.kill('SIGSTOP')
     const before = stateOf(folder.path)
     const others = [START, WORKERS, DEMO].map(async (other) => {
@@ -57,7 +57,7 @@ test.each([
   },
 )
 
-test('after kill -9 the next start takes the folder, also where another process has the id of the former one', async () => {
+test("after kill -9 the next start uses the folder, even if another process has the former one's id", async () => {
   const killed = await run({ config: {} })
   await killed.ready()
   const { folder } = killed
@@ -66,7 +66,7 @@ test('after kill -9 the next start takes the folder, also where another process 
   const name = join(folder.path, 'lock.pid')
   const text = readFileSync(name, 'utf8')
   expect(text).toContain(String(killed.pid))
-  // The process of this test runs, and has no gateway.
+  // The process of this test is running, and is not a gateway.
   writeFileSync(name, text.replace(String(killed.pid), String(process.pid)))
   const next = await run({ folder })
   await next.ready()

@@ -19,7 +19,7 @@ import { family } from './process-family.ts'
 import { eventually } from './program.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-// A copy, as a change of a source file here would be one for other tests.
+// A copy, because changing a source file here would affect other tests.
 const folder = mkdtempSync(join(tmpdir(), 'sluice-clone-'))
 const temporary = join(folder, 'temporary')
 let [out, port] = ['', 0]
@@ -35,7 +35,7 @@ beforeAll(async () => {
   dev = spawn('npm', ['run', 'dev'], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // As a terminal starts it, whose Ctrl-C goes to all processes of the group.
+    // As in a terminal, where Ctrl-C goes to all processes of the group.
     detached: true,
     env: { ...env, PORT: String(port), TMPDIR: temporary },
   })
@@ -51,7 +51,7 @@ afterAll(() => {
 
 const starts = (): number => out.split(`Sluice listens on http://127.0.0.1:${port} `).length - 1
 
-test('npm run dev serves calls from sources, starts again when one changes, and stops with Ctrl-C', async () => {
+test('npm run dev serves calls from sources, restarts when one changes, and stops with Ctrl-C', async () => {
   await eventually(() => starts() === 1 && out.includes('hot reload: '), 'the gateway and the console run')
   const keys = [...out.matchAll(/API key +(sk-\w+)/g)].map(([, key]) => key)
   expect(keys).toHaveLength(1)
@@ -73,7 +73,7 @@ test('npm run dev serves calls from sources, starts again when one changes, and 
   utimesSync(join(folder, 'src/domain/price.ts'), new Date(), new Date())
   await eventually(() => starts() === 2, 'the gateway has started again')
   expect(out).toContain('src/domain/price.ts has changed')
-  // The key of the first start still holds.
+  // The key of the first start is still valid.
   expect(await call()).toBe(200)
 
   const pids = family(dev.pid ?? 0)

@@ -13,7 +13,7 @@ import { eventually, readyProgram } from './program.ts'
 const ROOT = join(import.meta.dirname, '..', '..')
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
 
-/** The command of the image, in this folder. */
+/** The command of the image, run in this folder. */
 function entryOfContainer(): string[] {
   const file = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
   const words = ['ENTRYPOINT', 'CMD'].flatMap(
@@ -22,7 +22,7 @@ function entryOfContainer(): string[] {
   return words.map((word) => word.replace('/app/', `${ROOT}/`))
 }
 
-/** A folder in which the program is installed, as npm links it. */
+/** A folder in which the program is installed, with the links that npm makes. */
 function installed(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-installed-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -33,7 +33,7 @@ function installed(): string {
   return folder
 }
 
-/** Size of the nursery that the flags ask for. */
+/** The size of the nursery that the flags set. */
 const NURSERY_BYTES = 32 * 2 ** 20
 const BIN = join(ROOT, 'bin/sluice.mjs')
 const WAYS: readonly (readonly [name: string, command: readonly string[]])[] = [
@@ -45,14 +45,14 @@ const WAYS: readonly (readonly [name: string, command: readonly string[]])[] = [
   ...(OLD_NODE === undefined ? [] : [['an older Node', [OLD_NODE, BIN, 'start']] as const]),
 ]
 
-describe.each(WAYS)('started by %s', (name, command) => {
+describe.each(WAYS)('flags of the process, started by %s', (name, command) => {
   test('the process that serves calls runs with the flags', async () => {
     const { pid } = await readyProgram({
       command,
       config: {},
       group: true,
       ...(name === 'npx' && { cwd: installed() }),
-      // The Node of the tests, as the first one that is found.
+      // PATH begins with the folder of this test's Node.js.
       env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}` },
     })
     const server = family(pid).at(-1)
@@ -61,7 +61,7 @@ describe.each(WAYS)('started by %s', (name, command) => {
   })
 })
 
-/** Kilobytes of code that the system may keep on large pages: mapped without a file, and advised so. */
+/** Kilobytes of code that the system may keep on large pages: mapped without a file, and with that advice. */
 function advisedCode(pid: number): number {
   const mappings = readFileSync(`/proc/${pid}/smaps`, 'utf8').split(/\n(?=[0-9a-f]+-)/)
   const advised = mappings.filter(
@@ -74,12 +74,12 @@ const LARGE_PAGES = '/sys/kernel/mm/transparent_hugepage/enabled'
 const hasLargePages = existsSync(LARGE_PAGES) && !readFileSync(LARGE_PAGES, 'utf8').includes('[never]')
 if (!hasLargePages) console.info('large pages are left out: this system has none')
 
-test.skipIf(!hasLargePages)('the code of Node is on large pages', async () => {
+test.skipIf(!hasLargePages)('the code of Node.js is on large pages', async () => {
   const { pid } = await readyProgram({ command: [process.execPath, BIN, 'start'], config: {} })
   expect(advisedCode(pid)).toBeGreaterThan(16 * 1024)
 })
 
-test('a flag of the operator’s replaces the one of the same name, and others stay', async () => {
+test("a flag of the operator replaces the program's flag of the same name, and the others stay", async () => {
   const own = ['--max-semi-space-size=48', '--stack-trace-limit=20']
   const { pid } = await readyProgram({
     command: [process.execPath, ...own, BIN, 'start'],
@@ -89,7 +89,7 @@ test('a flag of the operator’s replaces the one of the same name, and others s
   expect(given.slice(1, 3 + FLAGS.length)).toEqual([...FLAGS, ...own])
 })
 
-/** Prints the heap of each thread and the nursery of the main one, again and again. */
+/** Repeatedly prints the heap of each thread and the nursery of the main thread. */
 const OBSERVER = `
   import { getHeapSpaceStatistics } from 'node:v8'
   const print = (name, bytes) => console.log(JSON.stringify({ heap: name, bytes }))
@@ -100,7 +100,7 @@ const OBSERVER = `
     print('nursery', getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').space_size)
   }, 100).unref())`
 
-test('the nursery of the main thread has its whole size from the start on, those of other threads begin small', async () => {
+test('the nursery of the main thread has its full size from the start, and those of other threads begin small', async () => {
   const program = await readyProgram({
     command: [
       process.execPath,
@@ -116,9 +116,9 @@ test('the nursery of the main thread has its whole size from the start on, those
   expect(bytesOf('sluice database')).toBeLessThan(1.5 * NURSERY_BYTES)
 })
 
-test('the flags that the program sets once it has started are known to this Node', () => {
+test('this Node.js knows the flags that the program sets after its start', () => {
   const known = spawnSync(process.execPath, ['--v8-options'], { timeout: 60_000 }).stdout.toString()
-  // Node 24, and Node 26 from 26.1 on.
+  // Node.js 24, and Node.js 26 from 26.1.
   expect(collectorFlags('13.6.233.17-node.49')).toContain('--no-separate-gc-phases')
   const later = collectorFlags('14.6.202.34-node.19')
   expect(later).toEqual([...COLLECTOR_FLAGS, '--external-memory-accounted-in-global-limit'])
@@ -126,7 +126,7 @@ test('the flags that the program sets once it has started are known to this Node
   for (const flag of late) expect(known).toContain(`  ${flag.replace('--no-', '--').replace(/=.*/, '')} (`)
 })
 
-test('the flags of a start leave the compiled code valid that Node brings along', () => {
+test('the flags of a start keep the compiled code valid that Node.js includes', () => {
   const tag = (flags: readonly string[]): string =>
     spawnSync(process.execPath, [...flags, '-p', 'v8.cachedDataVersionTag()'], {
       timeout: 60_000,
@@ -136,7 +136,7 @@ test('the flags of a start leave the compiled code valid that Node brings along'
   expect(tag([COLLECTOR_FLAGS[0]])).not.toBe(tag([]))
 })
 
-test.skipIf(OLD_NODE === undefined)('an older Node knows the flags, and finds the bundled Node', () => {
+test.skipIf(OLD_NODE === undefined)('an older Node.js knows the flags, and finds the bundled Node.js', () => {
   const run = spawnSync(OLD_NODE ?? '', [...FLAGS, 'bin/sluice.mjs', '--version'], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },

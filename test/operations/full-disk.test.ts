@@ -17,7 +17,7 @@ import { eventually, type Program, readyProgram } from './program.ts'
 const COST = 30
 const ERROR_LEVEL = 50
 const USER = { role: 'user', content: 'hi' }
-/** Streams to the model `s` in each dialect, and what the error event at their end has. */
+/** Streams from the model `s` in each dialect, and the content of the error event at their end. */
 const STREAMS = [
   {
     dialect: 'chat',
@@ -94,7 +94,7 @@ const SETTINGS: readonly [string, (place: () => Promise<string>) => Promise<Reco
 
 describe.runIf(CAN_MOUNT)('a full disk', () => {
   test.each(SETTINGS)(
-    'under %s: calls are refused at once, those under way are told, operators too; afterwards each is charged once',
+    'on a full disk with %s, calls are refused at once, calls in flight end with an error, operators are informed; later each is charged once',
     async (_, environment) => {
       const told = await startAlertReceiver()
       onTestFinished(() => told.stop())
@@ -113,7 +113,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
         STREAMS.map(({ path, body }) => open(program.url, body, { key: 'ann', path })),
       )
       await Promise.all(live.map((stream) => stream.until('word4')))
-      // By now the hold of the whole call is on the disk as well.
+      // At this time the hold of the whole call is on the disk, too.
       await eventually(async () => (await metric(program, 'sluice_open_holds')) === 5, 'held')
       await new Promise((resolve) => setTimeout(resolve, 100))
 
@@ -135,7 +135,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
       }
       for (const refused of await Promise.all(Array.from({ length: 20 }, () => chat('m'))))
         expectRefused(refused)
-      // No upstream works for what cannot be charged.
+      // No upstream works for calls that cannot be charged.
       expect(upstream.received('m')).toHaveLength(asked)
       const ready = await readyz(program)
       expect([ready.status, ready.text]).toEqual([503, 'not ready: storage\n'])
@@ -153,9 +153,9 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
       await eventually(async () => (await chat('m')).status === 200, 'served')
       await told.atLeast(2)
       expect(told.received.map(({ type }) => type)).toEqual(['storage.failed', 'storage.back'])
-      // Each worker finds out by itself.
+      // Each worker detects it by itself.
       await eventually(async () => (await metric(program, 'sluice_storage_ok')) === 1, 'writable to all')
-      // Calls that the upstream billed: those under way, and those that were answered.
+      // The calls that the upstream billed: those in flight, and those that were answered.
       const answered = upstream.received('m').length + STREAMS.length + 1
       await eventually(async () => (await spent(program)).used_quota === answered * COST, 'all are charged')
       expect(await metric(program, 'sluice_open_holds')).toBe(0)
@@ -166,7 +166,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
     },
   )
 
-  test('is noticed by /readyz without any call', async () => {
+  test('a full disk is noticed by /readyz without any call', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const { program, disk } = await onSmallDisk(told, {})
@@ -182,7 +182,7 @@ describe.runIf(CAN_MOUNT)('a full disk', () => {
   })
 })
 
-/** Starts a gateway whose data is on a small file system. */
+/** Starts a gateway whose data folder is on a small file system. */
 async function onSmallDisk(
   told: AlertReceiver,
   env: Readonly<Record<string, string>>,

@@ -34,7 +34,7 @@ afterAll(async () => {
   await upstream?.stop()
 })
 
-/** Addresses of this machine outside loopback. */
+/** Addresses of this machine outside the loopback interface. */
 const OUTSIDE = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .filter(({ internal, family }) => !internal && family === 'IPv4')
@@ -50,16 +50,16 @@ function lockDatabase({ folder }: Program): () => void {
   }
 }
 
-describe('/metrics is served to', () => {
+describe('who may read /metrics', () => {
   const seen = async (url: string, headers: Record<string, string> = {}, host?: string): Promise<number> => {
     const options = { method: 'GET', path: '/metrics', headers }
     return (await call(url, undefined, host === undefined ? options : { ...options, host })).status
   }
 
-  test('peers on this machine', async () => {
+  test('/metrics is served to peers on this machine', async () => {
     expect(await seen(program.url)).toBe(200)
     expect(await seen(program.url, {}, '::1')).toBe(200)
-    // The gateway listens on the last of them.
+    // The gateway listens on the last of these addresses.
     for (const host of [
       'localhost',
       'LOCALHOST:80',
@@ -71,7 +71,7 @@ describe('/metrics is served to', () => {
       expect(await seen(program.url, { host }), host).toBe(200)
   })
 
-  test("nobody behind a proxy on this machine, by the proxy's headers", async () => {
+  test('/metrics is not served through a proxy on this machine, which its headers reveal', async () => {
     for (const name of [
       'forwarded',
       'via',
@@ -94,7 +94,7 @@ describe('/metrics is served to', () => {
     expect(answer.text).not.toContain('sluice_')
   })
 
-  test('nobody with another host name', async () => {
+  test('/metrics is not served under another host name', async () => {
     for (const host of ['gateway.example', 'localhost.gateway.example', '127.0.0.1.example', '10.0.0.1:3000'])
       expect(await seen(program.url, { host }), host).toBe(403)
     const { port } = program
@@ -106,7 +106,7 @@ describe('/metrics is served to', () => {
     expect(await rawConnection(port, absolute).closed()).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  test('nobody else, whatever they forward', async () => {
+  test('/metrics is not served to other clients, whatever headers they send', async () => {
     for (const host of OUTSIDE) {
       expect(await seen(program.url, {}, host)).toBe(403)
       for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip'])
@@ -115,7 +115,7 @@ describe('/metrics is served to', () => {
     }
   })
 
-  test('the holders of options.metrics_token, where one is set, from any address', async () => {
+  test('/metrics is served to holders of options.metrics_token, where one is set, from any address', async () => {
     for (const host of [...OUTSIDE, '127.0.0.1']) {
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figures' }, host)).toBe(200)
       expect(await seen(watched.url, { authorization: 'Bearer watcher-of-figure' }, host)).toBe(403)
@@ -124,14 +124,14 @@ describe('/metrics is served to', () => {
         await seen(watched.url, { ...behindProxy, authorization: 'Bearer watcher-of-figures' }, host),
       ).toBe(200)
       expect(await seen(watched.url, behindProxy, host)).toBe(403)
-      // Behind a proxy on this machine every client is a peer on this machine.
+      // Behind a proxy on this machine, every client appears as a peer on this machine.
       expect(await seen(watched.url, {}, host)).toBe(403)
     }
   })
 })
 
 describe('/healthz and /readyz', () => {
-  test('are 200 while the gateway runs, for everybody, and forbid caching', async () => {
+  test('/healthz and /readyz are 200 while the gateway runs, for everybody, and forbid caching', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const answer = await call(program.url, undefined, { method: 'GET', path })
       expect(answer.status).toBe(200)
@@ -142,7 +142,7 @@ describe('/healthz and /readyz', () => {
     }
   })
 
-  test('while the database is not writable, ready is 503 even without calls; healthy stays 200', async () => {
+  test('while the database is not writable, /readyz is 503 even without calls, and /healthz stays 200', async () => {
     const unlock = lockDatabase(program)
     try {
       await eventually(async () => (await statusOn(program.port, '/readyz')) === 503, 'not ready')
@@ -156,7 +156,7 @@ describe('/healthz and /readyz', () => {
     await eventually(async () => (await statusOn(program.port, '/readyz')) === 200, 'ready again')
   })
 
-  test('calls meanwhile are told to retry; afterwards they are answered', async () => {
+  test('while the database is not writable, calls are told to retry; afterwards they are answered', async () => {
     const unlock = lockDatabase(program)
     try {
       const refused = await call(program.url, ask('m'), { key: 'ann' })
@@ -169,13 +169,13 @@ describe('/healthz and /readyz', () => {
     expect((await call(program.url, ask('m'), { key: 'ann' })).status).toBe(200)
   })
 
-  test('while it drains, ready is 503 at once on open connections, and healthy stays 200', async () => {
+  test('while the gateway drains, /readyz is 503 at once on open connections, and /healthz stays 200', async () => {
     const { promise: after, resolve: finish } = Promise.withResolvers<void>()
     const frames = [contentFrame(' word0')]
     upstream.script('m', { kind: 'stream', frames, rest: { after, frames: [finishFrame(), DONE_FRAME] } })
     const live = await open(watched.url, askStream('m'), { key: 'ann' })
     await live.until(' word0')
-    // Begun before the signal, with a request that is answered, so that the connections are in use.
+    // Opened before the signal with an answered request, so that the connections are in use.
     const [ready, healthy] = ['/readyz', '/healthz'].map((path) =>
       rawConnection(
         watched.port,

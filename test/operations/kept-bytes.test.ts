@@ -24,7 +24,7 @@ const configuration = (options: object): Configuration => ({
   users: [ROOT, user(2, 'ann', [token('ann')]), user(3, 'bob', [token('bob')])],
 })
 
-/** Makes a response whose content has so many bytes, and resolves to its id. */
+/** Makes a response whose content has this number of bytes, and resolves to its id. */
 async function made({ url }: Program, key: string, bytes: number): Promise<string> {
   const body = { model: 'm', input: 'i'.repeat(bytes) }
   const answer = await call(url, body, { key, path: '/v1/responses' })
@@ -37,7 +37,7 @@ async function isKept({ url }: Program, key: string, id: string): Promise<boolea
   return status === 200
 }
 
-test('of what is kept for a user the oldest goes once it is more than options.keep_bytes, and that of others stays', async () => {
+test("a user's oldest kept response is deleted when the user exceeds options.keep_bytes, and other users' responses stay", async () => {
   const program = await readyProgram({ config: configuration({ keep_bytes: '1MiB' }) })
   onTestFinished(() => discard(program))
   const others = await made(program, 'bob', 900_000)
@@ -53,8 +53,8 @@ test('of what is kept for a user the oldest goes once it is more than options.ke
   for (const id of later) expect(await isKept(program, 'ann', id)).toBe(true)
 })
 
-describe.runIf(CAN_MOUNT)('a file system with little room', () => {
-  test('is left to charges: calls are answered and nothing is kept, until there is room again', async () => {
+describe.runIf(CAN_MOUNT)('a file system with little space', () => {
+  test('little disk space is left to charges: calls are answered and nothing is kept, until there is space again', async () => {
     const disk = mountSmallDisk(40_000_000)
     const folder = { path: disk.path, configFile: join(disk.path, 'gateway.yaml'), discard: () => {} }
     const program = await readyProgram({ folder, config: configuration({}) })
@@ -65,7 +65,7 @@ describe.runIf(CAN_MOUNT)('a file system with little room', () => {
     const filler = join(disk.path, 'filler')
     const { bavail, bsize } = statfsSync(disk.path)
     writeFileSync(filler, Buffer.alloc(bavail * bsize - 3_000_000, 1))
-    // A measurement is at most a second old, or is repeated.
+    // A measurement is at most one second old; otherwise it is repeated.
     await eventually(
       async () => !(await isKept(program, 'ann', await made(program, 'ann', 1_000))),
       'nothing is kept',

@@ -17,14 +17,14 @@ import { eventually } from './program.ts'
 const FEW = 10
 const MANY = 10_000
 /**
- * Cost of a start with many keys, as a multiple of that with few: measured 5, and 60 and more where each user
- * had a schema, a query and an insertion of its own.
+ * The cost of a start with many keys, as a multiple of that with few: 5 was measured, and more than 60 where
+ * each user had a separate schema check, query and insertion.
  */
 const MAX_RATIO = 8
-/** Duration of a reload, as a multiple of a start with few keys: measured 4 to 6. */
+/** The duration of a reload, as a multiple of a start with few keys: 4 to 6 were measured. */
 const MAX_RELOAD_RATIO = 8
 
-test(`${MANY} keys in gateway.yaml: a start costs a few times as much, and calls go on during a reload`, async () => {
+test(`with ${MANY} keys in gateway.yaml a start costs a few times as much, and calls continue during a reload`, async () => {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const of = (count: number): string => configurationOfUsers(count, upstream.baseUrl('m'))

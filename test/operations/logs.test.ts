@@ -41,7 +41,7 @@ async function stopped(program: Program): Promise<void> {
 }
 
 describe('the log', () => {
-  test('has one line for each request, in JSON, with its id and its result', async () => {
+  test('the log has one line for each request, in JSON, with its id and its result', async () => {
     const program = await readyProgram({ config: config() })
     upstream.script('main', { kind: 'stream', events: 3 })
     const key = 'canarykey'
@@ -93,7 +93,7 @@ describe('the log', () => {
       expect(Number(line?.['ms'])).toBeGreaterThanOrEqual(0)
       expect(Number(line?.['time'])).toBeGreaterThan(1.7e12)
     }
-    // Output besides the log is limited to a few sentences for the operator.
+    // Output outside the log is limited to a few sentences for the operator.
     const others = program
       .out()
       .split('\n')
@@ -101,7 +101,7 @@ describe('the log', () => {
     expect(others).toHaveLength(2)
   })
 
-  test('never contains a key in a path, in any spelling, with any result', async () => {
+  test('the log never contains a key in a path, in any spelling, with any result', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'trace' } })
     const spellings = ['sk-', 'SK-', 'Sk%2d', '%73k-', '%53%4b%2D', '%2573k-', 's%6B%252d'].map(
       (prefix) => `${prefix}canarykey`,
@@ -122,7 +122,7 @@ describe('the log', () => {
         ['HEAD', 'host: x'],
         ['PUT', 'host: x'],
         ['CONNECT', 'host: x'],
-        // Refused before routing.
+        // Refused before a route is found.
         ['GET'],
         ['GET', 'host: x@y'],
         ['GET', 'host: x', 'transfer-encoding: gzip'],
@@ -138,7 +138,7 @@ describe('the log', () => {
     expect(program.out() + program.err()).not.toContain('canarykey')
   })
 
-  test("never contains prompts, answers, keys, queries or an upstream's echo of them, at any level", async () => {
+  test("the log never contains prompts, responses, keys, queries or an upstream's echo of them, at any level", async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'trace' } })
     const key = 'canarykey'
     const path = '/v1/chat/completions?key=canaryquery'
@@ -190,7 +190,7 @@ describe('the log', () => {
     }
   })
 
-  test('has periodic requests of machines at debug', async () => {
+  test('the log has periodic requests of machines only at debug', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'debug' } })
     const headers = { authorization: 'Bearer canarymetrics' }
     for (const path of ['/healthz', '/readyz', '/metrics'])
@@ -204,7 +204,7 @@ describe('the log', () => {
     expect(levels('/v1/models')).toEqual([30])
   })
 
-  test('is silent at the level silent', async () => {
+  test('the log is empty at the level silent', async () => {
     const program = await readyProgram({ config: config(), env: { LOG_LEVEL: 'silent' } })
     upstream.script('main', { kind: 'whole' })
     await call(program.url, ask('m'), { key: 'canarykey' })
@@ -216,7 +216,7 @@ describe('the log', () => {
   })
 
   test.each(byTier(['warn'], ['warn', 'error', 'fatal']))(
-    'at %s has no line for a successful request',
+    'the log at %s has no line for a successful request',
     async (level) => {
       const program = await readyProgram({ config: config(), env: { LOG_LEVEL: level } })
       upstream.script('main', { kind: 'whole' })
@@ -227,7 +227,7 @@ describe('the log', () => {
   )
 })
 
-test('the first credentials are printed once, at the first start alone, and never logged', async () => {
+test('the first credentials are printed only once, at the first start, and never logged', async () => {
   const folder = newFolder()
   const env = { LOG_LEVEL: 'trace' }
   const first = await readyProgram({ folder, config: { models: priced(['m']) }, env })

@@ -1,6 +1,6 @@
 import { call } from '../equipment/client.ts'
 
-/** A sample line. */
+/** A line with a sample. */
 export interface Line {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
@@ -16,7 +16,7 @@ export interface Family {
 /** A page of metrics. */
 export interface Page {
   readonly families: ReadonlyMap<string, Family>
-  /** The sum of all samples of that name with these labels, among others; 0 without any. */
+  /** The sum of all samples of that name that have these labels; 0 without any. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number
 }
 
@@ -28,7 +28,7 @@ const SUFFIXES = new Map([
 
 /**
  * Reads Prometheus' text format 0.0.4, as strictly as the format allows: each family once, HELP and TYPE
- * before its samples, no series twice, whole histograms whose buckets are cumulative. Throws at the first
+ * before its samples, no series twice, complete histograms with cumulative buckets. Throws at the first
  * violation.
  */
 export function readMetrics(text: string): Page {

@@ -58,14 +58,14 @@ const rows = (): Row[] => databaseOf(program.folder.path).usage()
 const total = (own: readonly Row[], read: (row: Row) => number): number =>
   own.reduce((sum, row) => sum + read(row), 0)
 
-test('the page is valid, and all metrics are zero before the first call', async () => {
+test('the metrics are valid, and all are zero before the first call', async () => {
   const page = await metricsOf(program.url)
   for (const name of ['open_streams', 'open_holds', 'ledger_lag']) expect(page.sum(`sluice_${name}`)).toBe(0)
   expect(page.sum('sluice_tokens_total') + page.sum('sluice_quota_total')).toBe(0)
   expect(page.sum('sluice_resident_memory_bytes')).toBeGreaterThan(20e6)
 })
 
-test('after known traffic, tokens and quota by model and channel equal the usage log', async () => {
+test('after known traffic, the metrics of tokens and quota by model and channel equal the usage log', async () => {
   upstream.decide('first', ({ text }) => {
     const { user: kind, stream } = JSON.parse(text)
     if (kind === 'broken') return { kind: 'status', status: 500 }
@@ -122,7 +122,7 @@ test('after known traffic, tokens and quota by model and channel equal the usage
   expect(page.sum('sluice_first_byte_seconds_count')).toBe(9)
 })
 
-test('durations and first bytes are in seconds, and in the right bucket', async () => {
+test('the metrics of durations and first bytes are in seconds, and in the right bucket', async () => {
   const before = await metricsOf(program.url)
   const at = { model: 'n', channel: 'second', stream: 'true' }
   const { promise: isSeen, resolve: seen } = Promise.withResolvers<void>()
@@ -141,7 +141,7 @@ test('durations and first bytes are in seconds, and in the right bucket', async 
   const tookSeconds = (performance.now() - began) / 1000
   const moved = (name: string, labels: Record<string, string> = {}): number =>
     after.sum(name, { ...at, ...labels }) - before.sum(name, { ...at, ...labels })
-  // 300 ms until it begins, and 600 ms after the client saw the beginning.
+  // 300 ms until it begins, and 600 ms after the client received the beginning.
   expect(moved('sluice_first_byte_seconds_sum')).toBeGreaterThanOrEqual(0.29)
   expect(moved('sluice_first_byte_seconds_sum')).toBeLessThan(tookSeconds - 0.55)
   expect(moved('sluice_call_duration_seconds_sum')).toBeGreaterThanOrEqual(0.88)
@@ -155,14 +155,14 @@ test('durations and first bytes are in seconds, and in the right bucket', async 
   upstream.script('second', { kind: 'stream' })
 })
 
-test('streams, calls and holds under way are counted', async () => {
+test('streams, calls and holds in progress are counted in the metrics', async () => {
   upstream.script('first', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const lives = await Promise.all([1, 2, 3].map(() => open(program.url, askStream('m'), { key: 'ann' })))
   await Promise.all(lives.map((live) => live.until(' word1')))
   const during = await metricsOf(program.url)
   expect(during.sum('sluice_open_streams')).toBe(3)
   expect(during.sum('sluice_open_holds')).toBe(3)
-  // The three, and the one for the metrics.
+  // The three calls, and the request for the metrics.
   expect(during.sum('sluice_open_calls')).toBe(4)
   for (const live of lives) live.abort()
   await eventually(async () => {
@@ -172,7 +172,7 @@ test('streams, calls and holds under way are counted', async () => {
   expect((await metricsOf(program.url)).sum('sluice_settlements_total', { reason: 'client_gone' })).toBe(3)
 })
 
-test('the ledger lag grows while nothing can be written', async () => {
+test('the metric of the ledger lag grows while nothing can be written', async () => {
   upstream.script('first', { kind: 'whole' })
   const database = new DatabaseSync(join(program.folder.path, 'sluice.db'), { timeout: 5000 })
   database.exec('BEGIN EXCLUSIVE')
@@ -187,9 +187,9 @@ test('the ledger lag grows while nothing can be written', async () => {
   await eventually(async () => (await metricsOf(program.url)).sum('sluice_ledger_lag') === 0, 'all written')
 })
 
-test('the event loop delay is almost zero in an idle gateway', async () => {
+test('the metric of the event loop delay is almost zero in an idle gateway', async () => {
   const own = monitorEventLoopDelay({ resolution: 10 })
-  // A busy machine delays the gateway now and then: one quiet moment is enough.
+  // A busy machine delays the gateway occasionally, so that one quiet moment is enough.
   const delay = async (): Promise<number> => {
     await metricsOf(program.url)
     own.reset()
@@ -202,10 +202,10 @@ test('the event loop delay is almost zero in an idle gateway', async () => {
   await expect.poll(delay, { timeout: 60_000 }).toBeLessThan(1)
 })
 
-test('a pause of the event loop is the longest delay, once', async () => {
+test('a pause of the event loop is reported once, as the longest delay', async () => {
   const longest = async (): Promise<number> =>
     (await metricsOf(program.url)).sum('sluice_event_loop_delay_max_seconds')
-  // After a scrape, the next sample only sets the start of the interval: there are ten a second.
+  // After a scrape, the next sample only sets the start of the interval; there are ten samples a second.
   await sleep(1_000)
   program.kill('SIGSTOP')
   await sleep(2_000)
@@ -215,7 +215,7 @@ test('a pause of the event loop is the longest delay, once', async () => {
   expect(await longest()).toBeLessThan(1.5)
 })
 
-test('invalid requests create no series', async () => {
+test('invalid requests create no series in the metrics', async () => {
   const seriesOf = (lines: readonly Line[]): string[] =>
     lines.map(({ name, labels }) => JSON.stringify([name, labels]))
   const count = async (): Promise<number> => {
@@ -248,6 +248,6 @@ test.each([
     '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
   ],
   ['a histogram without an end', '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_sum 1\na_count 2\n'],
-])('the reader of these tests refuses %s', (_, text) => {
+])('the metrics parser of these tests rejects %s', (_, text) => {
   expect(() => readMetrics(text)).toThrow()
 })

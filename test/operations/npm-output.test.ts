@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Removes npm's own variables: npm passes the settings of the run that started the tests on. */
+/** Without npm's own variables, because npm passes on the settings of the run that started the tests. */
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)))
 
-test('npx sluice prints what the command prints and no warnings of npm, on any Node that runs npm', () => {
+test('npx sluice prints what the command prints and no warnings of npm, on every Node.js that runs npm', () => {
   const { status, stderr } = spawnSync('npx', ['--no-install', 'sluice', '--version'], {
     cwd,
     env,
@@ -18,7 +18,7 @@ test('npx sluice prints what the command prints and no warnings of npm, on any N
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
-test('npm prints no engine warning: the Node that runs the commands is a dependency', () => {
+test('npm prints no engine warning, because the Node.js that runs the commands is a dependency', () => {
   expect(
     execFileSync('npm', ['config', 'get', 'loglevel'], {
       cwd,

@@ -17,7 +17,7 @@ afterEach(async () => {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // The process has ended by itself.
+      // The process has already ended.
     }
   }
   await discard(program)
@@ -26,10 +26,10 @@ afterEach(async () => {
 
 test.each([
   ['SIGTERM to npm alone, as from a supervisor,', 'SIGTERM', false],
-  // npm forwards the signal as well, which does not count as a second signal.
+  // npm forwards the signal, too, which does not count as a second signal.
   ['SIGINT to all processes at once, as from a terminal,', 'SIGINT', true],
 ] as const)(
-  'npm start: after %s running streams end, no process is left, the port is free',
+  'npm start: after %s running streams end, no process is left, and the port is free',
   async (_, signal, group) => {
     upstream = await startUpstream()
     const stopping = Promise.withResolvers<void>()

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-/** Files and folders that a package is built from, and with. */
+/** Files and folders that a package is built from, and the tools to build it. */
 const PARTS = [
   'bin',
   'docs',
@@ -24,7 +24,7 @@ const PARTS = [
   'tsconfig.json',
 ]
 
-/** The parser that the repository carries, in no lock file. */
+/** The parser that the repository includes, which is not in the lock file. */
 const PARSER = { name: 'llhttp', version: '9.3.1', purl: 'pkg:github/nodejs/llhttp@9.3.1' }
 
 /** The checked fields of a component in a bill of materials. */
@@ -46,7 +46,7 @@ interface Bill {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[]
 }
 
-/** A package of a lock file. */
+/** A package in a lock file. */
 interface Locked {
   readonly version: string
   readonly integrity: string
@@ -54,15 +54,15 @@ interface Locked {
   readonly link?: boolean
 }
 
-/** Environment without the variables of the npm that started the tests. */
+/** The environment without the variables of the npm that started the tests. */
 const env = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
-  // No registry is needed: the lock file has everything.
+  // Offline, because the lock file has everything that is needed.
   npm_config_offline: 'true',
   npm_config_registry: 'http://127.0.0.1:9',
 }
 
-// Packing builds, so it happens in a copy: this folder keeps what was built for it.
+// Packing runs a build, so that it is done in a copy: this folder keeps its own build.
 const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'))
 let text = ''
 let bill: Bill
@@ -85,7 +85,7 @@ function own(): { readonly version: string; readonly dependencies: Record<string
   return JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'))
 }
 
-test('a package has the program without its packages, which npm installs', () => {
+test('a package has the program without its dependencies, which npm installs', () => {
   expect(readdirSync(join(folder, 'package/dist'))).toEqual(['cli'])
 })
 
@@ -97,8 +97,8 @@ test('a package has the SQL of the bank beside the modules that read it', () => 
     expect(readFileSync(join(carried, file), 'utf8')).toBe(readFileSync(join(sources, file), 'utf8'))
 })
 
-describe('a package carries a bill of materials', () => {
-  test('in CycloneDX, of this version', () => {
+describe('the bill of materials of a package', () => {
+  test('the bill of materials is in CycloneDX, for this version', () => {
     expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1 })
     const { version } = own()
     expect(bill.metadata.component).toMatchObject({
@@ -108,7 +108,7 @@ describe('a package carries a bill of materials', () => {
     })
   })
 
-  test('with each package of the lock file that is used at run time, by version, address and hash, and no other', () => {
+  test('the bill of materials lists exactly the run-time packages of the lock file, by version, address and hash', () => {
     const { packages } = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8')) as {
       readonly packages: Record<string, Locked>
     }
@@ -139,7 +139,7 @@ describe('a package carries a bill of materials', () => {
     expect(Object.keys(own().dependencies).filter((name) => !names.has(name))).toEqual([])
   })
 
-  test('with the vendored parser, which the package carries with its licence and origin', () => {
+  test('the bill of materials lists the vendored parser, which is in the package with its licence and origin', () => {
     const { hashes, ...parser } = bill.components.find(({ purl }) => purl === PARSER.purl) ?? { hashes: [] }
     expect(parser).toMatchObject({ ...PARSER, licenses: [{ license: { id: 'MIT' } }] })
     const carried = (file: string): Buffer =>
@@ -150,14 +150,14 @@ describe('a package carries a bill of materials', () => {
     expect(carried('LICENSE').toString()).toContain('MIT License')
   })
 
-  test('that says which needs which, of those that are in it', () => {
+  test('the bill of materials states which of its packages depend on which', () => {
     const refs = [bill.metadata.component, ...bill.components].map((component) => component['bom-ref'])
     expect(new Set(refs).size).toBe(refs.length)
     const named = bill.dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn])
     expect(named.filter((ref) => !refs.includes(ref))).toEqual([])
   })
 
-  test('that names no registry', () => {
+  test("the bill of materials contains no registry's name", () => {
     const hosts = [...text.matchAll(/https?:\/\/([^/"\s]+)/g)].map(([, host]) => host)
     expect(new Set(hosts)).toEqual(new Set(['cyclonedx.org']))
     expect(text).not.toMatch(/registry/i)

@@ -10,10 +10,10 @@ import { family } from './process-family.ts'
 import { readyProgram } from './program.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
-/** Time within which the children of a lost process end. */
+/** Milliseconds within which the children of a killed process end. */
 const END_MS = 2_000
 
-/** A folder for PATH whose `node` fails. */
+/** A folder for PATH with a `node` that fails. */
 function failingNode(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-failing-node-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

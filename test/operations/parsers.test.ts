@@ -9,7 +9,7 @@ import { ask, askStream, startFixture } from '../equipment/fixture.ts'
 const PRELOAD = `--import=${new URL('../equipment/parser-preload.ts', import.meta.url).href}`
 const ORIGIN = new URL('../../src/http1/vendor/llhttp/origin.json', import.meta.url)
 
-/** Calls of the WebAssembly parser by kind of message, its hash, and the number of Node's own parsers. */
+/** Calls of the WebAssembly parser by kind of message, its hash, and the number of Node.js's own parsers. */
 interface ParserReport {
   readonly sha256: string
   readonly requests: number
@@ -17,7 +17,7 @@ interface ParserReport {
   readonly nodeParsers: number
 }
 
-test('requests and responses are parsed by the vendored WebAssembly module, none by node:http', async () => {
+test('requests and responses are parsed by the vendored WebAssembly module, and none by node:http', async () => {
   const fixture = await startFixture(
     (upstream) => ({
       models: priced(['m']),
@@ -39,7 +39,7 @@ test('requests and responses are parsed by the vendored WebAssembly module, none
   expect(report.nodeParsers).toBe(0)
 })
 
-test('a program that parses with node:http would be found', () => {
+test('a program that parsed with node:http would be detected', () => {
   const program = `
     process.on('SIGUSR2', () => process.exit())
     const server = require('node:http').createServer((_, reply) => reply.end())

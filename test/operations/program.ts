@@ -12,29 +12,29 @@ import { freePort, statusOn } from '../equipment/port.ts'
 import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder } from '../equipment/program.ts'
 import { pauseBeforeProbe } from '../equipment/readiness.ts'
 
-/** Options of a run of the program. */
+/** Options for running the program. */
 export interface ProgramOptions {
   /**
-   * The fields of gateway.yaml, or its text; without one, the file of an earlier run in the same folder
-   * stays.
+   * The fields of gateway.yaml, or its text. Without either, the file of an earlier run in the same folder is
+   * used.
    */
   readonly config?: Configuration | string
   readonly env?: Readonly<Record<string, string>>
-  /** The folder of data and configuration; a new one by default. */
+  /** The folder with data and configuration; a new one by default. */
   readonly folder?: Folder
   readonly port?: number
   /**
-   * A command in place of `node bin/sluice.mjs start`, run in the repository; it gets the configuration's
-   * path through the environment.
+   * A command that replaces `node bin/sluice.mjs start`. It is run in the repository, and gets the
+   * configuration's path from the environment.
    */
   readonly command?: readonly string[]
-  /** The folder in which a command is run, in place of the repository. */
+  /** The folder in which the command is run, instead of the repository. */
   readonly cwd?: string
-  /** Makes a process group of its own, which then gets signals as a whole: as from a terminal. */
+  /** Whether to create a process group, which then gets signals as a whole, as from a terminal. */
   readonly group?: boolean
 }
 
-/** The end of a process. */
+/** How a process ended. */
 export interface Exit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -42,7 +42,7 @@ export interface Exit {
   readonly at: number
 }
 
-/** The real program, with standard output and standard error kept separate. */
+/** The real program, with standard output and standard error separately. */
 export interface Program {
   readonly url: string
   readonly port: number
@@ -56,7 +56,7 @@ export interface Program {
   log(): Record<string, unknown>[]
   kill(signal: NodeJS.Signals): void
   readonly exit: Promise<Exit>
-  /** Settles once `/readyz` says 200; fails with its output if it ends before. */
+  /** Settles once `/readyz` is 200; fails with the output if the program ends before. */
   ready(): Promise<void>
 }
 
@@ -157,7 +157,7 @@ export async function readyProgram(options: ProgramOptions): Promise<Program> {
   return program
 }
 
-/** Ends the program if it runs, and removes its folder. */
+/** Ends the program if it is running, and removes its folder. */
 export async function discard(program: Program | undefined): Promise<void> {
   program?.kill('SIGKILL')
   await program?.exit

@@ -12,10 +12,10 @@ const NO_LIMIT = { requests: 0, window: '1s' }
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 
 describe.each(ENGINES)('the audit log on $name', (engine) => {
-  test('loses its entries after 400 days by itself', async () => {
+  test('the gateway deletes entries of the audit log after 400 days', async () => {
     const { place } = await engine.database()
     const clock = dateClock()
-    // The database has the real time: it lets no younger entry go.
+    // The database has the real time, so that it keeps later entries.
     clock.move(-401 * DAY_S)
     const fixture = await startFixture(
       (upstream) => ({

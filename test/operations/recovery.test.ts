@@ -9,10 +9,12 @@ import { GATEWAY_SECRET } from '../equipment/program.ts'
 import { discard, type Program, runProgram } from './program.ts'
 
 const HOLDS = 10_000
-/** Milliseconds; the promise is 1 s on an idle machine, and this one runs other tests at the same time. */
+/**
+ * Milliseconds. One second is promised on an idle machine, but this one runs other tests at the same time.
+ */
 const LIMIT_MS = 2500
 
-/** Makes open holds of an earlier run, each of 1000 of which 30 are known to be used. */
+/** Makes open holds of an earlier run, each of 1000 units, of which 30 are known to be used. */
 async function leaveHolds({ folder }: Program): Promise<void> {
   const store = await openSqliteStore({
     path: join(folder.path, 'sluice.db'),
@@ -42,7 +44,7 @@ async function leaveHolds({ folder }: Program): Promise<void> {
   await store.close()
 }
 
-test(`${HOLDS} open holds of an earlier run are settled before the first call is accepted, and soon`, async () => {
+test(`${HOLDS} open holds of an earlier run are settled before the first call is accepted, and within seconds`, async () => {
   const config = {
     models: priced(['m']),
     users: [ROOT, user(2, 'ann', [token('ann', { remain_quota: 1_000_000 })])],

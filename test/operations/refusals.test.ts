@@ -29,7 +29,7 @@ async function run(options: ProgramOptions): Promise<Program> {
   return program
 }
 
-/** A data folder, as an operator has it after a start and a stop: a copy for each test. */
+/** A copy of a data folder as an operator has it after a start and a stop. */
 async function usedFolder(): Promise<Folder> {
   const { path } = await (used ??= useFolder())
   const folder = newFolder()
@@ -46,7 +46,7 @@ async function useFolder(): Promise<Folder> {
   return program.folder
 }
 
-/** Asserts that the program ended with 1 and a sentence: no stack, nothing on standard output. */
+/** Asserts that the program exited with 1 and a sentence, without a stack and without standard output. */
 async function refusal(program: Program): Promise<string> {
   expect(await program.exit).toMatchObject({ code: 1, signal: null })
   expect(program.err()).not.toMatch(/^\s+at /m)
@@ -60,8 +60,8 @@ function fingerprint(file: string): string {
 
 const keyIn = (text: string): string => /API key\s+sk-(\S+)/.exec(text)?.[1] ?? ''
 
-describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and damages nothing', () => {
-  test('the port is in use: nothing is created yet, and the next start prints the first credentials', async () => {
+describe.concurrent('a gateway that cannot start prints a hint, exits with 1, and damages nothing', () => {
+  test('a port in use stops the start before anything is created, and the next start prints the first credentials', async () => {
     const other = createServer((_, response) => response.end('mine'))
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as AddressInfo
@@ -76,13 +76,13 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
 
     const next = await run({ folder: program.folder, port })
     await next.ready()
-    // No `expect.poll`: it asks for the running test, which concurrent ones forget.
+    // `expect.poll` needs the current test, which is lost when tests run concurrently.
     await eventually(() => keyIn(next.out()) !== '', 'the first credentials are printed')
     const key = keyIn(next.out())
     expect((await call(next.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
 
-  test('the data folder is in use: its gateway continues', async () => {
+  test("a data folder in use stops the start, and the folder's gateway continues", async () => {
     const holder = await run({ config: CONFIG })
     await holder.ready()
     expect(await refusal(await run({ folder: holder.folder }))).toMatch(
@@ -92,7 +92,7 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
     expect((await call(holder.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
 
-  test("another secret than the database's", async () => {
+  test("another secret than the database's stops the start", async () => {
     const folder = await usedFolder()
     const other = { GATEWAY_SECRET: 'quite-another-secret-0123456789' }
     const before = fingerprint(join(folder.path, 'sluice.db'))
@@ -109,13 +109,13 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
       /gateway\.yaml:2: options\.retrys: .*retries[^]*gateway\.yaml:3: .*NOT_THERE/,
     ],
     ['that is no YAML', 'options:\n  retries: [1\nchannels:\n', /gateway\.yaml:\d+: /],
-  ])('a configuration %s', async (_, config, said) => {
+  ])('a configuration %s stops the start', async (_, config, said) => {
     const program = await run({ config })
     expect(await refusal(program)).toMatch(said)
     expect(program.err()).toContain('Nothing was started')
   })
 
-  test('a configuration that is unreadable, and one that is missing', async () => {
+  test('an unreadable or missing configuration stops the start', async () => {
     const folder = newFolder()
     mkdirSync(folder.configFile)
     expect(await refusal(await run({ folder }))).toMatch(/gateway\.yaml: expected a file that can be read/)
@@ -123,7 +123,7 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
     expect(await refusal(await run({ folder: absent }))).toMatch(/there is none at .*gateway\.yaml/)
   })
 
-  test('a data file that is not a database stays unchanged', async () => {
+  test('a data file that is not a database stops the start, and stays unchanged', async () => {
     const folder = newFolder()
     const file = join(folder.path, 'sluice.db')
     writeFileSync(file, 'this was never a database, and it is longer than a page header. '.repeat(100))
@@ -134,7 +134,7 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
     expect(fingerprint(file)).toBe(before)
   })
 
-  test('a database that is damaged in the middle', async () => {
+  test('a database that is damaged in the middle stops the start', async () => {
     const folder = await usedFolder()
     const file = join(folder.path, 'sluice.db')
     const bytes = readFileSync(file)
@@ -144,7 +144,7 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
     expect(readFileSync(file).equals(bytes)).toBe(true)
   })
 
-  test('a database of a newer version', async () => {
+  test('a database of a newer version stops the start', async () => {
     const folder = await usedFolder()
     databaseOf(folder.path).write(
       "insert into kysely_migration (name, timestamp) values ('9999-from-the-future', '2030-01-01')",
@@ -154,7 +154,7 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
-  test('a database of a build from before the first release', async () => {
+  test('a database of a build from before the first release stops the start', async () => {
     const folder = await usedFolder()
     databaseOf(folder.path).write("update kysely_migration set name = '0001-accounts-and-ledger'")
     const before = fingerprint(join(folder.path, 'sluice.db'))
@@ -162,7 +162,7 @@ describe.concurrent('a gateway that cannot start prints a hint, ends with 1, and
     expect(fingerprint(join(folder.path, 'sluice.db'))).toBe(before)
   })
 
-  test('invalid variables, all reported at once', async () => {
+  test('invalid variables stop the start, and all are reported at once', async () => {
     const env = { PORT: 'many', LOG_LEVEL: 'loud', GATEWAY_SECRET: 'short', REDIS_URL: 'localhost:6379' }
     const told = await refusal(await run({ config: CONFIG, env }))
     expect(told).toMatch(/PORT: expected a port/)

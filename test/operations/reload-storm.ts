@@ -10,32 +10,34 @@ import { ask, askStream } from '../equipment/fixture.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
-/** Promises of a reload, and their outcome. */
+/** What a reload must guarantee, as measured in a storm of reloads. */
 export interface ReloadReport {
   readonly requests: number
   readonly reloads: number
   readonly refusedFiles: number
-  /** Outcomes of requests that were not answered in full. */
+  /** Requests that did not get a complete response. */
   readonly failed: readonly string[]
-  /** Distinct charges by price version. */
+  /** The different charges by price version. */
   readonly chargesByVersion: ReadonlyMap<string, ReadonlySet<number>>
-  /** Answered requests without exactly one row, and rows without an answered request. */
+  /**
+   * The number of answered requests without exactly one usage row, and of rows without an answered request.
+   */
   readonly unaccounted: number
-  /** Requests that reached a channel while it was removed. */
+  /** The number of requests that reached a channel while it was removed. */
   readonly strays: number
 }
 
-/** Cost of the upstream's answer under each of the two price lists: 10 prompt and 5 output tokens. */
+/** The cost of the upstream's response under each of the two price lists: 10 prompt and 5 output tokens. */
 export const CHARGES = [30, 90]
 
 /** Milliseconds after a reload in which requests that were admitted before may still reach their upstream. */
 const ON_THEIR_WAY_MS = 250
-/** Every fifth reload also writes a file with a mistake. */
+/** Every fifth reload also writes a file with an error. */
 const BAD_EVERY = 5
 
 /**
- * Makes calls at a steady rate while the configuration changes repeatedly: prices, channels, keys, by every
- * way of writing.
+ * Makes calls at a steady rate while prices, channels and keys of the configuration change repeatedly,
+ * written in every way.
  */
 export async function reloadStorm(plan: {
   readonly seconds: number
@@ -97,7 +99,7 @@ async function steadyTraffic(
   }
   const running = new Set<Promise<void>>()
   const started = performance.now()
-  // An open loop: a slow gateway must not reduce the rate.
+  // Requests are sent at fixed times: a slow gateway must not reduce the rate.
   for (let sent = 0; sent < seconds * perSecond; sent++) {
     const wait = started + (sent * 1000) / perSecond - performance.now()
     if (wait > 1) await sleep(wait)
@@ -123,7 +125,7 @@ async function changes(
   let strays = 0
   let badFiles = 0
   let removed: { readonly lane: string; readonly since: number } | undefined
-  // Requests that reached the removed lane since.
+  // The requests that have reached the removed lane since then.
   const seen = (): number =>
     removed ? upstream.received(removed.lane).filter(({ at }) => at > (removed?.since ?? 0)).length : 0
   for (let turn = 1; turn <= reloads; turn++) {
@@ -149,7 +151,7 @@ async function changes(
   return { strays: strays + seen(), refusedFiles: badFiles }
 }
 
-/** Two channels come and go in turn; one stays, with a new key each time. */
+/** Two channels are removed and added in turn; the third stays, with a new key each time. */
 const removedIn = (turn: number): string => (turn % 2 === 0 ? 'odd' : 'even')
 
 function configuration(upstream: ScriptedUpstream, turn: number): Configuration {

@@ -44,7 +44,7 @@ afterAll(async () => {
 const readings = async (result: 'applied' | 'refused'): Promise<number> =>
   (await metricsOf(program.url)).sum('sluice_config_reloads_total', { result })
 
-/** Ways in which a file gets its new text. */
+/** Ways of writing a new text to a file. */
 const WRITERS: Readonly<Record<string, (text: string) => void | Promise<void>>> = {
   'written in place': (text) => writeFileSync(program.folder.configFile, text),
   'renamed over': (text) => {
@@ -67,7 +67,7 @@ const WRITERS: Readonly<Record<string, (text: string) => void | Promise<void>>> 
   },
 }
 
-/** Writes the file and waits until it was read. */
+/** Writes the file and waits until the gateway has read it. */
 async function change(
   config: Configuration | string,
   expected: 'applied' | 'refused' = 'applied',
@@ -87,7 +87,9 @@ async function charged(answer: FullResponse): Promise<{ quota: number; price_ver
   return row as unknown as { quota: number; price_version: string }
 }
 
-/** The plain price, so many times over: 30 quota units for the upstream's usual answer. */
+/**
+ * The plain price multiplied by a factor: with factor 1, the upstream's usual response costs 30 quota units.
+ */
 const times = (factor: number): Record<string, unknown> =>
   priced(['m'], { input: 2 * factor, output: 8 * factor })
 
@@ -95,22 +97,22 @@ beforeEach(async () => {
   upstream.script('m', { kind: 'whole' })
 })
 
-describe('a change of the file is applied', () => {
-  test.each(Object.entries(WRITERS))('when it is %s', async (_, write) => {
+describe('when a change of the file is applied', () => {
+  test.each(Object.entries(WRITERS))('a change of the file is applied when it is %s', async (_, write) => {
     for (const factor of [2, 3, 1]) {
       await change({ ...base, models: times(factor) }, 'applied', write)
       expect((await charged(await chat())).quota).toBe(30 * factor)
     }
   })
 
-  test('and on SIGHUP, changed or not', async () => {
+  test('the file is applied on SIGHUP, changed or not', async () => {
     const before = await readings('applied')
     program.kill('SIGHUP')
     await eventually(async () => (await readings('applied')) === before + 1, 'a reading on SIGHUP')
     expect((await chat()).status).toBe(200)
   })
 
-  test('a price has one version, and the same price the same one again', async () => {
+  test('a price has one version, and the same price has the same version again', async () => {
     await change({ ...base, models: times(1) })
     const one = await charged(await chat())
     await change({ ...base, models: times(2) })
@@ -123,8 +125,8 @@ describe('a change of the file is applied', () => {
   })
 })
 
-describe('takes effect:', () => {
-  test('channels: a new one is called, a removed one gets no new request', async () => {
+describe('settings that a reload changes', () => {
+  test('a reload changes channels: a new one is called, and a removed one gets no new request', async () => {
     const m2 = channel('m2', upstream.baseUrl('m2'), { models: ['m'] })
     await change({ ...base, channels: [m2] })
     expect((await chat()).status).toBe(200)
@@ -135,14 +137,14 @@ describe('takes effect:', () => {
     expect(upstream.received('m2')).toHaveLength(1)
   })
 
-  test('keys of a channel', async () => {
+  test('a reload changes the keys of a channel', async () => {
     await change({ ...base, channels: [channel('m', upstream.baseUrl('m'), { keys: ['another-key'] })] })
     await chat()
     expect(upstream.only('m').headers.authorization).toBe('Bearer another-key')
     await change(base)
   })
 
-  test('models and groups', async () => {
+  test('a reload changes models and groups', async () => {
     expect((await chat('ann', 'n')).status).toBe(503)
     await change({
       ...base,
@@ -155,7 +157,7 @@ describe('takes effect:', () => {
     expect((await chat('ann', 'n')).status).toBe(503)
   })
 
-  test('trusted_proxies', async () => {
+  test('a reload changes trusted_proxies', async () => {
     const users = [...base.users, user(3, 'office', [token('office', { allow_ips: '10.0.0.0/8' })])]
     await change({ ...base, users })
     const forwarded = { 'x-forwarded-for': '10.1.2.3' }
@@ -167,7 +169,7 @@ describe('takes effect:', () => {
     await change(base)
   })
 
-  test('metrics_token', async () => {
+  test('a reload changes metrics_token', async () => {
     writeFileSync(program.folder.configFile, stringify({ ...base, options: { metrics_token: 'watcher' } }))
     const seen = (headers: Record<string, string>): Promise<number> =>
       call(program.url, undefined, { method: 'GET', path: '/metrics', headers }).then(({ status }) => status)
@@ -182,13 +184,13 @@ describe('takes effect:', () => {
 })
 
 describe('users of the file', () => {
-  test('new ones and their tokens are made; what the database owns is left alone', async () => {
+  test('a reload creates new users and their tokens, and does not change what the database owns', async () => {
     expect((await chat('bob')).status).toBe(401)
     await change({
       ...base,
       users: [...base.users, user(4, 'bob', [token('bob', { remain_quota: 100_000 })])],
     })
-    // A key that was unknown a moment ago is known at once.
+    // A key that was unknown before is known at once.
     expect((await chat('bob')).status).toBe(200)
     expect(databaseOf(program.folder.path).token('token-bob').remain_quota).toBe(99_970)
     await change({ ...base, users: [...base.users, user(4, 'bob', [token('bob', { remain_quota: 5 })])] })
@@ -197,7 +199,7 @@ describe('users of the file', () => {
     expect((await chat('bob')).status).toBe(200)
   })
 
-  test('a declared status is applied at every reading, and holds for the very next call', async () => {
+  test('a declared status is applied at every reading, and affects the very next call', async () => {
     const carl = (status: number, tokenState: number): Configuration => ({
       ...base,
       users: [...base.users, user(5, 'carl', [token('carl', { status: tokenState })], { status })],
@@ -232,7 +234,7 @@ describe('a bad file changes nothing', () => {
     ],
     ['is empty', '', /gateway\.yaml: .*empty/],
   ])(
-    'when it %s: the error is logged with file and line, and the next valid one is applied',
+    'a file that %s changes nothing: the error is logged with file and line, and the next valid file is applied',
     async (_, bad, said) => {
       await change({ ...base, models: times(2) })
       const logged = program.log().length
@@ -251,7 +253,7 @@ describe('a bad file changes nothing', () => {
     },
   )
 
-  test('when it is emptied while it is read', async () => {
+  test('a file that is emptied while it is read changes nothing', async () => {
     await change(base)
     const before = await readings('refused')
     for (let turn = 0; turn < 5; turn += 1) {
@@ -264,7 +266,7 @@ describe('a bad file changes nothing', () => {
     }
   })
 
-  test('when its users cannot be made: nothing else of it applies either', async () => {
+  test('a file whose users cannot be created changes nothing', async () => {
     await change(base)
     const clash = user(2, 'somebody-else', [token('clash')])
     await change({ ...base, models: times(5), users: [ROOT, clash] }, 'refused')
@@ -272,13 +274,13 @@ describe('a bad file changes nothing', () => {
     expect((await chat('clash')).status).toBe(401)
   })
 
-  test('when it is missing', async () => {
+  test('a missing file changes nothing', async () => {
     renameSync(program.folder.configFile, `${program.folder.configFile}.gone`)
     const before = await readings('refused')
     program.kill('SIGHUP')
     await eventually(async () => (await readings('refused')) > before, 'a refusal')
     expect((await chat()).status).toBe(200)
-    // Long enough for the absence to be noticed.
+    // Long enough for the gateway to notice that the file is missing.
     await sleep(400)
     await change({ ...base, models: times(4) })
     expect((await charged(await chat())).quota).toBe(120)
@@ -286,7 +288,7 @@ describe('a bad file changes nothing', () => {
   })
 })
 
-test('a running stream is neither dropped nor priced anew while its channel is removed', async () => {
+test('a running stream is neither aborted nor charged a new price while its channel is removed', async () => {
   const before = await charged(await chat())
   const { promise: after, resolve: goOn } = Promise.withResolvers<void>()
   const words = Array.from({ length: 40 }, (_, index) => contentFrame(` word${index}`))

@@ -9,10 +9,10 @@ import { isAlive, workerPids } from '../equipment/worker-pids.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 
 const WORKERS = 3
-/** Time after which a silent worker gets no new connections. */
+/** Milliseconds after which a silent worker gets no new connections. */
 const SILENT_MS = 2_000
 
-/** Statuses of requests on connections of their own, all opened at once. */
+/** The statuses of requests on separate connections that are all opened at once. */
 function statuses({ url }: Program, count: number): Promise<(number | string)[]> {
   const one = async (): Promise<number | string> => {
     const request = { method: 'GET', path: '/v1/models', key: 'unknown' }
@@ -25,7 +25,7 @@ function statuses({ url }: Program, count: number): Promise<(number | string)[]>
 
 const all = (count: number): number[] => Array.from({ length: count }, () => 401)
 
-/** Numbers of the workers that answered since a line of the log. */
+/** The numbers of the workers that answered after a line of the log. */
 function workersSince(program: Program, line: number): Set<unknown> {
   const requests = program
     .log()
@@ -34,10 +34,11 @@ function workersSince(program: Program, line: number): Set<unknown> {
   return new Set(requests.map(({ worker }) => worker))
 }
 
-test('a worker that is silent for two seconds gets no new connections, and serves again once it answers', async () => {
+test('a worker that is silent for two seconds gets no new connections, and serves again once it responds', async () => {
   const program = await readyProgram({ config: {}, env: { WORKERS: String(WORKERS) } })
   const [stopped = 0] = workerPids(program.pid)
-  // Twice: what the others have taken over they must give back, and take over again.
+  // Twice, because the others must return the connections that they took over, and be able to take them over
+  // again.
   for (const _ of [1, 2]) {
     process.kill(stopped, 'SIGSTOP')
     const early = statuses(program, 50)
@@ -46,7 +47,7 @@ test('a worker that is silent for two seconds gets no new connections, and serve
     expect(await statuses(program, 200)).toEqual(all(200))
     for (let turn = 0; turn < 20; turn += 1) expect(await statuses(program, 1)).toEqual(all(1))
     expect(workersSince(program, before)).toEqual(new Set([2, 3]))
-    // Connections of the first two seconds waited for the others.
+    // Connections of the first two seconds waited for the other workers.
     expect(await early).toEqual(all(50))
     process.kill(stopped, 'SIGCONT')
     await eventually(async () => {
@@ -70,21 +71,21 @@ test('while a killed worker is replaced, every new connection is answered', asyn
   }, 'another one serves')
 })
 
-test('a worker that is told to stop by itself leaves its connections to the others, and is replaced', async () => {
+test('a worker that is stopped alone leaves its connections to the others, and is replaced', async () => {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const streams = Promise.withResolvers<void>()
   upstream.script('m', { kind: 'stream', endsAfter: streams.promise })
   const config = plainConfiguration(upstream.baseUrl('m'))
   const program = await readyProgram({ config, env: { WORKERS: String(WORKERS) } })
-  // So many that each worker has one: a worker stops once its streams have ended.
+  // Enough streams that each worker has one: a worker stops once its streams have ended.
   const live = await Promise.all(
     Array.from({ length: 24 }, () => open(program.url, askStream('m'), { key: 'ann' })),
   )
   await Promise.all(live.map((stream) => stream.until(' word1')))
   const [leaving = 0] = workerPids(program.pid)
   process.kill(leaving, 'SIGTERM')
-  // A request that comes late on a connection of the leaving worker is refused; each is answered.
+  // A late request on a connection of the stopping worker is refused; every request is answered.
   const early = await Promise.all(
     Array.from({ length: 20 }, (_, turn) => sleep(100 * turn).then(() => statuses(program, 20))),
   )

@@ -11,18 +11,18 @@ import { ask } from '../equipment/fixture.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 
-/** The resources of an idle gateway. */
+/** The resources that an idle gateway uses. */
 export interface Footprint {
-  /** Bytes of live objects, after a full collection. */
+  /** Bytes of live objects after a full garbage collection. */
   readonly heap: number
   /** Bytes outside the heap that live objects own. */
   readonly buffers: number
   /**
-   * Peak memory of the process so far: the present memory depends on the size of V8's young generation at
+   * The peak memory of the process so far. The present memory depends on the size of V8's young generation at
    * that moment.
    */
   readonly resident: number
-  /** Open descriptors except sockets, and connections. */
+  /** Open file descriptors other than sockets, and open connections. */
   readonly files: number
   readonly sockets: number
   /** Timers, handles and requests of the event loop. */
@@ -31,23 +31,23 @@ export interface Footprint {
 
 /** The result of a soak test. */
 export interface SoakReport {
-  /** Before the first request, after the warm-up, and at the end. */
+  /** Measured before the first request, after the warm-up, and at the end. */
   readonly fresh: Footprint
   readonly warm: Footprint
   readonly end: Footprint
   readonly requests: number
   readonly aborted: number
-  /** Rejected images. */
+  /** The number of rejected images. */
   readonly rejected: number
-  /** Requests refused for overload. */
+  /** The number of requests refused for overload. */
   readonly refused: number
-  /** Responses that were neither as ordered nor aborted by the test. */
+  /** Responses that were neither as expected nor aborted by the test. */
   readonly wrong: readonly string[]
-  /** Connections that the other side has closed and the gateway has not. */
+  /** The number of connections that the other side has closed and the gateway has not. */
   readonly closeWait: number
   readonly openCalls: number
   readonly openHolds: number
-  /** Token and user: used quota minus the sum of the usage log. */
+  /** For the token and the user: the used quota minus the sum of the usage log. */
   readonly unaccounted: number
   /** The program's standard error. */
   readonly said: string
@@ -57,11 +57,11 @@ const CLIENTS = 32
 const ABORTS = 0.1
 const FAULTS = 0.05
 const MEDIA = 0.05
-/** Faults of an upstream: it hangs up, answers with an error, or breaks off in the middle of a stream. */
+/** Faults of an upstream: it hangs up, responds with an error, or breaks off in the middle of a stream. */
 const TROUBLES = ['broken', 'failing', 'cut'] as const
-/** Size limit of fetched images; a larger one is rejected during the download. */
+/** The maximum size of fetched images in bytes; a larger one is rejected during the download. */
 const MAX_BYTES = 65_536
-/** Faulty images. */
+/** Images that must be rejected. */
 const REJECTED: readonly Behaviour[] = [
   { kind: 'status', status: 404 },
   { kind: 'whole', body: Buffer.alloc(4 * MAX_BYTES) },
@@ -73,7 +73,7 @@ export interface SoakPlan {
   readonly seed: number
   readonly warmUp: number
   readonly requests: number
-  /** Requests per second in an open loop; without it, clients wait for each response. */
+  /** Requests per second, sent at fixed times; without it, clients wait for each response. */
   readonly perSecond?: number
 }
 
@@ -93,8 +93,8 @@ if (isMainThread) {
 }`
 
 /**
- * Sends so many requests, whole and streamed, over kept connections; one in ten is aborted at some point, one
- * in twenty gets a faulty upstream, and another names an image that is rejected.
+ * Sends this number of requests, whole and streamed, over kept connections. One in ten is aborted at some
+ * point, one in twenty gets a faulty upstream, and one in twenty refers to an image that is rejected.
  */
 export async function soak(plan: SoakPlan): Promise<SoakReport> {
   const random = randomFrom(plan.seed)
@@ -214,7 +214,7 @@ export async function soak(plan: SoakPlan): Promise<SoakReport> {
   }
 }
 
-// Aborts before the head of the response, after it, or in the middle.
+// Aborts before the response headers, after them, or in the middle of the body.
 async function abort(program: Program, body: object, agent: Agent, when: number): Promise<void> {
   if (when < 0.3) {
     const sent = send(program.url, body, { key: 'ann', agent })
@@ -263,7 +263,7 @@ function descriptors(pid: number): { files: number; sockets: number } {
   return { files: links.length - sockets, sockets }
 }
 
-/** Connections of a port in the state CLOSE_WAIT. */
+/** The number of connections of a port in the state CLOSE_WAIT. */
 function closeWaits(port: number): number {
   const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   return readFileSync('/proc/net/tcp', 'utf8')
@@ -272,7 +272,7 @@ function closeWaits(port: number): number {
     .filter(([, address, , state]) => address?.endsWith(local) && state === '08').length
 }
 
-/** Differences as sentences: each is a leak or an error of the gateway. Empty if all is flat. */
+/** The differences as sentences; each is a leak or an error of the gateway. Empty if there is none. */
 export function flat({ fresh, warm, end, wrong, ...report }: SoakReport): string[] {
   const broken = wrong.slice(0, 5).map((what) => `a wrong answer: ${what}`)
   const expected = (is: number, most: number, what: string): void => {

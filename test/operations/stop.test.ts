@@ -56,14 +56,14 @@ async function closing(port: number): Promise<number> {
   return performance.now() - asked
 }
 
-/** A connection that the program has accepted: it has answered a request there. */
+/** A connection that the program has accepted, because it has answered a request on it. */
 async function accepted(program: Program): Promise<RawConnection> {
   const connection = rawConnection(program.port, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
   await connection.until('ok\n')
   return connection
 }
 
-test(`on SIGTERM the listener closes, ${STREAMS} streams and everything else under way end normally, exit 0`, async () => {
+test(`on SIGTERM the listener closes, ${STREAMS} streams and all other work in progress end normally, and the exit code is 0`, async () => {
   const program = await readyProgram({ config: config() })
   upstream.script('m', { kind: 'stream', events: EVENTS, paceMs: PACE_MS })
   const { promise: after, resolve: answer } = Promise.withResolvers<void>()
@@ -104,10 +104,10 @@ test(`on SIGTERM the listener closes, ${STREAMS} streams and everything else und
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('calls that outlast drain_timeout get an error event, or an error, and a settlement; exit 0', async () => {
+test('calls that outlast drain_timeout get an error event or an error, and are settled; the exit code is 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '700ms' }) })
-  // The tokenizer, which counts an answer without usage, is loaded with the first such answer; that may take
-  // longer than a settlement may.
+  // The tokenizer, which counts a response without usage, is loaded with the first such response, which may
+  // take longer than a settlement may.
   upstream.script('m', { kind: 'whole', usage: null })
   await call(program.url, ask('m'), { key })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
@@ -135,13 +135,13 @@ test('calls that outlast drain_timeout get an error event, or an error, and a se
   const row = rows(program).find(({ id }) => id === ended.headers['x-request-id'])
   expect(row).toMatchObject({ reason: 'cut' })
   const words = events(ended.text).filter((data) => data.includes(' word')).length
-  // At least the received words, each a token or two, four quota units a token.
+  // At least the received words, each of one or two tokens at four quota units.
   expect(row?.quota).toBeGreaterThanOrEqual(4 * words)
   expect(rows(program).filter(({ reason }) => reason === 'failed')).toHaveLength(2)
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('a call whose body comes after drain_timeout is refused: no call begins any more; exit 0', async () => {
+test('a call whose body arrives after drain_timeout is refused, and no call begins any more; the exit code is 0', async () => {
   const program = await readyProgram({ config: config({ drain_timeout: '300ms' }) })
   upstream.script('m', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 20 })
   const body = JSON.stringify(askStream('m'))
@@ -152,7 +152,7 @@ test('a call whose body comes after drain_timeout is refused: no call begins any
   const idle = await accepted(program)
   const asked = performance.now()
   program.kill('SIGTERM')
-  // Connections without a request are closed once the time is over.
+  // Connections without a request are closed after the timeout.
   await idle.closed()
   late.socket.write(body.slice(10))
   expect(await late.until('"code":"overloaded"')).toMatch(/ok\nHTTP\/1\.1 503 /)
@@ -163,8 +163,8 @@ test('a call whose body comes after drain_timeout is refused: no call begins any
   expect(databaseOf(program.folder.path).openHolds()).toEqual([])
 })
 
-test('it listens as long as calls come, and loses none of them; it reports at once that it is not ready', async () => {
-  // A pause longer than a busy machine makes between two calls of this process.
+test('on SIGTERM the listener stays open while calls arrive, loses none of them, and reports at once that it is not ready', async () => {
+  // A pause longer than the one between two calls of this process on a busy machine.
   const copy = await patchedProgram([
     { file: 'src/process/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
     {
@@ -179,7 +179,7 @@ test('it listens as long as calls come, and loses none of them; it reports at on
   upstream.script('m', { kind: 'whole' })
   program.kill('SIGTERM')
   let isReady = 200
-  // Each call on a connection of its own.
+  // Each call uses a new connection.
   const calls: Promise<number>[] = []
   while (calls.length < 40) {
     const answer = call(program.url, ask('m'), { key })
@@ -205,7 +205,7 @@ test('calls without a pause extend listening by about two seconds at most', asyn
   expect((await program.exit).code).toBe(0)
 })
 
-test('new calls on open connections are refused with retry-after while it drains', async () => {
+test('new calls on open connections are refused with retry-after while the gateway drains', async () => {
   const program = await readyProgram({ config: config() })
   const { promise: after, resolve: finish } = Promise.withResolvers<void>()
   const frames = [contentFrame(' word0')]
@@ -257,7 +257,7 @@ test.each([
     await Promise.all(lives.map((live) => live.until(' word2')))
     program.kill(first)
     await eventually(() => program.out().includes(`${first}: `), 'the first signal was heard')
-    // Within a second it could be npm's copy of the first signal.
+    // Within a second, it could be npm's copy of the first signal.
     await sleep(1200)
     const asked = performance.now()
     program.kill(second)
@@ -307,6 +307,6 @@ test('a start that waits for a silent database ends soon after a signal', async 
   await eventually(() => sockets.size > 0, 'it asks the database')
   program.kill('SIGTERM')
   expect(await program.exit).toMatchObject({ code: 1, signal: null })
-  // It did not wait for the timeout of the connection, which would be named here.
+  // The start did not wait for the connection timeout, which would be reported here.
   expect(program.err()).toBe('')
 })

@@ -25,7 +25,7 @@ registerHooks({ load(url, context, next) {
   return next(url, context)
 } })`
 
-/** The sources: a bundle of them has no modules to record. */
+/** Runs the sources, because a bundle has no separate modules to record. */
 const SOURCES = [process.execPath, 'src/cli/index.ts', 'start']
 
 const recordLoads = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_RECORDER)}` }
@@ -66,7 +66,7 @@ afterAll(async () => {
 const chat = (body: object, headers: Record<string, string> = {}): ReturnType<typeof call> =>
   call(program.url, body, { key: 'canarykey', path: '/v1/chat/completions?x=canaryquery', headers })
 
-/** The one span of a request, by its id. */
+/** The only span of a request, by the request's id. */
 async function spanOf(id: unknown): Promise<Span> {
   const own = (): Span[] =>
     collector.spans().filter(({ attributes }) => attributes['sluice.request_id'] === id)
@@ -75,7 +75,7 @@ async function spanOf(id: unknown): Promise<Span> {
   return own()[0] as Span
 }
 
-describe('with an exporter configured', () => {
+describe('traces with an exporter configured', () => {
   test('a call is one span with the attributes of the conventions for generative AI', async () => {
     upstream.script('main', { kind: 'stream', events: 4, paceMs: 40, usage: usageText(21, 4, 5) })
     const answer = await chat(askStream('m'))
@@ -100,7 +100,7 @@ describe('with an exporter configured', () => {
     expect(span.resource).toMatchObject({ 'service.name': 'sluice', 'deployment.environment.name': 'test' })
   })
 
-  test('requests for /readyz, /healthz and /metrics are no spans', async () => {
+  test('requests for /readyz, /healthz and /metrics are not traced', async () => {
     for (const path of ['/readyz', '/healthz', '/metrics'])
       expect((await call(program.url, undefined, { method: 'GET', path })).status).toBe(200)
     // Spans are sent in the order in which their requests end.
@@ -110,7 +110,7 @@ describe('with an exporter configured', () => {
     for (const path of ['/readyz', '/healthz', '/metrics']) expect(routes).not.toContain(path)
   })
 
-  test("the client's traceparent is its parent; an invalid one is not", async () => {
+  test("the client's traceparent becomes the parent of the span, unless it is invalid", async () => {
     upstream.script('main', { kind: 'whole' })
     const [traceId, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
     const traced = await chat(ask('m'), { traceparent: `00-${traceId}-${parent}-01` })
@@ -124,7 +124,7 @@ describe('with an exporter configured', () => {
     }
   })
 
-  test('a failure has its error type, and an upstream failure is an error', async () => {
+  test('the span of a failure has its error type, and an upstream failure is an error', async () => {
     const refused = await call(program.url, ask('m'), { key: 'nobody' })
     const lost = await call(program.url, undefined, { method: 'GET', path: '/canaryquery' })
     upstream.script('main', { kind: 'status', status: 500 })
@@ -141,7 +141,7 @@ describe('with an exporter configured', () => {
     expect((await spanOf(lost.headers['x-request-id'])).name).toBe('GET unknown')
   })
 
-  test('no prompt, answer, key, query or header is in any of it', async () => {
+  test('spans contain no prompt, response, key, query or header', async () => {
     upstream.script('main', { kind: 'whole', content: 'canaryanswer' })
     const body = { model: 'm', messages: [{ role: 'user', content: 'canaryprompt' }], user: 'canaryprompt' }
     const { headers } = await chat(body, { tracestate: 'x=canaryheader', baggage: 'x=canaryheader' })
@@ -161,7 +161,7 @@ describe('with an exporter configured', () => {
   })
 })
 
-test('a missing collector costs nothing but the traces: the gateway answers, and stops soon', async () => {
+test('a missing collector only loses the traces: the gateway answers, and stops soon', async () => {
   upstream.script('main', { kind: 'whole' })
   const lonely = await runProgram({
     config,

@@ -5,14 +5,14 @@ export type TutorialBlock =
   | { readonly kind: 'background'; readonly ready: string; readonly text: string }
   | { readonly kind: 'output'; readonly text: string }
 
-/** Languages of commands. */
+/** Languages of blocks with commands. */
 const SHELLS: ReadonlySet<string> = new Set(['sh', 'bash', 'shell', 'console'])
-/** Words for what a block needs that tests do not have. */
+/** Words for what a block needs and tests do not have. */
 const NEEDS: ReadonlySet<string> = new Set(['provider', 'docker', 'servers', 'clone', 'root', 'terminal'])
 
 /**
- * Reads the blocks of a page that are run or checked, in their order. Throws if commands are neither run nor
- * marked with what they need.
+ * Reads the blocks of a page that are run or checked, in order. Throws if commands are neither run nor marked
+ * with what they need.
  */
 export function tutorialBlocks(page: string): TutorialBlock[] {
   return [...page.matchAll(/^( *)```(\w+)(?: (.+))?\n([\s\S]*?)^\1```$/gm)].flatMap(
@@ -37,7 +37,7 @@ export function tutorialBlocks(page: string): TutorialBlock[] {
   )
 }
 
-/** Lines of an expected output that are no part of any line of the actual one. */
+/** The lines of an expected output that are not part of any line of the actual output. */
 export function missingLines(expected: string, actual: string): string[] {
   return expected.split('\n').filter((line) => {
     if (line === '') return false

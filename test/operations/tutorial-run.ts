@@ -11,15 +11,15 @@ import type { TutorialBlock } from './tutorial-page.ts'
 const PAGE_PORTS = ['3000', '3001', '3002', '8443']
 const READY_SECONDS = 120
 
-/** Result of a run of a page's blocks. */
+/** The result of running the blocks of a page. */
 export interface TutorialRun {
-  /** Exit code of the shell, which stops at the first command that fails. */
+  /** The exit code of the shell, which stops at the first command that fails. */
   readonly code: number | null
-  /** The last block that began, and the output of all blocks; for messages. */
+  /** The last block that began, and the output of all blocks, for failure messages. */
   readonly report: string
-  /** Standard output of each block, by the block's index. */
+  /** The standard output of each block, by the block's index. */
   readonly outputs: readonly string[]
-  /** Content of a file in the working folder. */
+  /** The content of a file in the working folder. */
   readonly file: (name: string) => string
   discard(): void
 }
@@ -29,7 +29,10 @@ export function isInstalled(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 }
 
-/** Runs the blocks in one shell and an empty folder. `replacements` maps texts of the page to stand-ins. */
+/**
+ * Runs the blocks in one shell and an empty folder. `replacements` maps texts of the page to those used in
+ * the test.
+ */
 export async function runTutorial(
   blocks: readonly TutorialBlock[],
   replacements: ReadonlyMap<string, string>,
@@ -73,7 +76,7 @@ export async function runTutorial(
   const code = await new Promise<number | null>((resolve) => child.on('exit', resolve))
   endGroup(child.pid)
   const read = (name: string): string => (existsSync(name) ? readFileSync(name, 'utf8') : '')
-  // Outputs have the ports of the page again.
+  // In the outputs, the ports are those of the page again.
   const outputs = blocks.map((_, i) => {
     let output = read(join(folder, `${i}`))
     for (const [port, own] of ports) output = output.replaceAll(own, port)
@@ -88,7 +91,7 @@ export async function runTutorial(
   }
 }
 
-/** The commands of one block, with its output in a file. */
+/** The commands of one block, with the output redirected to a file. */
 function stepOf(block: TutorialBlock, output: string, local: (text: string) => string): string {
   switch (block.kind) {
     case 'file':

@@ -12,7 +12,7 @@ import { isInstalled, runTutorial, type TutorialRun } from './tutorial-run.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const FOLDER = join(ROOT, 'docs/tutorials')
 const PACE = { firstTokenMs: 0, tokenMs: 0, maxWholeMs: 0 }
-/** Programs without which a page cannot be run, beside those that every page needs. */
+/** Programs without which a page cannot be run, in addition to those that every page needs. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'behind-tls-proxy.md': ['nginx', 'openssl'],
   'prometheus-grafana.md': ['openssl'],
@@ -22,7 +22,7 @@ const ALWAYS_NEEDED = ['bash', 'curl']
 const pageOf = (name: string): string => readFileSync(join(FOLDER, name), 'utf8')
 const PAGES = readdirSync(FOLDER).filter((name) => name.endsWith('.md') && name !== 'README.md')
 
-/** Addresses of the pages, and the local servers in their place. */
+/** Addresses on the pages, and the local servers that replace them. */
 const replacements = new Map<string, string>()
 const servers: Server[] = []
 beforeAll(async () => {
@@ -49,7 +49,7 @@ function run(name: string): Promise<TutorialRun> {
   return runBlocks(tutorialBlocks(pageOf(name)))
 }
 
-/** Runs blocks; each command has to succeed, and each output block to match. */
+/** Runs blocks; each command must succeed, and each output block must match. */
 async function runBlocks(given: readonly TutorialBlock[]): Promise<TutorialRun> {
   const blocks = given.filter(isRunnable)
   const result = await runTutorial(blocks, replacements)
@@ -70,8 +70,8 @@ function isRunnable(block: TutorialBlock): boolean {
 }
 
 /**
- * Whether to leave a page out, because a program is not installed; prints which. Where results are counted
- * (`CI=true`), the page runs and fails instead.
+ * Whether to leave a page out because a program is not installed; prints which. Where results are counted
+ * (`CI=true`), the page is run and fails instead.
  */
 function isLeftOut(name: string): boolean {
   const missing = [...ALWAYS_NEEDED, ...(NEEDED[name] ?? [])].find((program) => !isInstalled(program))
@@ -85,14 +85,14 @@ test('each tutorial is listed on the page of tutorials', () => {
   expect(PAGES.filter((name) => !pageOf('README.md').includes(`(${name})`))).toEqual([])
 })
 
-describe('the commands of a tutorial do what it says:', () => {
+describe('commands of the tutorials', () => {
   const pages = PAGES.filter((name) => name !== 'upgrading.md' && name !== 'prometheus-grafana.md')
-  test.for(pages)('%s', async (name, { skip }) => {
+  test.for(pages)('the commands of a tutorial do what it says: %s', async (name, { skip }) => {
     skip(isLeftOut(name))
     await run(name)
   })
 
-  test('prometheus-grafana.md', async ({ skip }) => {
+  test('the commands of prometheus-grafana.md do what it says', async ({ skip }) => {
     skip(isLeftOut('prometheus-grafana.md'))
     const result = await run('prometheus-grafana.md')
     const exported = new Set(
@@ -108,7 +108,7 @@ describe('the commands of a tutorial do what it says:', () => {
     }
   })
 
-  test('upgrading.md', async ({ skip }) => {
+  test('the commands of upgrading.md do what it says', async ({ skip }) => {
     const postgres = ENGINES.find(({ name }) => name === 'PostgreSQL')
     if (!postgres) console.log('upgrading.md is left out: there is no PostgreSQL server')
     skip(!postgres || isLeftOut('upgrading.md'))
@@ -118,14 +118,14 @@ describe('the commands of a tutorial do what it says:', () => {
   })
 })
 
-/** Settings of the README for gemini-cli, and those by which it calls nobody else. */
+/** The settings for gemini-cli in the README, and settings that prevent calls of other servers. */
 const GEMINI_SETTINGS = {
   security: { auth: { selectedType: 'gemini-api-key' } },
   general: { enableAutoUpdate: false, disableAutoUpdate: true },
   privacy: { usageStatisticsEnabled: false },
 }
 
-/** Commands before those of a page. */
+/** Additional commands before those of a page. */
 function commands(text: string): TutorialBlock {
   return { kind: 'run', needs: undefined, text }
 }
@@ -144,10 +144,10 @@ GATEWAY=$!
 until curl -sf http://127.0.0.1:3000/readyz > ready.txt; do sleep 0.1; done`),
 ]
 
-describe('the commands of a page do what it says:', () => {
+describe('commands of the other pages', () => {
   const blocksOf = (name: string): TutorialBlock[] => tutorialBlocks(readFileSync(join(ROOT, name), 'utf8'))
 
-  test('README.md', async ({ skip }) => {
+  test('the commands of README.md do what it says', async ({ skip }) => {
     skip(isLeftOut('README.md'))
     const result = await runBlocks([
       {
@@ -164,7 +164,7 @@ echo '${JSON.stringify(GEMINI_SETTINGS)}' > ~/.gemini/settings.json`),
     expect(result.outputs.join('')).toContain('"object":"chat.completion"')
   })
 
-  test('docs/operations.md', async ({ skip }) => {
+  test('the commands of docs/operations.md do what it says', async ({ skip }) => {
     skip(isLeftOut('docs/operations.md'))
     replacements.set('/backups', 'backups')
     const blocks = blocksOf('docs/operations.md')
@@ -172,7 +172,7 @@ echo '${JSON.stringify(GEMINI_SETTINGS)}' > ~/.gemini/settings.json`),
     expect(restoring).toBeGreaterThan(0)
     const result = await runBlocks([
       ...GATEWAY_RUNS,
-      // The page names a key with the number 7, a second user, and a channel that was set over HTTP.
+      // The page refers to a key with the number 7, a second user, and a channel that was created over HTTP.
       commands(`mkdir backups
 sluice user create bob
 for name in 2 3 4 5 6; do sluice token create --user root --name "$name" --unlimited; done
@@ -191,7 +191,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     expect(result.outputs.at(-1)).not.toContain('carl')
   })
 
-  test('docs/administration.md', async ({ skip }) => {
+  test('the commands of docs/administration.md do what it says', async ({ skip }) => {
     skip(isLeftOut('docs/administration.md'))
     const result = await runBlocks([
       ...GATEWAY_RUNS.map((block) => ({ ...block, text: block.text.replace('openai,', 'other,') })),
@@ -203,7 +203,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     expect(second).toContain('"code":"changed_meanwhile"')
   })
 
-  test('docs/moving.md', async ({ skip }) => {
+  test('the commands of docs/moving.md do what it says', async ({ skip }) => {
     const postgres = ENGINES.find(({ name }) => name === 'PostgreSQL')
     if (!postgres) console.log('docs/moving.md is left out: there is no PostgreSQL server')
     skip(!postgres || isLeftOut('docs/moving.md'))
@@ -217,7 +217,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     expect(await target?.sql('select username from users')).toContainEqual({ username: 'ann' })
   })
 
-  test('no other page has commands that can be run', () => {
+  test('the commands of a page do what it says: no other page has commands that can be run', () => {
     const others = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter(
       (path) =>
         path.endsWith('.md') &&
@@ -229,32 +229,35 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
   })
 })
 
-describe('the configuration on a page is accepted by sluice check:', () => {
-  test.for(['README.md', 'docs/configuration.md', 'docs/recipes/add-an-upstream.md'])('%s', async (name) => {
-    const page = readFileSync(join(ROOT, name), 'utf8')
-    const files = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)]
-      .map(([, text = '']) => text)
-      .filter((text) => text.includes('channels:'))
-    expect(files.length).toBeGreaterThan(0)
-    for (const text of files) {
-      const keys = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => `${variable}=a-key`)
-      const blocks: TutorialBlock[] = [
-        { kind: 'file', name: 'gateway.yaml', text },
-        commands(`${keys.join(' ')} sluice check`),
-      ]
-      const result = await runTutorial(blocks, new Map())
-      result.discard()
-      expect(result.code, result.report).toBe(0)
-    }
-  })
+describe('configurations on pages', () => {
+  test.for(['README.md', 'docs/configuration.md', 'docs/recipes/add-an-upstream.md'])(
+    'the configuration on a page is accepted by sluice check: %s',
+    async (name) => {
+      const page = readFileSync(join(ROOT, name), 'utf8')
+      const files = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)]
+        .map(([, text = '']) => text)
+        .filter((text) => text.includes('channels:'))
+      expect(files.length).toBeGreaterThan(0)
+      for (const text of files) {
+        const keys = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, variable]) => `${variable}=a-key`)
+        const blocks: TutorialBlock[] = [
+          { kind: 'file', name: 'gateway.yaml', text },
+          commands(`${keys.join(' ')} sluice check`),
+        ]
+        const result = await runTutorial(blocks, new Map())
+        result.discard()
+        expect(result.code, result.report).toBe(0)
+      }
+    },
+  )
 })
 
-describe('an output', () => {
-  test('that lacks a line is noticed', () => {
+describe('expected outputs', () => {
+  test('an output that lacks a line is detected', () => {
     expect(missingLines('one\ntwo\n', 'a one\n')).toEqual(['two'])
   })
 
-  test('may have any text in place of an ellipsis', () => {
+  test('an output may have any text where the page has an ellipsis', () => {
     expect(missingLines('sum{a="b"} …\n', 'sum{a="b"} 7\n')).toEqual([])
   })
 })

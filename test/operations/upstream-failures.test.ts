@@ -56,8 +56,8 @@ async function errors(channelName: string, cause: string): Promise<number> {
   return readMetrics(text).sum('sluice_upstream_errors_total', { channel: channelName, cause })
 }
 
-describe("an upstream failure is one warning, with the gateway's reaction", () => {
-  test('another channel is tried, and answers', async () => {
+describe('the warning about an upstream failure', () => {
+  test('the warning about a failed channel names the one that answered instead', async () => {
     upstream.script('pair', { kind: 'status', status: 503, body: errorBody('out of order') })
     const answer = await post(ask('pair'))
     expect(answer.status).toBe(200)
@@ -77,7 +77,7 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
     expect(await errors('pair', 'status 503')).toBe(1)
   })
 
-  test('a key is refused: its index in the list is logged, and never the key', async () => {
+  test('the warning about a refused key has its index in the list, and never the key', async () => {
     upstream.decide('keys', ({ headers }) =>
       headers.authorization === 'Bearer first-secret'
         ? { kind: 'status', status: 401, body: errorBody('Incorrect key: first-secret') }
@@ -92,7 +92,7 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
     expect(program.out()).not.toMatch(/first-secret|second-secret/)
   })
 
-  test('its answer is the client’s', async () => {
+  test('the warning about an error of the client says that the client gets it', async () => {
     upstream.script('mine', { kind: 'status', status: 400, body: errorBody("Unsupported parameter: 'x'") })
     const answer = await post(ask('mine'))
     expect(answer.status).toBe(400)
@@ -101,7 +101,7 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
     ])
   })
 
-  test('a model is missing', async () => {
+  test('the warning about a missing model says that', async () => {
     upstream.script('gone', { kind: 'status', status: 404, body: errorBody('The model `gone` is retired') })
     expect(await warningsOf(await post(ask('gone')))).toMatchObject([
       { channel: 'gone', status: 404, said: 'The model `gone` is retired', reaction: 'next channel' },
@@ -111,7 +111,7 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
   test.each([
     ['dead', 'connection refused (ECONNREFUSED)', 'ECONNREFUSED'],
     ['slow', 'first byte time-out', 'first byte time-out'],
-  ])('%s: there is no answer, and the log names the cause', async (model, words, cause) => {
+  ])('the warning about an upstream without a response names the cause: %s', async (model, words, cause) => {
     upstream.script('slow', { kind: 'silence' })
     const answer = await post(ask(model))
     expect(answer.status).toBe(500)
@@ -122,7 +122,7 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
     expect(await errors(model, cause)).toBe(1)
   })
 
-  test('a stream breaks before its first event', async () => {
+  test('the warning about a stream that breaks before its first event says that', async () => {
     upstream.script('unbegun', {
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n',
@@ -139,7 +139,7 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
     ])
   })
 
-  test('a stream breaks in the middle', async () => {
+  test('the warning about a stream that breaks in the middle says that', async () => {
     const frames = [roleFrame(), contentFrame('begun')]
     upstream.script('cut', { kind: 'stream', frames, ending: 'reset' })
     expect(await warningsOf(await post(askStream('cut')))).toMatchObject([
@@ -154,32 +154,32 @@ describe("an upstream failure is one warning, with the gateway's reaction", () =
   })
 })
 
-describe("an upstream's message is logged", () => {
+describe("the upstream's message in the log", () => {
   const saidFor = async (message: string, fields: object = {}): Promise<unknown> => {
     upstream.script('odd', { kind: 'status', status: 400, body: errorBody(message) })
-    // Five lines a minute of one kind are logged; these are of one status each.
+    // Only five lines a minute of one kind are logged, so that these have different statuses.
     return (await warningsOf(await post({ ...ask('odd'), ...fields })))[0]?.['said']
   }
 
-  test('in 500 characters at most, its control characters escaped', async () => {
+  test("an upstream's message is logged with at most 500 characters, its control characters escaped", async () => {
     expect(await saidFor(`a\u001b[31m\nb\u202ec\u007f ${'x'.repeat(600)}`)).toBe(
       `a\\u001b[31m\\u000ab\\u202ec\\u007f ${'x'.repeat(468)}`,
     )
   })
 
-  test('without echoes of the request', async () => {
+  test("an upstream's message is logged without echoes of the request", async () => {
     const prompt = 'my password is swordfish, please keep it'
     const messages = [{ role: 'user', content: [{ type: 'text', text: prompt }] }]
     expect(await saidFor(`cannot read "${prompt}" here`, { messages })).toBe('cannot read "[…]" here')
   })
 
-  test('without the called address', async () => {
+  test("an upstream's message is logged without the called address", async () => {
     const said = await saidFor(`POST ${upstream.baseUrl('odd')}/chat/completions failed`)
     expect(said).toBe('POST [upstream]/chat/completions failed')
   })
 })
 
-test('of one kind five warnings a minute are logged, and then the number of further ones', async () => {
+test('of one kind, five warnings a minute are logged, and then the number of further ones', async () => {
   upstream.script('flood', { kind: 'status', status: 422, body: errorBody('no') })
   for (let i = 0; i < 12; i++) await post(ask('flood'))
   upstream.script('flood', { kind: 'status', status: 409, body: errorBody('no') })

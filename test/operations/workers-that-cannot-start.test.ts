@@ -13,7 +13,7 @@ const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')
 const FAILED = 'a worker cannot be started: it is tried again'
 const THREAD_FAILED = 'a helper thread cannot be started: it is tried again'
 
-/** Has threads of the name in THREAD fail to start while the file in WHILE exists. */
+/** Makes threads with the name in THREAD fail to start while the file in WHILE exists. */
 const NO_THREAD = `import { existsSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import threads from 'node:worker_threads'
@@ -61,7 +61,7 @@ async function expectOthersGoOn(program: Program, allow: () => void): Promise<vo
   expect(isAlive(other)).toBe(true)
   const times = failures(program).map(({ time }) => Number(time))
   const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0))
-  // Each is twice as long as the one before.
+  // Each pause is twice as long as the one before.
   expect(pauses[2]).toBeGreaterThan(2 * (pauses[0] ?? 0))
   allow()
   await eventually(async () => (await readyz(program)) === '200 ready', 'it is replaced')
@@ -69,7 +69,7 @@ async function expectOthersGoOn(program: Program, allow: () => void): Promise<vo
   expect(workerPids(program.pid)).toHaveLength(2)
 }
 
-test('a worker whose program is missing is tried again with longer pauses, and the others go on', async () => {
+test('a worker whose program is missing is started again with longer pauses, and the others continue', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-node-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const node = join(folder, 'node')
@@ -80,7 +80,7 @@ test('a worker whose program is missing is tried again with longer pauses, and t
 })
 
 test.skipIf(!hasLimits)(
-  'a worker for which no file can be opened is tried again, and the others go on',
+  'a worker for which no file can be opened is started again, and the others continue',
   async () => {
     const program = await readyProgram({ config: {}, env: { WORKERS: '2' } })
     const limit = (count: number | string): void => {
@@ -92,7 +92,7 @@ test.skipIf(!hasLimits)(
   },
 )
 
-/** Runs two workers whose Node is a script; `command` is a line of it. */
+/** Runs two workers whose Node.js is a script; `command` is a line of it. */
 async function runWith(command: string): Promise<Program> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-script-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -101,7 +101,7 @@ async function runWith(command: string): Promise<Program> {
   const preload = `process.execPath = ${JSON.stringify(script)}`
   const program = await runProgram({
     config: {},
-    // With its flags: otherwise it would start itself again, by that script.
+    // Without its flags, the program would start itself again by that script.
     command: [process.execPath, ...FLAGS, BIN, 'start'],
     env: { WORKERS: '2', NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}` },
   })
@@ -109,7 +109,7 @@ async function runWith(command: string): Promise<Program> {
   return program
 }
 
-test('a start goes on without a worker that fails, which is tried again', async () => {
+test('a start continues without a worker that fails, which is started again', async () => {
   const program = await runWith(`mkdir $FOLDER/failed 2>/dev/null && exit 3; exec ${process.execPath} "$@"`)
   await program.ready()
   await eventually(async () => (await readyz(program)) === '200 ready', 'both serve')
@@ -118,13 +118,13 @@ test('a start goes on without a worker that fails, which is tried again', async 
   expect(workerPids(program.pid)).toHaveLength(2)
 })
 
-test('a start of which no worker runs is refused', async () => {
+test('a start without any running worker is refused', async () => {
   const program = await runWith('exit 3')
   expect((await program.exit).code).toBe(1)
   expect(program.err()).toMatch(/^sluice cannot start: worker [12] ended before it was ready \(code 3\)\n$/)
 })
 
-test('a helper thread that cannot be started is tried again, and calls go on', async () => {
+test('a helper thread that cannot be started is started again, and calls continue', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-thread-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'no-room')
@@ -141,7 +141,7 @@ test('a helper thread that cannot be started is tried again, and calls go on', a
   expect(await degraded(program)).toBe('0')
 })
 
-test('the configuration is read again also where no thread can be started for that', async () => {
+test('the configuration is reloaded even if no thread can be started for that', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-thread-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const preload = `--import=data:text/javascript,${encodeURIComponent(NO_THREAD)}`

@@ -20,7 +20,7 @@ async function run(...options: Parameters<typeof runProgram>): Promise<Program> 
   return program
 }
 
-/** Patience, and no assertion. */
+/** A long timeout, because these waits assert nothing about time. */
 const SOON = { timeout: 60_000, interval: 50 }
 
 test.each(['0', 'x', '129'])('%s workers are refused before anything is started', async (workers) => {
@@ -29,7 +29,7 @@ test.each(['0', 'x', '129'])('%s workers are refused before anything is started'
   expect(program.err()).toContain('WORKERS: expected a number from 1 to 128, or auto')
 })
 
-test('workers on PostgreSQL are refused, with what to do instead', async () => {
+test('workers on PostgreSQL are refused with a message that says what to do instead', async () => {
   const program = await run({
     config: {},
     env: { WORKERS: '2', DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' },
@@ -38,7 +38,7 @@ test('workers on PostgreSQL are refused, with what to do instead', async () => {
   expect(program.err()).toMatch(/^sluice cannot start: several workers share the embedded database/)
 })
 
-test('a taken port is told once, and nothing is left running', async () => {
+test('a port in use is reported once, and no process is left running', async () => {
   const one = await run({ config: {}, env: { WORKERS: '2' } })
   await one.ready()
   const two = await run({ config: {}, port: one.port, env: { WORKERS: '2' } })
@@ -47,7 +47,7 @@ test('a taken port is told once, and nothing is left running', async () => {
   expect(two.err().match(/taken/g)).toHaveLength(1)
 })
 
-test('with port 0 all workers listen on the port that is printed, and the first user is told once', async () => {
+test('with port 0 all workers listen on the printed port, and the first user is printed once', async () => {
   const program = await run({ config: {}, env: { WORKERS: '3', PORT: '0', HOST: '127.0.0.1' } })
   await vi.waitFor(() => expect(program.out()).toMatch(/API key/), SOON)
   const [, url = ''] = /listens on (http:\S+)/.exec(program.out()) ?? []
@@ -59,7 +59,7 @@ test('with port 0 all workers listen on the port that is printed, and the first 
   }
 })
 
-test('SIGINT to the whole group, as from a terminal, stops all with code 0', async () => {
+test('SIGINT to the whole group, as from a terminal, stops all processes with code 0', async () => {
   const program = await run({ config: {}, env: { WORKERS: '2' }, group: true })
   await program.ready()
   const pids = workerPids(program.pid)
