@@ -234,6 +234,21 @@ export function isCall(endpoint: Endpoint): endpoint is KeyEndpoint {
   return endpoint.kind === 'raw' && (endpoint.access === 'api-key' || endpoint.access === 'keyed-account')
 }
 
+/** A JSON endpoint without its address, whose `handle` is typed by its schemas. */
+type Definition<
+  Access extends keyof AccessPrincipals,
+  Params extends z.ZodType,
+  Query extends z.ZodType,
+  Body extends z.ZodType,
+> = Omit<
+  JsonEndpoint,
+  'kind' | 'method' | 'path' | 'area' | 'access' | 'handle' | 'limitSubjects' | keyof Schemas
+> &
+  Schemas<Params, Query, Body> & {
+    readonly limitSubjects?: (input: LimitInput<z.output<Body>>) => readonly LimitSubject[]
+    handle(input: HandlerInput<Access, Params, Query, Body>): Promise<unknown>
+  }
+
 /** Defines a JSON endpoint; the schemas determine the type of `handle`. */
 export function defineEndpoint<
   const Access extends keyof AccessPrincipals,
@@ -241,12 +256,26 @@ export function defineEndpoint<
   Query extends z.ZodType,
   Body extends z.ZodType,
 >(
-  definition: Omit<JsonEndpoint, 'kind' | 'access' | 'handle' | 'limitSubjects' | keyof Schemas> &
-    Schemas<Params, Query, Body> & {
-      readonly access: Access
-      readonly limitSubjects?: (input: LimitInput<z.output<Body>>) => readonly LimitSubject[]
-      handle(input: HandlerInput<Access, Params, Query, Body>): Promise<unknown>
-    },
+  definition: Pick<JsonEndpoint, 'method' | 'path' | 'area'> & { readonly access: Access } & Definition<
+      Access,
+      Params,
+      Query,
+      Body
+    >,
 ): JsonEndpoint {
   return { kind: 'json', ...definition }
+}
+
+/** Endpoints of the management API, by who may call them: `forAdmins('GET', '/api/user/', { … })`. */
+export const forVisitors = managementEndpoints('visitor')
+export const forAccounts = managementEndpoints('account')
+export const forAdmins = managementEndpoints('admin')
+export const forRoot = managementEndpoints('root')
+
+function managementEndpoints<const Access extends keyof AccessPrincipals>(access: Access) {
+  return <Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType>(
+    method: JsonEndpoint['method'],
+    path: string,
+    definition: Definition<Access, Params, Query, Body>,
+  ): JsonEndpoint => defineEndpoint({ method, path, area: 'management', access, ...definition })
 }

@@ -1,36 +1,38 @@
-import { chatCompletions } from './relay/chat-completions.ts'
-import { completions } from './relay/completions.ts'
-import { embeddings } from './relay/embeddings.ts'
-import { moderations } from './relay/moderations.ts'
-import { countTokens } from './relay/count-tokens.ts'
-import { gemini } from './relay/gemini.ts'
-import { healthz, readyz } from './monitoring/health.ts'
-import { media } from './relay/media.ts'
-import { messages } from './relay/messages.ts'
-import { metricsEndpoint } from './monitoring/metrics.ts'
-import { compactResponses, countInputTokens, responses } from './relay/responses.ts'
-import { storedResponses } from './relay/stored-responses.ts'
-import { playground } from './relay/playground.ts'
-import { rerank } from './relay/rerank.ts'
-import type { RawEndpoint } from './endpoint.ts'
-import { tokenUsageRedirect } from './tokens/token-usage-redirect.ts'
+import { CALL_ENDPOINTS, PLAYGROUND_ENDPOINTS } from './calls.ts'
+import type { OpenEndpoint, RawEndpoint } from './endpoint.ts'
+import { GEMINI_ENDPOINTS } from './gemini.ts'
+import { MEDIA_ENDPOINTS } from './media.ts'
+import { healthz, metricsEndpoint, readyz } from './monitoring.ts'
+import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
+
+/** Redirects from the path without the trailing slash. `docs/api.md: Self-check and billing`. */
+const tokenUsageRedirect: OpenEndpoint = {
+  method: 'GET',
+  path: '/api/usage/token',
+  area: 'usage',
+  kind: 'raw',
+  access: 'anyone',
+  summary: 'Redirects to the path with a trailing slash',
+  status: 301,
+  handle({ id, request: { url }, response }) {
+    const query = url.slice(tokenUsageRedirect.path.length)
+    response.writeHead(301, {
+      location: `${tokenUsageRedirect.path}/${query}`,
+      'content-length': '0',
+      'cache-control': 'no-store',
+      'x-request-id': id,
+    })
+    response.end()
+  },
+}
 
 /** The endpoints that read requests and write responses themselves: model calls and monitoring. */
 export const RAW_ROUTES: readonly RawEndpoint[] = [
-  chatCompletions,
-  completions,
-  embeddings,
-  moderations,
-  messages,
-  countTokens,
-  responses,
-  countInputTokens,
-  compactResponses,
-  ...storedResponses,
-  ...gemini,
-  ...playground,
-  ...rerank,
-  ...media,
+  ...CALL_ENDPOINTS,
+  ...STORED_RESPONSE_ENDPOINTS,
+  ...GEMINI_ENDPOINTS,
+  ...PLAYGROUND_ENDPOINTS,
+  ...MEDIA_ENDPOINTS,
   healthz,
   readyz,
   metricsEndpoint,

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
 import type { AllowedMethods } from './route-table.ts'
-import { responses } from './relay/responses.ts'
+import { responses } from './calls.ts'
 import { shownPath } from './routing/shown-path.ts'
 
 /** The error if no endpoint has the path. `suggestion` is the path that was probably meant. */

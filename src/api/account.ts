@@ -1,0 +1,104 @@
+import { z } from 'zod'
+import { GatewayError } from '../errors.ts'
+import { textField } from '../management/text-fields.ts'
+import { changeOwnProfile, ownProfileInput } from '../management/users/change-own-profile.ts'
+import { noUser } from '../management/users/find-user.ts'
+import { issueAccessToken } from '../management/users/issue-access-token.ts'
+import { identitiesSchema, ownIdentities } from '../management/users/own-identities.ts'
+import { ownSessions, sessionsSchema } from '../management/users/own-sessions.ts'
+import { profileObject, profileSchema } from '../management/users/profile-object.ts'
+import { unlinkIdentity } from '../management/users/unlink-identity.ts'
+import { groupsSchema, usableGroupsObject } from '../management/users/usable-groups.ts'
+import { forAccounts, type JsonEndpoint } from './endpoint.ts'
+import { providerNamed } from './sign-in.ts'
+
+const SESSIONS = '/api/user/self/sessions'
+const IDENTITIES = '/api/user/self/identities'
+
+/** `docs/api.md: Own account`: profile, access token, sessions and linked identities of the caller. */
+export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
+  forAccounts('GET', '/api/user/self', {
+    summary: "The account's own profile",
+    responseBody: profileSchema,
+    async handle({ user, parts }) {
+      return profileObject(
+        parts,
+        (await parts.store.read('managedUser', { userId: user.id })) ?? noUser(user.id),
+      )
+    },
+  }),
+  forAccounts('PUT', '/api/user/self', {
+    summary: "Change the account's own display name or password",
+    // Limited because the endpoint checks a password, which could be guessed.
+    limit: 'critical',
+    body: ownProfileInput,
+    responseBody: profileSchema,
+    async handle({ user, sessionHash, body, parts }) {
+      return profileObject(parts, await changeOwnProfile(parts, user, body, sessionHash))
+    },
+  }),
+  forAccounts('GET', '/api/user/token', {
+    hasEffect: true,
+    summary: "A new access token, which replaces the account's old one",
+    limit: 'critical',
+    cache: 'never',
+    responseBody: z.string(),
+    async handle({ user, parts }) {
+      return (await issueAccessToken(parts, { user: user.id })).access_token
+    },
+  }),
+  forAccounts('GET', '/api/user/self/groups', {
+    summary: "The groups that the account's tokens may name",
+    responseBody: groupsSchema,
+    handle: ({ user, parts }) => Promise.resolve(usableGroupsObject(parts.settings(), user)),
+  }),
+  forAccounts('GET', SESSIONS, {
+    summary: "The account's sessions of the console, the latest first",
+    responseBody: sessionsSchema,
+    handle: ({ user, sessionHash, parts }) => ownSessions(parts, user, sessionHash),
+  }),
+  forAccounts('DELETE', `${SESSIONS}/:id`, {
+    summary: "End one of the account's sessions",
+    params: z.object({ id: z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected the id of a session' }) }),
+    async handle({ user, params, parts }) {
+      const isEnded = await parts.store.write('endOwnSession', { userId: user.id, idHash: params.id })
+      if (!isEnded) throw new GatewayError('not_found', 'there is no such session')
+    },
+  }),
+  forAccounts('GET', IDENTITIES, {
+    summary: "The account's identities at identity providers, the oldest first",
+    responseBody: identitiesSchema,
+    handle: ({ user, parts }) => ownIdentities(parts, user),
+  }),
+  forAccounts('POST', IDENTITIES, {
+    summary: 'Begin a sign-in at an identity provider, which links the identity to the account',
+    limit: 'critical',
+    cache: 'never',
+    body: z.object({
+      provider: textField('expected the name of an identity provider').describe(
+        'Name of the identity provider',
+      ),
+      next: textField('expected a path').optional().describe('Path to go to afterwards'),
+    }),
+    responseBody: z.object({ url: z.string().describe('Where the browser goes') }),
+    async handle({ user, sessionHash, body, parts, exchange: { request, response } }) {
+      // With an access token, the link could be started from a browser in which nobody has signed in.
+      if (sessionHash === undefined)
+        throw new GatewayError('unauthorized', 'an identity is linked by a session: log in first')
+      const provider = providerNamed(parts.settings(), body.provider)
+      const link = { userId: user.id, sessionHash }
+      const { location, cookie } = await parts.oidc.begin(provider, request, body.next, link)
+      response.setHeader('set-cookie', cookie)
+      return { url: location }
+    },
+  }),
+  forAccounts('DELETE', IDENTITIES, {
+    summary: "Take an identity from the account, and end the account's other sessions",
+    errorStatuses: [400, 404],
+    query: z.object({
+      issuer: z.string().describe('As the list names it'),
+      subject: z.string().describe('As the list names it'),
+    }),
+    handle: ({ user, sessionHash, query, parts }) => unlinkIdentity(parts, user, query, sessionHash),
+  }),
+]

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { auditFilter, auditQuery } from '../management/audit/audit-query.ts'
+import { auditCsv } from '../management/audit/export-audit.ts'
+import { auditPageSchema, listAudit } from '../management/audit/list-audit.ts'
+import { consoleShell, consoleShellSchema } from '../management/console/console-shell.ts'
+import { pageOf, pageQuery } from '../management/page.ts'
+import { listOptions, optionSchema } from '../management/settings/list-options.ts'
+import { optionBody } from '../management/settings/option-body.ts'
+import { setOption } from '../management/settings/set-option.ts'
+import { gatewayStatus, statusSchema } from '../management/status/gateway-status.ts'
+import { forAccounts, forAdmins, forRoot, forVisitors, type JsonEndpoint } from './endpoint.ts'
+
+/** `docs/administration.md`: status, options, the audit log; and the frame of the console. */
+export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
+  forVisitors('GET', '/api/status', {
+    summary: 'Version, and how quota is displayed',
+    responseBody: statusSchema,
+    handle: ({ parts }) => Promise.resolve(gatewayStatus(parts.settings())),
+  }),
+  forAccounts('GET', '/api/console', {
+    summary: 'The account, the gateway and what is set up, as every page of the console needs them',
+    responseBody: consoleShellSchema,
+    handle: ({ user, parts }) => consoleShell(parts, user),
+  }),
+  forRoot('GET', '/api/option/', {
+    summary: 'The options, prices and groups in force',
+    responseBody: z.array(optionSchema),
+    handle: ({ parts }) => listOptions(parts),
+  }),
+  forRoot('PUT', '/api/option/', {
+    summary: 'Sets an option, prices or groups',
+    errorStatuses: [409],
+    body: optionBody,
+    handle: ({ body, parts }) => setOption(parts, body),
+  }),
+  forAdmins('GET', '/api/audit', {
+    summary: 'Changes of users, keys, channels and settings, and sign-ins, the newest first',
+    errorStatuses: [400],
+    query: z.object({ ...auditQuery.shape, ...pageQuery.shape }),
+    responseBody: auditPageSchema,
+    handle: ({ query, parts }) => listAudit(parts, auditFilter(query), pageOf(query)),
+  }),
+  forAdmins('GET', '/api/audit/export', {
+    summary: 'The audit log as CSV',
+    errorStatuses: [400],
+    query: auditQuery,
+    text: { type: 'text/csv; charset=utf-8', filename: 'audit.csv' },
+    handle: ({ query, parts }) => Promise.resolve(auditCsv(parts, auditFilter(query))),
+  }),
+]

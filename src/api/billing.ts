@@ -1,0 +1,51 @@
+import { tokenUsageObject, tokenUsageSchema } from '../management/tokens/token-usage-object.ts'
+import {
+  billingUsageObject,
+  billingUsageSchema,
+  subscriptionObject,
+  subscriptionSchema,
+} from '../management/usage/billing-objects.ts'
+import { accountFigures } from '../management/users/account-figures.ts'
+import { allowedNames } from '../relay/key-permissions.ts'
+import { defineEndpoint, type JsonEndpoint } from './endpoint.ts'
+
+/** `docs/api.md: Self-check and billing`. */
+export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/api/usage/token/',
+    area: 'usage',
+    access: 'reading-key',
+    summary: 'Used and remaining quota of the API key',
+    responseBody: tokenUsageSchema,
+    async handle({ token: { id }, parts }) {
+      const { token } = await accountFigures(parts, id)
+      return tokenUsageObject(token, allowedNames(token) ?? [])
+    },
+  }),
+  // With and without the version prefix.
+  ...['/v1', ''].flatMap((prefix) => [
+    defineEndpoint({
+      method: 'GET',
+      path: `${prefix}/dashboard/billing/subscription`,
+      area: 'billing-subscription',
+      access: 'reading-key',
+      summary: 'Granted quota of the API key, or of its user',
+      responseBody: subscriptionSchema,
+      async handle({ token, parts }) {
+        return subscriptionObject(await accountFigures(parts, token.id), parts.settings().options)
+      },
+    }),
+    defineEndpoint({
+      method: 'GET',
+      path: `${prefix}/dashboard/billing/usage`,
+      area: 'billing-usage',
+      access: 'reading-key',
+      summary: 'Used quota of the API key, or of its user',
+      responseBody: billingUsageSchema,
+      async handle({ token, parts }) {
+        return billingUsageObject(await accountFigures(parts, token.id), parts.settings().options)
+      },
+    }),
+  ]),
+]

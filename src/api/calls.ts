@@ -1,0 +1,137 @@
+import { chatRequestSchema, completionRequestSchema } from '../protocols/chat/index.ts'
+import { embeddingsRequestSchema } from '../protocols/embeddings/index.ts'
+import { countRequestSchema, messagesRequestSchema } from '../protocols/messages/index.ts'
+import { moderationsRequestSchema } from '../protocols/moderations/index.ts'
+import { rerankRequestSchema } from '../protocols/rerank/index.ts'
+import { responsesRequestSchema } from '../protocols/responses/index.ts'
+import type { KeyEndpoint } from './endpoint.ts'
+import { GEMINI_ENDPOINTS } from './gemini.ts'
+
+const COMMON = { method: 'POST', area: 'relay', kind: 'raw', access: 'api-key', keyIn: 'bearer' } as const
+const MESSAGES = { ...COMMON, area: 'messages', keyIn: 'x-api-key' } as const
+
+const WHOLE = ['application/json']
+const WHOLE_OR_STREAMED = ['application/json', 'text/event-stream']
+
+/** `docs/api.md: Chat completions`. */
+const chatCompletions: KeyEndpoint = {
+  ...COMMON,
+  path: '/v1/chat/completions',
+  summary: 'A chat completion, whole or streamed',
+  requestSchema: chatRequestSchema,
+  contentTypes: WHOLE_OR_STREAMED,
+  handle: (exchange, caller, relay) => relay.call('chat', exchange, caller),
+}
+
+/** `docs/api.md: Messages`. */
+const messages: KeyEndpoint = {
+  ...MESSAGES,
+  path: '/v1/messages',
+  summary: 'A response to a conversation, whole or streamed',
+  requestSchema: messagesRequestSchema,
+  contentTypes: WHOLE_OR_STREAMED,
+  handle: (exchange, caller, relay) => relay.call('messages', exchange, caller),
+}
+
+/** `docs/api.md: Responses`. */
+export const responses: KeyEndpoint = {
+  ...COMMON,
+  path: '/v1/responses',
+  summary: 'A response, whole or streamed',
+  requestSchema: responsesRequestSchema,
+  contentTypes: WHOLE_OR_STREAMED,
+  handle: (exchange, caller, relay) => relay.call('responses', exchange, caller),
+}
+
+/** Paths of both versions; they differ in the type of documents that Cohere's clients declare. */
+const RERANK_PATHS = [
+  ['/v1/rerank', 'rerank'],
+  ['/v2/rerank', 'rerank v2'],
+] as const
+
+/** Endpoints of conversations, each with the path prefix that the playground replaces. */
+const CONVERSATIONS: readonly (readonly [KeyEndpoint, string])[] = [
+  [chatCompletions, '/v1/'],
+  [messages, '/v1/'],
+  [responses, '/v1/'],
+  ...GEMINI_ENDPOINTS.filter(({ path }) => /^\/v1beta\/.*:(?:g|streamG)enerateContent$/.test(path)).map(
+    (endpoint) => [endpoint, '/v1beta/'] as const,
+  ),
+]
+
+/** Model calls, each in the section of docs/api.md that has its name. */
+export const CALL_ENDPOINTS: readonly KeyEndpoint[] = [
+  chatCompletions,
+  {
+    ...COMMON,
+    path: '/v1/completions',
+    summary: 'A completion of a prompt, whole or streamed',
+    // A request with messages is treated as a chat completion sent to an older path.
+    requestSchema: () => ({ anyOf: [completionRequestSchema(), chatRequestSchema()] }),
+    contentTypes: WHOLE_OR_STREAMED,
+    handle: (exchange, caller, relay) => relay.call('completions', exchange, caller),
+  },
+  {
+    ...COMMON,
+    path: '/v1/embeddings',
+    summary: 'Vectors of texts',
+    requestSchema: embeddingsRequestSchema,
+    contentTypes: WHOLE,
+    handle: (exchange, caller, relay) => relay.call('embeddings', exchange, caller),
+  },
+  {
+    ...COMMON,
+    path: '/v1/moderations',
+    summary: 'Whether texts and images may harm',
+    requestSchema: moderationsRequestSchema,
+    contentTypes: WHOLE,
+    handle: (exchange, caller, relay) => relay.call('moderations', exchange, caller),
+  },
+  messages,
+  {
+    ...MESSAGES,
+    path: '/v1/messages/count_tokens',
+    summary: 'Counts the tokens of a conversation',
+    requestSchema: countRequestSchema,
+    // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
+    hiddenStatuses: [404],
+    handle: (exchange, caller, relay) => relay.countTokens('messages', exchange, caller),
+  },
+  responses,
+  {
+    ...COMMON,
+    path: '/v1/responses/input_tokens',
+    summary: 'How many tokens the input of a response has',
+    requestSchema: responsesRequestSchema,
+    // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
+    hiddenStatuses: [404],
+    handle: (exchange, caller, relay) => relay.countTokens('responses', exchange, caller),
+  },
+  {
+    ...COMMON,
+    path: '/v1/responses/compact',
+    summary: 'A conversation, compacted by its upstream',
+    requestSchema: responsesRequestSchema,
+    contentTypes: WHOLE,
+    handle: (exchange, caller, relay) => relay.compact(exchange, caller),
+  },
+  ...RERANK_PATHS.map(
+    ([path, endpoint]): KeyEndpoint => ({
+      ...COMMON,
+      path,
+      area: 'rerank',
+      summary: 'Documents in the order of their relevance to a query',
+      requestSchema: rerankRequestSchema,
+      contentTypes: WHOLE,
+      handle: (exchange, caller, relay) => relay.call(endpoint, exchange, caller),
+    }),
+  ),
+]
+
+/** Conversations in every dialect, with a key that a signed-in account names. `docs/api.md: Playground`. */
+export const PLAYGROUND_ENDPOINTS: readonly KeyEndpoint[] = CONVERSATIONS.map(([endpoint, prefix]) => ({
+  ...endpoint,
+  path: endpoint.path.replace(prefix, '/api/playground/'),
+  access: 'keyed-account',
+  summary: `${endpoint.summary}, by a key of the account's own`,
+}))

@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { GatewayError } from '../errors.ts'
+import {
+  channelHealth,
+  channelHealthQuery,
+  channelHealthSchema,
+} from '../management/channels/channel-health.ts'
+import { declaredObject, storedObject } from '../management/channels/channel-object.ts'
+import { createChannels, newChannelBody } from '../management/channels/create-channels.ts'
+import { deleteChannels } from '../management/channels/delete-channels.ts'
+import { CHANNEL_ID, findChannel } from '../management/channels/find-channel.ts'
+import { channelPage, channelQuery, listChannels } from '../management/channels/list-channels.ts'
+import {
+  listUpstreamModels,
+  modelsQuestion,
+  upstreamModels,
+} from '../management/channels/list-upstream-models.ts'
+import { revealChannelKeys } from '../management/channels/reveal-channel-keys.ts'
+import { shownChannel, shownChannelSchema } from '../management/channels/shown-channel.ts'
+import { testAllBody, testAllChannels, testAllResult } from '../management/channels/test-all-channels.ts'
+import {
+  draftTest,
+  testChannel,
+  testDraft,
+  testQuery,
+  testResult,
+} from '../management/channels/test-channel.ts'
+import { channelChange, updateChannel } from '../management/channels/update-channel.ts'
+import { forAdmins, forRoot, type JsonEndpoint } from './endpoint.ts'
+
+/** `docs/administration.md: Channels`, `docs/administration.md: Test a channel`. */
+export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
+  forAdmins('GET', '/api/channel/', {
+    summary: 'The channels, without their keys',
+    errorStatuses: [400],
+    query: channelQuery,
+    responseBody: channelPage,
+    handle: ({ query, parts }) => listChannels(parts, query),
+  }),
+  forAdmins('GET', '/api/channel/search', {
+    summary: 'Channels by a part of their name or address, by group and by model',
+    errorStatuses: [400],
+    query: channelQuery,
+    responseBody: channelPage,
+    handle: ({ query, parts }) => listChannels(parts, query),
+  }),
+  forAdmins('GET', '/api/channel/health', {
+    summary: 'State, last error and last hour of each channel, as this node or all nodes see them',
+    query: channelHealthQuery,
+    errorStatuses: [400],
+    responseBody: channelHealthSchema,
+    handle: ({ query, parts }) => channelHealth(parts, query),
+  }),
+  forAdmins('GET', '/api/channel/:id', {
+    summary: 'One channel, without its keys',
+    params: CHANNEL_ID.path,
+    responseBody: shownChannelSchema,
+    async handle({ params, parts }) {
+      const found = await findChannel(parts, params.id)
+      const object =
+        'stored' in found
+          ? storedObject(found.stored)
+          : declaredObject(found.declared, parts.liveConfig.declared.by)
+      return shownChannel(parts, object)
+    },
+  }),
+  forAdmins('POST', '/api/channel/', {
+    summary: 'Creates a channel, or one for each of several keys',
+    errorStatuses: [409],
+    body: newChannelBody,
+    responseBody: z.object({ ids: z.array(z.int()) }),
+    handle: ({ body, parts }) => createChannels(parts, body),
+  }),
+  forAdmins('PUT', '/api/channel/', {
+    summary: 'Changes a channel; absent fields stay',
+    errorStatuses: [404, 409],
+    body: channelChange,
+    responseBody: shownChannelSchema,
+    handle: ({ user, body, parts }) => updateChannel(parts, body, user),
+  }),
+  forAdmins('DELETE', '/api/channel/:id', {
+    summary: 'Removes a channel',
+    errorStatuses: [409],
+    params: CHANNEL_ID.path,
+    async handle({ params, parts }) {
+      const removed = await deleteChannels(parts, [params.id])
+      if (removed === 0) throw new GatewayError('not_found', `there is no channel with the id ${params.id}`)
+    },
+  }),
+  forAdmins('POST', '/api/channel/batch', {
+    summary: 'Removes channels; returns how many there were',
+    errorStatuses: [409],
+    body: CHANNEL_ID.body,
+    responseBody: z.int(),
+    handle: ({ body, parts }) => deleteChannels(parts, body.ids),
+  }),
+  forAdmins('GET', '/api/channel/test/:id', {
+    hasEffect: true,
+    summary: 'Tests a channel with a request for one token',
+    params: CHANNEL_ID.path,
+    query: testQuery,
+    responseBody: testResult,
+    envelope: 'own',
+    handle: ({ user, params, query, parts }) =>
+      testChannel(parts, { id: params.id, model: query.model }, user),
+  }),
+  forAdmins('POST', '/api/channel/test/all', {
+    summary: 'Tests channels, none with a request that costs a picture or speech',
+    errorStatuses: [404],
+    body: testAllBody,
+    responseBody: testAllResult,
+    handle: ({ user, body, parts }) => testAllChannels(parts, body, user),
+  }),
+  forAdmins('POST', '/api/channel/test', {
+    summary: 'Tests a channel that is not saved with a request for one token',
+    errorStatuses: [404, 409],
+    body: draftTest,
+    responseBody: testResult,
+    envelope: 'own',
+    handle: ({ user, body, parts }) => testDraft(parts, body, user),
+  }),
+  forAdmins('POST', '/api/channel/models', {
+    summary: 'Lists the models that the upstream of a channel names, saved or not',
+    errorStatuses: [404, 409],
+    body: modelsQuestion,
+    responseBody: upstreamModels,
+    envelope: 'own',
+    handle: ({ user, body, parts }) => listUpstreamModels(parts, body, user),
+  }),
+  forRoot('POST', '/api/channel/:id/key', {
+    limit: 'critical',
+    cache: 'never',
+    summary: 'The keys of a channel, one a line',
+    errorStatuses: [409],
+    params: CHANNEL_ID.path,
+    responseBody: z.object({ key: z.string() }),
+    handle: ({ params, parts }) => revealChannelKeys(parts, params.id),
+  }),
+]

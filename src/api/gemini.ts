@@ -1,0 +1,77 @@
+import { GatewayError } from '../errors.ts'
+import { embedRequestSchema } from '../protocols/gemini/embed/index.ts'
+import { geminiRequestSchema, modelOf } from '../protocols/gemini/index.ts'
+import type { Request } from '../http/request.ts'
+import type { KeyEndpoint } from './endpoint.ts'
+import type { PathParams } from './routing/path-pattern.ts'
+
+const COMMON = {
+  method: 'POST',
+  area: 'gemini',
+  kind: 'raw',
+  access: 'api-key',
+  keyIn: 'alternate',
+} as const satisfies Partial<KeyEndpoint>
+
+/** API versions that have the same methods. */
+const VERSIONS = ['/v1beta', '/v1']
+
+/** Methods of models: `docs/api.md: Gemini`. */
+export const GEMINI_ENDPOINTS: readonly KeyEndpoint[] = VERSIONS.flatMap((version) => [
+  {
+    ...COMMON,
+    path: `${version}/models/:model*:generateContent`,
+    summary: 'An answer to contents, whole',
+    requestSchema: geminiRequestSchema,
+    handle: (exchange, caller, relay, params) =>
+      relay.generate({ model: modelIn(params), form: 'whole' }, exchange, caller),
+  },
+  {
+    ...COMMON,
+    path: `${version}/models/:model*:streamGenerateContent`,
+    summary: 'An answer to contents, as events with `alt=sse` in the query, else as one array',
+    requestSchema: geminiRequestSchema,
+    contentTypes: ['text/event-stream', 'application/json'],
+    areaOf: (request) => (wantsEvents(request) ? 'gemini' : 'gemini-array'),
+    handle: (exchange, caller, relay, params) => {
+      const form = wantsEvents(exchange.request) ? 'events' : 'array'
+      return relay.generate({ model: modelIn(params), form }, exchange, caller)
+    },
+  },
+  ...(['embedContent', 'batchEmbedContents'] as const).map(
+    (method): KeyEndpoint => ({
+      ...COMMON,
+      path: `${version}/models/:model*:${method}`,
+      summary: method === 'embedContent' ? 'The vector of a content' : 'The vectors of several contents',
+      requestSchema: () => embedRequestSchema(method),
+      handle: (exchange, caller, relay, params) =>
+        relay.generate({ model: modelIn(params), form: method }, exchange, caller),
+    }),
+  ),
+  {
+    ...COMMON,
+    path: `${version}/models/:model*:countTokens`,
+    summary: 'Counts the tokens of contents',
+    requestSchema: () => ({ type: 'object' }),
+    // Not every upstream has this path; after a 404 the gateway counts the tokens itself.
+    hiddenStatuses: [404],
+    handle: (exchange, caller, relay, params) => relay.countContents(modelIn(params), exchange, caller),
+  },
+])
+
+/** The model that the path names, with or without `models/`, possibly percent-encoded. */
+function modelIn({ model = '' }: PathParams): string {
+  try {
+    return modelOf(decodeURIComponent(model))
+  } catch {
+    throw new GatewayError(
+      'invalid_request',
+      `Invalid model in the path: expected a percent-encoding of UTF-8.`,
+    )
+  }
+}
+
+function wantsEvents({ url }: Request): boolean {
+  const query = url.indexOf('?')
+  return query !== -1 && new URLSearchParams(url.slice(query)).get('alt') === 'sse'
+}

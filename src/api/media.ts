@@ -1,0 +1,66 @@
+import {
+  imageFormSchema,
+  imageRequestSchema,
+  speechRequestSchema,
+  transcriptFormSchema,
+  variationFormSchema,
+} from '../protocols/media/index.ts'
+import type { MediaEndpoint } from '../relay/dialects/media/media-dialects.ts'
+import type { KeyEndpoint } from './endpoint.ts'
+
+const EVENTS = ['application/json', 'text/event-stream'] as const
+const TRANSCRIPTS = [...EVENTS, 'text/plain', 'text/vtt'] as const
+const SOUND = ['mpeg', 'opus', 'aac', 'flac', 'wav', 'pcm'].map((format) => `audio/${format}`)
+
+type Described = Pick<KeyEndpoint, 'path' | 'summary' | 'requestSchema' | 'formSchema' | 'contentTypes'>
+
+const ENDPOINTS: Readonly<Record<MediaEndpoint, Described>> = {
+  generations: {
+    path: '/v1/images/generations',
+    summary: 'Images of a prompt, whole or streamed',
+    requestSchema: imageRequestSchema,
+    contentTypes: EVENTS,
+  },
+  edits: {
+    path: '/v1/images/edits',
+    summary: 'Images made from others, whole or streamed',
+    requestSchema: imageRequestSchema,
+    formSchema: imageFormSchema,
+    contentTypes: EVENTS,
+  },
+  variations: {
+    path: '/v1/images/variations',
+    summary: 'Variations of an image',
+    formSchema: variationFormSchema,
+    contentTypes: ['application/json'],
+  },
+  speech: {
+    path: '/v1/audio/speech',
+    summary: 'Speech of a text',
+    requestSchema: speechRequestSchema,
+    contentTypes: [...SOUND, 'text/event-stream'],
+  },
+  transcriptions: {
+    path: '/v1/audio/transcriptions',
+    summary: 'The text of a recording',
+    formSchema: transcriptFormSchema,
+    contentTypes: TRANSCRIPTS,
+  },
+  translations: {
+    path: '/v1/audio/translations',
+    summary: 'The text of a recording, in English',
+    formSchema: transcriptFormSchema,
+    contentTypes: TRANSCRIPTS,
+  },
+}
+
+/** Endpoints for images and audio: `docs/api.md: Images`, `docs/api.md: Audio`. */
+export const MEDIA_ENDPOINTS: readonly KeyEndpoint[] = Object.entries(ENDPOINTS).map(([name, described]) => ({
+  ...described,
+  method: 'POST',
+  area: 'relay',
+  kind: 'raw',
+  access: 'api-key',
+  keyIn: 'bearer',
+  handle: (exchange, caller, relay) => relay.media(name as MediaEndpoint, exchange, caller),
+}))

@@ -1,0 +1,93 @@
+import { alternateKey, headerText } from '../auth/sent-key.ts'
+import type { ListedModel } from '../relay/model-lists.ts'
+import type { Request } from '../http/request.ts'
+import type { Area } from './envelopes.ts'
+
+/** The formats of model lists; `docs/api.md: Models`. */
+export type ModelShape = 'chat' | 'messages' | 'alternate'
+
+/** A placeholder, because the creation time of a model is unknown. */
+const CREATED = 1_626_777_600
+const CREATED_AT = '2021-07-20T10:40:00Z'
+/** The owner of a model without a known vendor. */
+const UNKNOWN_VENDOR = 'custom'
+
+/** Methods of the models that the gateway serves, named as in that vendor's lists. */
+const GENERATION_METHODS = ['generateContent', 'countTokens']
+
+/** Members that clients of the messages shape expect of every model, and whose values are unknown. */
+const UNKNOWN_FACTS = {
+  capabilities: null,
+  deprecated_at: null,
+  lifecycle: 'active',
+  line: null,
+  max_input_tokens: null,
+  max_tokens: null,
+  retires_at: null,
+}
+
+/** One model in each shape. */
+export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
+  chat: ({ id, vendor, endpointTypes, endpoints }) => ({
+    id,
+    object: 'model',
+    created: CREATED,
+    owned_by: vendor ?? UNKNOWN_VENDOR,
+    supported_endpoint_types: endpointTypes,
+    endpoints,
+  }),
+  messages: ({ id }) => ({ type: 'model', id, display_name: id, created_at: CREATED_AT, ...UNKNOWN_FACTS }),
+  alternate: ({ id, endpoints }) => ({
+    name: `models/${id}`,
+    displayName: id,
+    supportedGenerationMethods: endpoints.includes('gemini') ? GENERATION_METHODS : [],
+  }),
+}
+
+/** A whole list in each shape. */
+export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => object> = {
+  chat: (models) => ({ success: true, object: 'list', data: models.map(MODEL_ENTRY.chat) }),
+  messages: (models) => ({
+    data: models.map(MODEL_ENTRY.messages),
+    first_id: models.at(0)?.id ?? null,
+    has_more: false,
+    last_id: models.at(-1)?.id ?? null,
+  }),
+  alternate: (models) => ({ models: models.map(MODEL_ENTRY.alternate), nextPageToken: null }),
+}
+
+const bodies = new WeakMap<readonly ListedModel[], Map<ModelShape, Buffer>>()
+
+/** The response body with a list in that shape, rendered once per list. */
+export function modelListBody(shape: ModelShape, models: readonly ListedModel[]): Buffer {
+  let shapes = bodies.get(models)
+  if (!shapes) bodies.set(models, (shapes = new Map()))
+  let body = shapes.get(shape)
+  if (!body) shapes.set(shape, (body = Buffer.from(JSON.stringify(MODEL_LIST[shape](models)))))
+  return body
+}
+
+/**
+ * Chooses the shape of the list for a request. Clients of the messages protocol send `anthropic-version`,
+ * some of them with the key as a bearer token. `vendor-version` counts only together with `x-api-key`. A key
+ * in `x-goog-api-key` selects the alternate shape. `docs/api.md: Models`.
+ */
+export function listShape(request: Request): ModelShape {
+  if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
+  const isNamed = headerText(request, 'vendor-version') !== undefined
+  if (headerText(request, 'x-api-key') !== undefined) return isNamed ? 'messages' : 'chat'
+  return headerText(request, 'x-goog-api-key') === undefined ? 'chat' : 'alternate'
+}
+
+/**
+ * Chooses the shape of one model for a request. A key in an alternate location selects the alternate shape.
+ */
+export function entryShape(request: Request): ModelShape {
+  const shape = listShape(request)
+  return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
+}
+
+/** The area of model paths, which depends on the shape. */
+export function modelArea(request: Request): Area {
+  return listShape(request) === 'messages' ? 'messages' : 'relay'
+}

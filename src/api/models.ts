@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import { GatewayError } from '../errors.ts'
+import { managedModels, managedModelSchema } from '../management/models/managed-models.ts'
+import { pricing, pricingSchema } from '../management/models/pricing.ts'
+import { modelPriceBody, setModelPrice } from '../management/models/set-model-price.ts'
+import { modelOf } from '../protocols/gemini/index.ts'
+import type { ListedModel } from '../relay/model-lists.ts'
+import { truncatedName } from '../relay/truncated-name.ts'
+import { defineEndpoint, forAccounts, forAdmins, forRoot, type JsonEndpoint } from './endpoint.ts'
+import {
+  entryShape,
+  listShape,
+  MODEL_ENTRY,
+  MODEL_LIST,
+  modelArea,
+  modelListBody,
+  type ModelShape,
+} from './model-shapes.ts'
+
+/**
+ * An empty catalogue, sent in addition to the list to clients that state `client_version`, such as Codex. An
+ * entry would replace what the client knows about a model, including its instructions; without the member the
+ * client reports an error.
+ */
+const CATALOGUE = { models: [] }
+
+/**
+ * A model's name may contain slashes, literal or as `%2F`, so its segment is percent-decoded; other paths are
+ * not.
+ */
+const PATH = '/v1/models/:id*'
+
+/** Parameters of a path that names a model. */
+const modelParams = z.object({
+  id: z.string().refine(isDecodable, 'expected a percent-encoding of UTF-8'),
+})
+
+/** `docs/api.md: Models`, and `docs/administration.md: Models`. */
+export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
+  defineEndpoint({
+    method: 'GET',
+    path: '/v1/models',
+    area: 'relay',
+    areaOf: modelArea,
+    access: 'key',
+    keyIn: 'model-list',
+    summary: 'The models that the API key may call',
+    query: z.object({ client_version: z.string().optional() }),
+    async handle({ token, user, query, exchange, models: lists, parts }) {
+      const list = lists.list(parts.settings(), { token, user })
+      const shape = listShape(exchange.request)
+      if (query.client_version === undefined) return modelListBody(shape, list)
+      return { ...MODEL_LIST[shape](list), ...CATALOGUE }
+    },
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: PATH,
+    area: 'relay',
+    areaOf: modelArea,
+    access: 'key',
+    keyIn: 'any',
+    summary: 'One model that the API key may call',
+    params: modelParams,
+    async handle({ token, user, params: { id }, exchange, models, parts }) {
+      const name = decodeURIComponent(id)
+      const found = requireModel(models.find(parts.settings(), { token, user }, name), name)
+      return MODEL_ENTRY[entryShape(exchange.request)](found)
+    },
+  }),
+  // Always responds with 501: models are deleted in the configuration.
+  defineEndpoint({
+    method: 'DELETE',
+    path: PATH,
+    area: 'relay',
+    areaOf: modelArea,
+    access: 'key',
+    keyIn: 'any',
+    summary: 'Not implemented',
+    errorStatuses: [501],
+    succeeds: false,
+    handle: () => Promise.reject(new GatewayError('not_implemented', 'deleting a model is not implemented')),
+  }),
+  defineEndpoint({
+    method: 'GET',
+    path: '/api/playground/models',
+    area: 'relay',
+    access: 'keyed-account',
+    summary: "The models that a key of the account's own may call",
+    handle: async ({ token, user, models, parts }) =>
+      modelListBody('chat', models.list(parts.settings(), { token, user })),
+  }),
+  fixedShape('/v1beta/models', 'alternate'),
+  // For clients of the alternate vendor's chat endpoint.
+  fixedShape('/v1beta/openai/models', 'chat'),
+  defineEndpoint({
+    method: 'GET',
+    path: '/v1beta/models/:id*',
+    area: 'gemini',
+    access: 'key',
+    keyIn: 'alternate',
+    summary: 'One model that the API key may call, always in the alternate shape',
+    params: modelParams,
+    // oxlint-disable-next-line typescript/require-await
+    async handle({ token, user, params: { id }, models, parts }) {
+      const name = modelOf(decodeURIComponent(id))
+      return MODEL_ENTRY.alternate(requireModel(models.find(parts.settings(), { token, user }, name), name))
+    },
+  }),
+  forAdmins('GET', '/api/models', {
+    summary: 'Every model with its price, where that comes from, and the channels that serve it',
+    responseBody: z.array(managedModelSchema),
+    handle: ({ parts }) => managedModels(parts),
+  }),
+  forRoot('PUT', '/api/models/price', {
+    summary: 'Sets the price of one model; null is the built-in one again',
+    errorStatuses: [409],
+    body: modelPriceBody,
+    handle: ({ body, parts }) => setModelPrice(parts, body),
+  }),
+  forAccounts('GET', '/api/pricing', {
+    summary: 'Prices of the models that the account may call',
+    responseBody: pricingSchema,
+    envelope: 'own',
+    handle: ({ user, parts }) => Promise.resolve(pricing(parts.settings(), user)),
+  }),
+]
+
+/** The model list in a fixed shape, chosen by the path. */
+function fixedShape(path: string, shape: ModelShape): JsonEndpoint {
+  return defineEndpoint({
+    method: 'GET',
+    path,
+    area: 'relay',
+    access: 'key',
+    keyIn: 'alternate',
+    summary: `The models that the API key may call, always in the ${shape} shape`,
+    async handle({ token, user, models, parts }) {
+      return modelListBody(shape, models.list(parts.settings(), { token, user }))
+    },
+  })
+}
+
+/** Returns the model; throws `unknown_model` if it was not found. */
+function requireModel(found: ListedModel | undefined, name: string): ListedModel {
+  if (found) return found
+  throw new GatewayError(
+    'unknown_model',
+    `there is no model ${truncatedName(name)} that this API key may use`,
+  )
+}
+
+function isDecodable(encoded: string): boolean {
+  try {
+    decodeURIComponent(encoded)
+    return true
+  } catch {
+    return false
+  }
+}

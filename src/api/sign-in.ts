@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { refuseCrossSite } from '../auth/refuse-cross-site.ts'
+import { sessionCookie, sessionOf } from '../auth/session-cookie.ts'
+import type { OidcProvider } from '../domain/login-settings.ts'
+import type { Settings } from '../domain/settings.ts'
+import { GatewayError } from '../errors.ts'
+import type { Request } from '../http/request.ts'
+import { linkIdentity } from '../management/users/link-identity.ts'
+import { logIn, loginInput } from '../management/users/log-in.ts'
+import { signInByIdentity } from '../management/users/sign-in-by-identity.ts'
+import { forVisitors, type JsonEndpoint } from './endpoint.ts'
+import { pageLanguage, wantsPage } from './refusal-page.ts'
+
+/** Attempts allowed for one name from all addresses together, as a multiple of those from one address. */
+const TIMES_BY_NAME = 10
+
+const PAGE_AREAS = { en: 'page', zh: 'page-zh' } as const
+
+const OIDC = {
+  hasEffect: true,
+  cache: 'never',
+  redirects: true,
+  // Errors are shown as a page to a person at the end of a sign-in.
+  areaOf: ({ headers }: Request) =>
+    wantsPage(headers.accept) ? PAGE_AREAS[pageLanguage(headers['accept-language'])] : 'management',
+  params: z.object({
+    name: z.string().regex(/^[a-z0-9-]{1,40}$/, { error: 'expected the name of an identity provider' }),
+  }),
+} as const
+
+/** `docs/api.md: Sessions`, and `docs/api.md: Sign-in at an identity provider`. */
+export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
+  forVisitors('POST', '/api/user/login', {
+    summary: 'Begin a session of the console',
+    errorStatuses: [401, 403],
+    limit: 'critical',
+    limitSubjects({ body, addressBlock, parts }) {
+      if ('accessToken' in body) return [{ subject: addressBlock, label: 'this address', factor: 1 }]
+      const { username } = body
+      // Guesses from elsewhere, or of other names, must not lock out a user who has signed in from here before.
+      if (parts.signIns.knows(username, addressBlock)) {
+        return [{ subject: `at ${addressBlock} ${username}`, label: 'this name at this address', factor: 1 }]
+      }
+      return [
+        { subject: addressBlock, label: 'this address', factor: 1 },
+        { subject: `named ${username}`, label: 'this name', factor: TIMES_BY_NAME },
+      ]
+    },
+    cache: 'never',
+    body: loginInput,
+    bodyLimit: 4096,
+    responseBody: z.object({
+      id: z.int(),
+      username: z.string(),
+      display_name: z.string(),
+      role: z.int(),
+      status: z.int(),
+      group: z.string(),
+    }),
+    async handle({ body, address, addressBlock, exchange, parts }) {
+      const { options } = parts.settings()
+      refuseCrossSite(exchange.request, options.trusted_proxies)
+      const place = { address, userAgent: exchange.request.headers['user-agent'] }
+      const { user, session } = await logIn(parts, body, addressBlock, place)
+      exchange.record.userId = user.id
+      exchange.response.setHeader('set-cookie', sessionCookie(exchange.request, session, options))
+      const { id, username, display_name, role, status, group } = user
+      return { id, username, display_name, role, status, group }
+    },
+  }),
+  endsSession('POST'),
+  // For clients of older gateways.
+  endsSession('GET'),
+  forVisitors('GET', '/api/user/oidc/:name', {
+    ...OIDC,
+    summary: 'Begin a sign-in at an identity provider',
+    query: z.object({ next: z.string().optional().describe('Path to go to afterwards') }),
+    async handle({ params: { name }, query: { next }, exchange: { request, response }, parts }) {
+      const provider = providerNamed(parts.settings(), name)
+      const { location, cookie } = await parts.oidc.begin(provider, request, next)
+      response.setHeader('set-cookie', cookie)
+      return location
+    },
+  }),
+  forVisitors('GET', '/api/user/oidc/:name/callback', {
+    ...OIDC,
+    summary: 'End a sign-in at an identity provider: begin a session of the console, or link the identity',
+    errorStatuses: [401, 403],
+    async handle({ params: { name }, address, exchange, parts }) {
+      const { request, response, record } = exchange
+      const provider = providerNamed(parts.settings(), name)
+      const { identity, next, link } = await parts.oidc.complete(provider, request)
+      if (link) {
+        record.userId = link.userId
+        await linkIdentity(parts, identity, link)
+        return next
+      }
+      const place = { address, userAgent: request.headers['user-agent'] }
+      const { user, session } = await signInByIdentity(parts, provider, identity, place)
+      record.userId = user.id
+      response.setHeader('set-cookie', sessionCookie(request, session, parts.settings().options))
+      return next
+    },
+  }),
+]
+
+// Clients without a session are already logged out.
+function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
+  return forVisitors(method, '/api/user/logout', {
+    hasEffect: true,
+    summary: 'End the session of the console',
+    errorStatuses: [403],
+    cache: 'never',
+    responseBody: z
+      .object({ logout_url: z.string().describe("Ends the identity provider's own session") })
+      .optional(),
+    async handle({ exchange: { request, response }, parts }) {
+      const { options } = parts.settings()
+      refuseCrossSite(request, options.trusted_proxies)
+      const session = sessionOf(request)
+      const ended =
+        session === undefined ? null : await parts.store.write('endSession', { cookieValue: session })
+      response.setHeader('set-cookie', sessionCookie(request, undefined, options))
+      return ended?.logoutUrl == null ? undefined : { logout_url: ended.logoutUrl }
+    },
+  })
+}
+
+/** The identity provider of that name; throws 404 if there is none. */
+export function providerNamed({ login }: Settings, name: string): OidcProvider {
+  const provider = login.oidc.find((one) => one.name === name)
+  if (!provider) throw new GatewayError('not_found', `there is no identity provider "${name}"`)
+  return provider
+}

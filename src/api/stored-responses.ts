@@ -1,0 +1,49 @@
+import type { KeyEndpoint } from './endpoint.ts'
+
+const COMMON = {
+  area: 'relay',
+  kind: 'raw',
+  access: 'api-key',
+  keyIn: 'bearer',
+  // Mostly passed on from the upstream.
+  errorStatuses: [400, 404, 409, 413, 422, 529],
+} as const
+
+/** Operations on responses by id: `docs/api.md: Stored responses`. */
+export const STORED_RESPONSE_ENDPOINTS: readonly KeyEndpoint[] = [
+  {
+    ...COMMON,
+    method: 'GET',
+    path: '/v1/responses/:id',
+    summary: 'A response as it stands, or its stream again',
+    contentTypes: ['application/json', 'text/event-stream'],
+    // Retrieving a response may settle the cost of a background response.
+    hasEffect: true,
+    handle: (exchange, caller, relay, { id = '' }) => relay.retrieve(exchange, caller, id),
+  },
+  {
+    ...COMMON,
+    method: 'DELETE',
+    path: '/v1/responses/:id',
+    summary: 'Deletes a response',
+    handle: async (exchange, caller, { responses }, { id = '' }) =>
+      responses.remove(await responses.find(exchange, caller, id)),
+  },
+  {
+    ...COMMON,
+    method: 'GET',
+    path: '/v1/responses/:id/input_items',
+    summary: 'The items that a response was made from',
+    hasEffect: true,
+    handle: async (exchange, caller, { responses }, { id = '' }) =>
+      responses.inputItems(await responses.find(exchange, caller, id)),
+  },
+  {
+    ...COMMON,
+    method: 'POST',
+    path: '/v1/responses/:id/cancel',
+    summary: 'Cancels a response that is made in the background',
+    handle: async (exchange, caller, { responses }, { id = '' }) =>
+      responses.cancel(await responses.find(exchange, caller, id)),
+  },
+]

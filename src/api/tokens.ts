@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { pageOf, pageQuery } from '../management/page.ts'
+import { changeToken } from '../management/tokens/change-token.ts'
+import { makeToken } from '../management/tokens/create-token.ts'
+import { deleteTokens } from '../management/tokens/delete-tokens.ts'
+import { revealKey, revealKeys } from '../management/tokens/reveal-keys.ts'
+import { searchTokens } from '../management/tokens/search-tokens.ts'
+import { switchedToken, switchToken } from '../management/tokens/switch-token.ts'
+import { changedTokenFields, newTokenFields } from '../management/tokens/token-fields.ts'
+import { noOwnToken, TOKEN_ID } from '../management/tokens/token-id.ts'
+import { maskedToken, tokenSchema } from '../management/tokens/token-object.ts'
+import { tokenPage, tokenPageSchema } from '../management/tokens/token-page.ts'
+import { manageableUser } from '../management/users/manageable-user.ts'
+import { userIdText } from '../management/users/user-fields.ts'
+import { forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
+
+const OF_USER = '/api/user/:id/tokens'
+const USER_PARAMS = z.object({ id: userIdText })
+
+/** `docs/api.md: Token management`, and `docs/api.md: Keys of other users`. */
+export const TOKEN_ENDPOINTS: readonly JsonEndpoint[] = [
+  forAccounts('GET', '/api/token/', {
+    summary: "A page of the account's tokens, newest first",
+    query: pageQuery,
+    responseBody: tokenPageSchema,
+    handle: ({ user, query, parts }) => tokenPage(parts, { user: user.id, ...pageOf(query) }),
+  }),
+  forAccounts('GET', '/api/token/search', {
+    limit: 'search',
+    summary: "A page of the account's tokens whose name and key match",
+    errorStatuses: [400],
+    query: pageQuery.extend({ keyword: z.string().optional(), token: z.string().optional() }),
+    responseBody: tokenPageSchema,
+    handle: ({ user, query: { keyword, token, ...page }, parts }) =>
+      searchTokens(parts, { user: user.id, keyword, token, ...pageOf(page) }),
+  }),
+  forAccounts('GET', '/api/token/:id', {
+    summary: "One of the account's tokens, its key masked",
+    params: TOKEN_ID.path,
+    responseBody: tokenSchema,
+    async handle({ user, params, parts }) {
+      const token = await parts.store.read('keyedToken', { tokenId: params.id, userId: user.id })
+      return maskedToken(parts, token ?? noOwnToken())
+    },
+  }),
+  forAccounts('POST', '/api/token/:id/key', {
+    limit: 'critical',
+    cache: 'never',
+    summary: "The whole key of one of the account's tokens",
+    params: TOKEN_ID.path,
+    responseBody: z.object({ key: z.string() }),
+    async handle({ user, params, parts }) {
+      return { key: await revealKey(parts, { user: user.id, id: params.id }) }
+    },
+  }),
+  forAccounts('POST', '/api/token/', {
+    limit: 'critical',
+    limitIf: 'reveal',
+    cache: 'never',
+    summary: 'A new token; the response contains its id and its key with reveal=1 alone',
+    query: z.object({ reveal: z.string().optional() }),
+    body: newTokenFields,
+    responseBody: z.object({ id: z.int(), key: z.string() }).optional(),
+    async handle({ user, query, body, parts }) {
+      const { id, key } = await makeToken(parts, { ...body, user: user.id }, user)
+      return query.reveal === '1' ? { id, key } : undefined
+    },
+  }),
+  forAccounts('POST', '/api/token/batch', {
+    summary: "Deletes several of the account's tokens, and returns how many there were",
+    body: TOKEN_ID.body,
+    responseBody: z.int(),
+    handle: ({ user, body, parts }) => deleteTokens(parts, { user: user.id, ids: body.ids }),
+  }),
+  forAccounts('POST', '/api/token/batch/keys', {
+    limit: 'critical',
+    cache: 'never',
+    summary: "The whole keys of several of the account's tokens",
+    body: TOKEN_ID.body,
+    responseBody: z.object({ keys: z.record(z.string(), z.string()) }),
+    async handle({ user, body, parts }) {
+      return { keys: await revealKeys(parts, { user: user.id, ids: body.ids }) }
+    },
+  }),
+  forAccounts('PUT', '/api/token/', {
+    summary: "Changes one of the account's tokens; with status_only=1 its status alone",
+    errorStatuses: [404, 409],
+    query: z.object({ status_only: z.string().optional() }),
+    body: z.union([changedTokenFields, switchedToken]),
+    bodyIf: { query: 'status_only', is: switchedToken, else: changedTokenFields },
+    responseBody: tokenSchema,
+    handle: ({ user, body, parts }) =>
+      'status' in body
+        ? switchToken(parts, { ...body, user: user.id })
+        : changeToken(parts, { ...body, user: user.id }, user),
+  }),
+  forAccounts('DELETE', '/api/token/:id', {
+    summary: "Deletes one of the account's tokens",
+    params: TOKEN_ID.path,
+    async handle({ user, params, parts }) {
+      if ((await deleteTokens(parts, { user: user.id, ids: [params.id] })) === 0) noOwnToken()
+    },
+  }),
+  forAdmins('GET', OF_USER, {
+    summary: "A page of a user's tokens, newest first, with masked keys",
+    errorStatuses: [404],
+    params: USER_PARAMS,
+    query: pageQuery,
+    responseBody: tokenPageSchema,
+    async handle({ user: by, params, query, parts }) {
+      const { id } = await manageableUser(parts, params.id, by)
+      return tokenPage(parts, { user: id, ...pageOf(query) })
+    },
+  }),
+  forAdmins('POST', OF_USER, {
+    summary: 'A new token of a user; its key is in this response alone',
+    errorStatuses: [404],
+    params: USER_PARAMS,
+    cache: 'never',
+    body: newTokenFields,
+    responseBody: tokenSchema,
+    async handle({ user: by, params, body, parts }) {
+      const { id } = await manageableUser(parts, params.id, by)
+      return makeToken(parts, { ...body, user: id }, by)
+    },
+  }),
+  forAdmins('PUT', OF_USER, {
+    summary: "Enables or disables one of a user's tokens",
+    errorStatuses: [404],
+    params: USER_PARAMS,
+    body: switchedToken,
+    responseBody: tokenSchema,
+    async handle({ user: by, params, body, parts }) {
+      const { id } = await manageableUser(parts, params.id, by)
+      return switchToken(parts, { ...body, user: id })
+    },
+  }),
+]

@@ -1,0 +1,228 @@
+import { z } from 'zod'
+import type { User } from '../domain/records/user.ts'
+import type { UsageFilter } from '../domain/usage-filter.ts'
+import { GatewayError } from '../errors.ts'
+import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
+import type { AdministrationParts, ManagementParts } from '../management/parts.ts'
+import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
+import { usageCsv } from '../management/usage/export-usage.ts'
+import { listUsage } from '../management/usage/list-usage.ts'
+import {
+  ownRefusalsQuery,
+  refusalsCsv,
+  refusalsQuery,
+  refusalsSchema,
+  refusedCalls,
+} from '../management/usage/refusals.ts'
+import { ownSeriesQuery, periodOf, seriesFilterOf, seriesQuery } from '../management/usage/series-query.ts'
+import { usageStat } from '../management/usage/sum-usage.ts'
+import { daysQuery, ownDaysQuery, usageByDay, usageDaySchema } from '../management/usage/usage-by-day.ts'
+import {
+  ownUsageObject,
+  ownUsageSchema,
+  usageObject,
+  usageSchema,
+  usageStatSchema,
+} from '../management/usage/usage-object.ts'
+import { filterOf, ownUsageQuery, usageQuery } from '../management/usage/usage-query.ts'
+import { seriesCsv, usageSeries, usageSeriesSchema } from '../management/usage/usage-series.ts'
+import { type ClientExchange, forAccounts, forAdmins, type JsonEndpoint } from './endpoint.ts'
+import { wholeText } from './send-text.ts'
+
+const CSV = { type: 'text/csv; charset=utf-8', filename: 'usage.csv' }
+const REFUSALS_CSV = { ...CSV, filename: 'refusals.csv' }
+const EVENTS = { type: 'text/event-stream', isEndless: true } as const
+/**
+ * Interval at which the client's authorization is checked again, and the number of checks between two
+ * comments.
+ */
+const CHECK_MS = 5_000
+const CHECKS_PER_COMMENT = 3
+
+/** `docs/api.md: Usage log`, `docs/api.md: Usage series`, `docs/api.md: Refused calls`, `docs/api.md: Live calls`. */
+export const USAGE_ENDPOINTS: readonly JsonEndpoint[] = [
+  forAdmins('GET', '/api/log/', {
+    summary: "All users' settled calls, the newest first",
+    errorStatuses: [400],
+    query: z.object({ ...usageQuery.shape, ...pageQuery.shape }),
+    responseBody: pageSchema(usageSchema),
+    handle: ({ query, parts }) => listUsage(parts, filterOf(query), pageOf(query), usageObject),
+  }),
+  forAccounts('GET', '/api/log/self', {
+    summary: "The account's own settled calls, the newest first",
+    errorStatuses: [400],
+    query: z.object({ ...ownUsageQuery.shape, ...pageQuery.shape }),
+    responseBody: pageSchema(ownUsageSchema),
+    handle: ({ user, query, parts }) =>
+      listUsage(parts, filterOf(query, user.id), pageOf(query), ownUsageObject),
+  }),
+  forAdmins('GET', '/api/log/stat', {
+    summary: 'Sums of usage, in total and in the last minute',
+    errorStatuses: [400],
+    query: usageQuery,
+    responseBody: usageStatSchema,
+    handle: ({ query, parts }) => usageStat(parts, filterOf(query)),
+  }),
+  forAccounts('GET', '/api/log/self/stat', {
+    summary: "Sums of the account's usage, in total and in the last minute",
+    errorStatuses: [400],
+    query: ownUsageQuery,
+    responseBody: usageStatSchema,
+    handle: ({ user, query, parts }) => usageStat(parts, filterOf(query, user.id)),
+  }),
+  forAdmins('GET', '/api/log/export', {
+    summary: "All users' settled calls as CSV",
+    errorStatuses: [400],
+    query: usageQuery,
+    text: CSV,
+    handle: ({ query, parts }) =>
+      Promise.resolve(usageCsv(parts, filterOf(query), usageSchema.keyof().options, usageObject)),
+  }),
+  forAccounts('GET', '/api/log/self/export', {
+    summary: "The account's own settled calls as CSV",
+    errorStatuses: [400],
+    query: ownUsageQuery,
+    text: CSV,
+    handle: ({ user, query, parts }) =>
+      Promise.resolve(
+        usageCsv(parts, filterOf(query, user.id), ownUsageSchema.keyof().options, ownUsageObject),
+      ),
+  }),
+  forAdmins('GET', '/api/data/', {
+    summary: 'Usage of each model on each day',
+    errorStatuses: [400],
+    query: daysQuery,
+    responseBody: z.array(usageDaySchema),
+    handle: ({ query, parts }) => usageByDay(parts, query, { username: query.username }, query.username),
+  }),
+  forAccounts('GET', '/api/data/self', {
+    summary: "Usage of each model on each day, of the account's own calls",
+    errorStatuses: [400],
+    query: ownDaysQuery,
+    responseBody: z.array(usageDaySchema),
+    handle: ({ user, query, parts }) => usageByDay(parts, query, { user_id: user.id }, user.username),
+  }),
+  forAdmins('GET', '/api/usage', {
+    summary: 'Usage by hour, day or month in any time zone',
+    errorStatuses: [400],
+    query: seriesQuery,
+    responseBody: usageSeriesSchema,
+    text: CSV,
+    handle: ({ query, parts }) => seriesAs(parts, query),
+  }),
+  forAccounts('GET', '/api/usage/self', {
+    summary: "The account's own usage by hour, day or month in any time zone",
+    errorStatuses: [400],
+    query: ownSeriesQuery,
+    responseBody: usageSeriesSchema,
+    text: CSV,
+    handle: ({ user, query, parts }) => seriesAs(parts, query, user),
+  }),
+  forAdmins('GET', '/api/usage/refusals', {
+    summary: 'Refused calls by hour, day or month, and by code, API key or user',
+    errorStatuses: [400],
+    query: refusalsQuery,
+    responseBody: refusalsSchema,
+    text: REFUSALS_CSV,
+    handle: ({ query, parts }) => refusalsAs(parts, query),
+  }),
+  forAccounts('GET', '/api/usage/self/refusals', {
+    summary: "Refused calls with the account's own keys by hour, day or month",
+    errorStatuses: [400],
+    query: ownRefusalsQuery,
+    responseBody: refusalsSchema,
+    text: REFUSALS_CSV,
+    handle: ({ user, query, parts }) => refusalsAs(parts, query, user),
+  }),
+  forAdmins('GET', '/api/log/:id', {
+    summary: 'A settled call with the lines of its cost, and its attempts',
+    errorStatuses: [404],
+    params: callPath,
+    responseBody: callSchema,
+    handle: ({ params, parts }) => anyCall(parts, params.id),
+  }),
+  forAccounts('GET', '/api/log/self/:id', {
+    summary: "One of the account's own settled calls with the lines of its cost",
+    errorStatuses: [404],
+    params: callPath,
+    responseBody: ownCallSchema,
+    handle: ({ user, params, parts }) => ownCall(parts, params.id, user.id),
+  }),
+  forAdmins('GET', '/api/log/stream', {
+    summary: "All users' calls as this node settles them, as server-sent events",
+    errorStatuses: [400],
+    query: usageQuery,
+    text: EVENTS,
+    handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query), 'all')),
+  }),
+  forAccounts('GET', '/api/log/self/stream', {
+    summary: "The account's own calls as this node settles them, as server-sent events",
+    errorStatuses: [400],
+    query: ownUsageQuery,
+    text: EVENTS,
+    handle: ({ query, ...input }) => Promise.resolve(live(input, filterOf(query, input.user.id), 'own')),
+  }),
+]
+
+async function seriesAs(
+  parts: ManagementParts,
+  query: z.output<typeof seriesQuery> | z.output<typeof ownSeriesQuery>,
+  user?: User,
+) {
+  const period = periodOf(query, parts.nowMs())
+  const { by = 'model' } = query
+  const made = await usageSeries(parts, { period, filter: seriesFilterOf(query, user?.id), by })
+  return query.format === 'csv' ? wholeText(seriesCsv(made, period)) : made
+}
+
+async function refusalsAs(
+  parts: ManagementParts,
+  query: z.output<typeof refusalsQuery> | z.output<typeof ownRefusalsQuery>,
+  user?: User,
+) {
+  const period = periodOf(query, parts.nowMs())
+  const { username } = query as z.output<typeof refusalsQuery>
+  const filter = { user_id: user?.id, username, token_name: query.token_name, code: query.code }
+  const made = await refusedCalls(parts, { period, filter, by: query.by ?? 'code' })
+  return query.format === 'csv' ? wholeText(refusalsCsv(made, period)) : made
+}
+
+interface LiveInput {
+  readonly user: { readonly id: number }
+  readonly exchange: ClientExchange
+  readonly parts: AdministrationParts
+  readonly reauthenticate: () => Promise<void>
+}
+
+function live(
+  { user, exchange: { request, response }, parts, reauthenticate }: LiveInput,
+  filter: UsageFilter | null,
+  scope: 'all' | 'own',
+): AsyncIterable<string> {
+  const lastId = request.headers['last-event-id']
+  const reader = parts.liveCalls.open({
+    userId: user.id,
+    scope,
+    filter,
+    lastId: typeof lastId === 'string' && lastId !== '' ? lastId : undefined,
+  })
+  let checks = 0
+  const checking = setInterval(() => {
+    if (!reader.isOpen) return clearInterval(checking)
+    checks += 1
+    if (checks % CHECKS_PER_COMMENT === 0) reader.comment()
+    reauthenticate().catch((error: unknown) => {
+      // While the database is unavailable, the client stays connected.
+      if (error instanceof GatewayError && error.kind.status < 500) reader.end(error.code)
+    })
+  }, CHECK_MS).unref()
+  response.onClosed(() => {
+    clearInterval(checking)
+    reader.leave()
+  })
+  // A client that closes its side counts as gone: an idle stream would not notice it by failing to send.
+  response.needsUpstream()
+  // The response may have been aborted before the listener was added.
+  if (response.isAborted) reader.leave()
+  return reader.text()
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { pageQuery } from '../management/page.ts'
+import { changedUserInput, changeUser } from '../management/users/change-user.ts'
+import { makeUser, newUserInput } from '../management/users/create-user.ts'
+import { deleteUser } from '../management/users/delete-user.ts'
+import { noUser } from '../management/users/find-user.ts'
+import { findUsers, userPageSchema, userSearchInput } from '../management/users/find-users.ts'
+import { managedInput, manageUser } from '../management/users/manage-user.ts'
+import { managedUserObject, managedUserSchema } from '../management/users/managed-user-object.ts'
+import { passwordField, userIdText } from '../management/users/user-fields.ts'
+import { forAdmins, type JsonEndpoint } from './endpoint.ts'
+
+/** `docs/api.md: Users`, and `docs/administration.md: Groups`. */
+export const USER_ENDPOINTS: readonly JsonEndpoint[] = [
+  forAdmins('GET', '/api/user/', {
+    summary: 'All users, a page of them, newest first',
+    query: pageQuery,
+    responseBody: userPageSchema,
+    handle: ({ query, parts }) => findUsers(parts, query),
+  }),
+  forAdmins('GET', '/api/user/search', {
+    summary: 'Users by a part of their name or e-mail address, by id, by group',
+    limit: 'search',
+    errorStatuses: [400],
+    query: userSearchInput,
+    responseBody: userPageSchema,
+    handle: ({ query, parts }) => findUsers(parts, query),
+  }),
+  forAdmins('GET', '/api/user/:id', {
+    summary: 'One user',
+    params: z.object({ id: userIdText }),
+    responseBody: managedUserSchema,
+    async handle({ params: { id: userId }, parts }) {
+      return managedUserObject(parts, (await parts.store.read('managedUser', { userId })) ?? noUser(userId))
+    },
+  }),
+  forAdmins('POST', '/api/user/', {
+    summary: 'Create a user who can log in',
+    body: newUserInput.extend({ password: passwordField }),
+    responseBody: managedUserSchema,
+    async handle({ user, body, parts }) {
+      return managedUserObject(parts, await makeUser(parts, body, user))
+    },
+  }),
+  forAdmins('PUT', '/api/user/', {
+    summary: 'Change fields of a user',
+    errorStatuses: [404, 409],
+    body: changedUserInput,
+    responseBody: managedUserSchema,
+    async handle({ user, body, parts }) {
+      return managedUserObject(parts, await changeUser(parts, body, user))
+    },
+  }),
+  forAdmins('DELETE', '/api/user/:id', {
+    summary: 'Delete a user, and all its tokens',
+    params: z.object({ id: userIdText }),
+    handle: ({ user, params, parts }) => deleteUser(parts, params.id, user),
+  }),
+  forAdmins('POST', '/api/user/manage', {
+    summary: 'Disable, enable, delete, promote or demote a user, or change its quota',
+    errorStatuses: [404],
+    body: managedInput,
+    responseBody: managedUserSchema.optional(),
+    async handle({ user, body, parts }) {
+      const managed = await manageUser(parts, body, user)
+      return managed && managedUserObject(parts, managed)
+    },
+  }),
+  forAdmins('GET', '/api/group/', {
+    summary: 'The names of all groups',
+    responseBody: z.array(z.string()),
+    handle: ({ parts }) => Promise.resolve([...parts.settings().groups.keys()].toSorted()),
+  }),
+]
