@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => gateway.discard())
 
 describe('GET /api/user/token', () => {
-  test('issues a new access token in place of the old one, and forbids caching', async () => {
+  test('GET /api/user/token issues a new access token in place of the old one, and forbids caching', async () => {
     const { status, data, headers } = await manage<string>(gateway.url, ANN, 'GET /api/user/token')
     expect([status, data]).toEqual([200, expect.stringMatching(/^[\w-]{43}$/)])
     expect(headers['cache-control']).toBe('no-store, no-cache, must-revalidate, private, max-age=0')
@@ -25,7 +25,7 @@ describe('GET /api/user/token', () => {
     const renewed = { id: 2, accessToken: data }
     expect((await manage(gateway.url, renewed, 'GET /api/user/self')).status).toBe(200)
     expect(gateway.logs()).not.toContain(data)
-    // Renewal is limited to three times in 20 minutes, in this test.
+    // Renewal is limited to three times in 20 minutes in this test.
     const second = await manage<string>(gateway.url, renewed, 'GET /api/user/token')
     const third = { id: 2, accessToken: second.data }
     const last = {
@@ -36,7 +36,7 @@ describe('GET /api/user/token', () => {
     expect((await manage(gateway.url, last, 'GET /api/user/self')).status).toBe(200)
   })
 
-  test('is not available with an API key', async () => {
+  test('GET /api/user/token is not available with an API key', async () => {
     const answer = await manage(gateway.url, { id: 2, accessToken: 'sk-ann' }, 'GET /api/user/token')
     expect(answer).toMatchObject({ status: 401, success: false, message: 'invalid access token' })
   })

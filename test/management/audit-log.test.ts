@@ -69,7 +69,7 @@ const actionsOf = async (act: () => Promise<unknown>): Promise<string[]> =>
   (await entriesOf(act)).map(({ action, actor, object }) => `${actor} ${action} ${object.name}`)
 
 describe('the audit log', () => {
-  test('says who changed which field of what, when, from where, and before and after', async () => {
+  test('the audit log records who changed which field of what, when, from where, and the values before and after', async () => {
     const [entry, ...others] = await entriesOf(() =>
       as(ADMIN, 'PUT /api/user/', { id: 2, display_name: 'Ann A.', remark: 'on leave' }),
     )
@@ -91,7 +91,7 @@ describe('the audit log', () => {
     expect(Math.abs((entry?.at ?? 0) - Date.now() / 1000)).toBeLessThan(600)
   })
 
-  test('has an entry for every change over HTTP', async () => {
+  test('the audit log has an entry for every change over HTTP', async () => {
     const made = { expired_time: -1, remain_quota: 5, unlimited_quota: false }
     const idOf = async (name: string): Promise<number> => {
       const { data } = await as<{ items: { id: number; name: string }[] }>(
@@ -168,7 +168,7 @@ describe('the audit log', () => {
     expect(hold?.changes).toEqual([{ field: 'value', before: null, after: '77' }])
   }, 60_000)
 
-  test('lists the fields of a channel that a change has changed, and no others', async () => {
+  test('the audit log lists the fields of a channel that a change has changed, and no others', async () => {
     const least = { name: 'least', type: 1, key: 'sk-x', models: 'm' }
     const { data } = await as<{ ids: number[] }>(ADMIN, 'POST /api/channel/', least)
     const [entry] = await entriesOf(() =>
@@ -180,7 +180,7 @@ describe('the audit log', () => {
     ])
   })
 
-  test('has sign-ins, sign-outs and refused sign-ins, without names that nobody has', async () => {
+  test('the audit log has sign-ins, sign-outs and refused sign-ins, without names that do not exist', async () => {
     await as(ROOT_ACCOUNT, 'POST /api/user/', { username: 'kim', password: 'the password of kim' })
     const login = (body: object) => call(fixture.gateway.url, body, { path: '/api/user/login' })
     let cookie = ''
@@ -210,7 +210,7 @@ describe('the audit log', () => {
     ])
   })
 
-  test('never has a secret: passwords, keys, access tokens, headers and proxies are "changed"', async () => {
+  test('the audit log never has a secret: changes of passwords, keys, access tokens, headers and proxies are "changed"', async () => {
     const secrets = [
       'the-new-password',
       'sk-of-upstream',
@@ -259,7 +259,7 @@ describe('the audit log', () => {
     Object.assign(ROOT_ACCOUNT, { accessToken: changed.data })
   })
 
-  test('is for administrators: members get 403, visitors 401', async () => {
+  test('the audit log is for administrators: members get 403, visitors 401', async () => {
     for (const path of ['/api/audit', '/api/audit/export'])
       for (const [account, status] of [
         [{ ...ANN, accessToken: 'none' }, 401],
@@ -278,7 +278,7 @@ describe('the audit log', () => {
         ).toBe(status)
   })
 
-  test('is filtered by actor, kind, object and time, and comes in pages', async () => {
+  test('the audit log can be filtered by actor, kind, object and time, and is divided into pages', async () => {
     await as(ADMIN, 'PUT /api/user/', { id: 2, remark: 'first' })
     await as(ADMIN, 'PUT /api/user/', { id: 2, remark: 'second' })
     const all = await log()
@@ -300,7 +300,7 @@ describe('the audit log', () => {
     })
   })
 
-  test('can be downloaded as CSV, a line for each field', async () => {
+  test('the audit log can be downloaded as CSV, with a line for each field', async () => {
     await as(ADMIN, 'PUT /api/user/', { id: 2, remark: '=1+1', display_name: 'A, B' })
     const { text, headers } = await call(fixture.gateway.url, undefined, {
       method: 'GET',

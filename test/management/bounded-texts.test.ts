@@ -18,7 +18,9 @@ interface Body {
   readonly path: string
   readonly schema: Schema
 }
-/** A place of a text in a body; `bytes` is its bound, undefined where the description has none. */
+/**
+ * The position of a text in a body; `bytes` is its maximum length, undefined where the description has none.
+ */
 interface Place {
   readonly at: readonly string[]
   readonly bytes: number | undefined
@@ -41,7 +43,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture.close())
 
-/** Calls of the playground are calls of models. */
+/** Calls of the playground are calls of models, not management requests. */
 function isManaged(path: string): boolean {
   return path.startsWith('/api/') && !path.startsWith('/api/playground/')
 }
@@ -57,12 +59,12 @@ const asRoot = (request: Parameters<typeof manage>[2], body?: object | string) =
 const asAnn = (request: Parameters<typeof manage>[2], body?: object) =>
   manage<{ items: Record<string, unknown>[] }>(fixture.gateway.url, ANN, request, body)
 
-/** The places of texts that a schema admits. */
+/** The positions of texts that a schema permits. */
 function placesIn(schema: Schema, at: readonly string[] = []): Place[] {
   const bound = schema['x-max-bytes']
   if (typeof bound === 'number') return [{ at, bytes: bound }]
   if ('const' in schema || 'enum' in schema) return []
-  // Beside properties, parts only narrow them.
+  // Beside properties, composed schemas only restrict them.
   const composed = 'properties' in schema ? [] : ['anyOf', 'oneOf', 'allOf']
   const parts = composed.flatMap((name) => (schema[name] as Schema[] | undefined) ?? [])
   if (parts.length > 0) return parts.flatMap((part) => placesIn(part, at))
@@ -70,7 +72,7 @@ function placesIn(schema: Schema, at: readonly string[] = []): Place[] {
   if (others.length > 0) return [type, ...others].flatMap((one) => placesIn({ ...schema, type: one }, at))
   switch (type) {
     case 'string':
-      // A character has four bytes at most; `maxLength` counts them.
+      // `maxLength` counts characters, which have at most four bytes each.
       return Number(schema['maxLength']) * 4 <= PLAIN ? [] : [{ at, bytes: undefined }]
     case 'array':
       return placesIn((schema['items'] ?? {}) as Schema, [...at, '0'])
@@ -99,7 +101,7 @@ function bodyWith([name, ...inner]: readonly string[], text: string): unknown {
   return name === '0' ? [bodyWith(inner, text)] : { [name]: bodyWith(inner, text) }
 }
 
-test('every text in the body of a management request has a bound in the description', () => {
+test('every text in the body of a management request has a maximum length in the description', () => {
   const places = bodies.flatMap(({ method, path, schema }) =>
     placesIn(schema).map((place) => ({ name: `${method} ${path} ${place.at.join('.')}`, ...place })),
   )
@@ -107,11 +109,11 @@ test('every text in the body of a management request has a bound in the descript
   expect(places.filter(({ bytes }) => bytes === undefined).map(({ name }) => name)).toEqual([])
 })
 
-test('a text above its bound is a 400 that names the field and the limit, at every place', async () => {
+test('a text above its maximum length is a 400 that names the field and the limit, at every position', async () => {
   const wrong: string[] = []
   for (const { method, path, schema } of bodies) {
     for (const { at, bytes = 0 } of placesIn(schema)) {
-      // Two bytes a character: what counts is UTF-8.
+      // Two bytes a character, because the limit counts bytes of UTF-8.
       const given = bodyWith(at, 'é'.repeat(bytes / 2 + 1))
       const request = `${method as 'POST'} ${path.replace('{id}', '2') as '/'}` as const
       const { status, message } = await asRoot(request, given as object)
@@ -138,11 +140,14 @@ describe('the texts of a key', () => {
     ['allow_ips', addresses(1000), addresses(1001), '1000 entries'],
     ['allow_ips', `10.0.0.1${' '.repeat(16_376)}`, `10.0.0.1${' '.repeat(16_377)}`, '16384 bytes'],
     ['vendor_routes', `{}${' '.repeat(PLAIN - 2)}`, `{}${' '.repeat(PLAIN - 1)}`, `${PLAIN} bytes`],
-  ])('%s has a bound of its own, at creation and change', async (field, longest, longer, limit) => {
-    expect(await made('longest', { [field]: longest })).toMatchObject({ status: 200 })
-    for (const refused of [await made('longer', { [field]: longer }), await changed({ [field]: longer })])
-      expect(refused).toMatchObject({ status: 400, message: `${field}: expected at most ${limit}` })
-  })
+  ])(
+    'the text %s of a key has its own maximum length, at creation and change',
+    async (field, longest, longer, limit) => {
+      expect(await made('longest', { [field]: longest })).toMatchObject({ status: 200 })
+      for (const refused of [await made('longer', { [field]: longer }), await changed({ [field]: longer })])
+        expect(refused).toMatchObject({ status: 400, message: `${field}: expected at most ${limit}` })
+    },
+  )
 })
 
 describe('the texts of a channel', () => {
@@ -156,7 +161,7 @@ describe('the texts of a channel', () => {
   })
   const made = (name: string, of: object) => asRoot('POST /api/channel/', fields({ name, ...of }))
 
-  test('one key has 8 KiB, all keys of a channel 64 KiB', async () => {
+  test('one key of a channel may have 8 KiB, all keys of a channel 64 KiB', async () => {
     const keys = (count: number, bytes: number) =>
       Array.from({ length: count }, (_, index) => String(index).padEnd(bytes, 'k')).join('\n')
     expect(await made('one', { key: keys(1, KEY) })).toMatchObject({ status: 200 })
@@ -173,7 +178,7 @@ describe('the texts of a channel', () => {
       expect(refused).toMatchObject({ status: 400, message: `key: expected at most ${LIST} bytes` })
   })
 
-  test('setting has 64 KiB without its system prompt, and the system prompt has 64 KiB', async () => {
+  test('the setting of a channel may have 64 KiB without its system prompt, and the system prompt 64 KiB', async () => {
     const setting = (prompt: number, note: number) => ({
       setting: JSON.stringify({ note: 'n'.repeat(note), system_prompt: 'p'.repeat(prompt) }),
     })
@@ -189,7 +194,7 @@ describe('the texts of a channel', () => {
     })
   })
 
-  test('a mapping has 64 KiB, an unknown field 2 KiB', async () => {
+  test('a mapping of a channel may have 64 KiB, an unknown field 2 KiB', async () => {
     const mapping = (bytes: number) => JSON.stringify({ set: 's'.repeat(bytes - 10) })
     expect(await made('mappings', { param_override: mapping(LIST), tag: 't'.repeat(PLAIN) })).toMatchObject({
       status: 200,
@@ -202,7 +207,7 @@ describe('the texts of a channel', () => {
   })
 })
 
-test('an option of one value is a plain text, one of several a list', async () => {
+test('an option with one value is a plain text, and one with several values a list', async () => {
   const set = (key: string, value: string) => asRoot('PUT /api/option/', { key, value })
   expect(await set('RetryTimes', `2${' '.repeat(PLAIN)}`)).toMatchObject({ status: 200 })
   expect(await set('RetryTimes', '2'.repeat(PLAIN + 1))).toMatchObject({

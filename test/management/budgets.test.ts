@@ -29,7 +29,7 @@ const codeOf = async (): Promise<string> => {
   return answer.status === 200 ? 'OK' : String(answer.json().error.code)
 }
 
-test('a budget that is set over HTTP counts from the next call on, and is shown with its use', async () => {
+test('a budget that is set over HTTP applies from the next call, and is shown with its use', async () => {
   const { data: page } = await manage<{ items: Fields[] }>(fixture.gateway.url, ANN, 'GET /api/token/')
   const id = Number(page.items[0]?.['id'])
   expect(page.items[0]).toMatchObject({ budget: 0, budget_period: '', budget_used: 0, budget_resets_at: 0 })
@@ -42,7 +42,7 @@ test('a budget that is set over HTTP counts from the next call on, and is shown 
   const resets = Number(shown.data['budget_resets_at'])
   expect(resets % 86_400).toBe(0)
   expect(resets).toBeGreaterThan(Date.now() / 1000 - 60)
-  // Below what is spent: refused from then on, and nothing is lost.
+  // The budget is below what was spent: calls are refused from now on, and the count is kept.
   await put(ANN, 'PUT /api/token/', { id, budget: COST - 1 })
   expect(await codeOf()).toBe('budget_exceeded')
   const refused = await manage<Fields>(fixture.gateway.url, ANN, `GET /api/token/${id}`)
@@ -51,7 +51,7 @@ test('a budget that is set over HTTP counts from the next call on, and is shown 
   expect(await codeOf()).toBe('OK')
 })
 
-test('a budget that is set within a period counts the calls from then on, and goes on where it was', async () => {
+test('a budget that is set within a period counts the calls from then on, and continues its count when it is set again', async () => {
   const { data: page } = await manage<{ items: Fields[] }>(fixture.gateway.url, ANN, 'GET /api/token/')
   const id = Number(page.items[0]?.['id'])
   const set = (budget: number) =>
@@ -60,13 +60,13 @@ test('a budget that is set within a period counts the calls from then on, and go
   expect((await set(10_000)).data).toMatchObject({ budget_used: 0 })
   expect(await codeOf()).toBe('OK')
   await set(0)
-  // Without a budget, calls count for none.
+  // Without a budget, calls are not counted.
   expect(await codeOf()).toBe('OK')
   expect((await set(9_000)).data).toMatchObject({ budget_used: COST })
   await set(0)
 })
 
-test('a user has a budget and a rate limit, which administrators set, and sees them', async () => {
+test('a user has a budget and a rate limit, which administrators set and the user sees', async () => {
   const terms = { budget: 20_000, budget_period: 'week', rate_limit_requests: 50, rate_limit_window: 30 }
   const made = await put(ADMIN, 'PUT /api/user/', { id: 2, ...terms })
   expect(made.data, made.message).toMatchObject({ ...terms, budget_used: 0, rate_limit_parallel: 0 })
@@ -99,7 +99,7 @@ test.each([
   expect(said).toContain(message)
 })
 
-test('the budgets of groups are an option; those of the file are its own', async () => {
+test('the budgets of groups are an option, and the budgets in the file cannot be changed by it', async () => {
   const option = async () => {
     const { data } = await manage<{ key: string; value: string }[]>(
       fixture.gateway.url,

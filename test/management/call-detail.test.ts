@@ -64,7 +64,7 @@ async function called(prompt: number): Promise<string> {
 const detail = async (account: typeof ANN, path: string) =>
   manage<Detail>(fixture.gateway.url, account, `GET /api/log/${path}`)
 
-test('the lines of a call times the ratio, rounded once, are its charge, and a change of prices leaves them', async () => {
+test('the cost lines of a call times the ratio, rounded once, are its charge, and later prices do not change them', async () => {
   fixture.upstream.script('first', { kind: 'status', status: 500, body: '{}' })
   const id = await called(2000)
   await fixture.gateway.apply(dearer)
@@ -85,7 +85,7 @@ test('the lines of a call times the ratio, rounded once, are its charge, and a c
   expect(data.attempts?.[0]?.['cause']).toBeTypeOf('string')
 })
 
-test('what a call waited for is told by parts, and a connection that was open by none', async () => {
+test('the waiting time of a call is reported in parts, and an open connection adds none', async () => {
   const callOnce = async (): Promise<Detail> => {
     fixture.upstream.script('converted', wholeMessage([{ text: 'Hello.' }]))
     const body = { model: 'c', messages: [{ role: 'user', content: 'hi' }], seed: 7 }
@@ -95,14 +95,14 @@ test('what a call waited for is told by parts, and a connection that was open by
   const first = await callOnce()
   const { queued_ms: queued, connect_ms: connect, first_byte_ms: firstByte, total_ms: total } = first.timing
   expect(connect).toBeGreaterThan(0)
-  // Each part is rounded by itself.
+  // Each part is rounded separately.
   expect(queued + connect).toBeLessThanOrEqual(firstByte + 2)
   expect(firstByte).toBeLessThanOrEqual(total)
   expect(first.dropped).toEqual(['seed'])
   expect((await callOnce()).timing.connect_ms).toBe(0)
 })
 
-test('members see their own calls alone, and no attempts', async () => {
+test('members see only their own calls, without attempts', async () => {
   fixture.upstream.script('first', { kind: 'status', status: 500, body: '{}' })
   const id = await called(500)
   const { status, data } = await detail(ANN, `self/${id}`)

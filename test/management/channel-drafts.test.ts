@@ -62,7 +62,7 @@ const draft = (fields: object = {}) => ({ type: 1, key: 'sk-draft', base_url: ad
 const list = (body: unknown) => fixture.upstream.script('lane', { kind: 'whole', body: JSON.stringify(body) })
 
 describe('POST /api/channel/test', () => {
-  test('asks for one token of the model, without a name or models of the channel', async () => {
+  test('POST /api/channel/test requests one token of the model, without a name or models of the channel', async () => {
     expect(await asked('test', { channel: draft(), model: 'gpt-x' })).toEqual({
       status: 200,
       success: true,
@@ -78,7 +78,7 @@ describe('POST /api/channel/test', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'gpt-x', max_tokens: 1 })
   })
 
-  test('applies the fields of the channel: its dialect, its mapping, its headers, its model of tests', async () => {
+  test("POST /api/channel/test applies the channel's fields: its dialect, its mapping, its headers, its model for tests", async () => {
     const fields = {
       name: 'stored',
       type: 14,
@@ -94,13 +94,13 @@ describe('POST /api/channel/test', () => {
     expect(JSON.parse(text).model).toBe('bb')
   })
 
-  test('with an id, applies the fields to the stored channel, whose key is used', async () => {
+  test('POST /api/channel/test with an id applies the fields to the stored channel, whose key is used', async () => {
     const given = { channel: { id, models: 'other', version: 'an old one' } }
     expect(await asked('test', given)).toMatchObject({ success: true, model: 'other' })
     expect(fixture.upstream.only('lane').headers.authorization).toBe(`Bearer ${STORED_KEY}`)
   })
 
-  test('saves nothing: no channel, no time of a test, no entry of the audit log, no charge', async () => {
+  test('POST /api/channel/test saves nothing: no channel, no time of a test, no entry of the audit log, no charge', async () => {
     const rows = databaseOf(fixture.gateway.dataDir)
     const state = async () => {
       const { data: channels } = await manage<{ items: unknown[] }>(
@@ -132,24 +132,27 @@ describe('POST /api/channel/models', () => {
       'x-goog-api-key',
     ],
     [0, 'others', [{ id: 'a' }, { id: 'b' }], '/v1/models', 'authorization'],
-  ])('lists the names of an upstream of type %i (%s), in order', async (type, _, answer, path, header) => {
-    list(answer)
-    const result = await asked('models', {
-      channel: draft({ type, ...(type === 0 && { protocol: 'chat' }) }),
-    })
-    expect(result).toEqual({
-      status: 200,
-      success: true,
-      message: '',
-      time: expect.any(Number),
-      data: ['a', 'b'],
-    })
-    const { method, path: sent, headers, text } = fixture.upstream.only('lane')
-    expect([method, sent, text]).toEqual(['GET', path, ''])
-    expect(headers[header]).toContain('sk-draft')
-  })
+  ])(
+    'POST /api/channel/models lists the names of an upstream of type %i (%s), in order',
+    async (type, _, answer, path, header) => {
+      list(answer)
+      const result = await asked('models', {
+        channel: draft({ type, ...(type === 0 && { protocol: 'chat' }) }),
+      })
+      expect(result).toEqual({
+        status: 200,
+        success: true,
+        message: '',
+        time: expect.any(Number),
+        data: ['a', 'b'],
+      })
+      const { method, path: sent, headers, text } = fixture.upstream.only('lane')
+      expect([method, sent, text]).toEqual(['GET', path, ''])
+      expect(headers[header]).toContain('sk-draft')
+    },
+  )
 
-  test('lists at most 2,000 names, and none that is no name', async () => {
+  test('POST /api/channel/models lists at most 2,000 names, and only valid ones', async () => {
     const ids = ['', 'x'.repeat(201), 'two words', 'line\nbreak', 7, null, { id: 'nested' }]
     list({ data: [...ids.map((one) => ({ id: one })), 'a text', { id: 'a/b:c-1.0' }] })
     expect(await asked('models', { channel: draft() })).toMatchObject({ success: true, data: ['a/b:c-1.0'] })
@@ -160,7 +163,7 @@ describe('POST /api/channel/models', () => {
     )
   })
 
-  test('with an id, asks with the key of the stored channel', async () => {
+  test('POST /api/channel/models with an id uses the key of the stored channel', async () => {
     list({ data: [{ id: 'a' }] })
     expect(await asked('models', { channel: { id } })).toMatchObject({ success: true, data: ['a'] })
     expect(fixture.upstream.only('lane').headers.authorization).toBe(`Bearer ${STORED_KEY}`)
@@ -169,13 +172,13 @@ describe('POST /api/channel/models', () => {
   test.each([
     ['an object without a list', { object: 'model' }],
     ['a text', 'data'],
-  ])('treats %s as a failure', async (_, body) => {
+  ])('POST /api/channel/models treats %s as a failure', async (_, body) => {
     list(body)
     const result = await asked('models', { channel: draft() }, ROOT_ACCOUNT)
     expect(result).toMatchObject({ success: false, message: 'the answer is not a list of models', data: [] })
   })
 
-  test('says of a provider without such a list that names must be entered', async () => {
+  test('POST /api/channel/models says that names must be entered for a provider without such a list', async () => {
     const azure = draft({ type: 3, base_url: 'http://127.0.0.1:9' })
     expect(await asked('models', { channel: azure })).toMatchObject({
       status: 200,
@@ -186,14 +189,14 @@ describe('POST /api/channel/models', () => {
 })
 
 describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
-  test('is for administrators', async () => {
+  test('a draft of a channel can only be tested by administrators', async () => {
     const body = { channel: draft(), model: 'm' }
     expect((await asked(path, body, { ...ANN, accessToken: 'none' })).status).toBe(401)
     expect((await asked(path, body, ANN)).status).toBe(403)
     expect(fixture.upstream.received('lane')).toEqual([])
   })
 
-  test('shows root the words of a refusal, and others its status', async () => {
+  test("a draft's test shows root the upstream's message, and other administrators its status", async () => {
     const refused = { kind: 'status', status: 401, body: errorBody('the key sk-draft is wrong') } as const
     fixture.upstream.script('lane', refused)
     const body = { channel: draft(), model: 'm' }
@@ -204,7 +207,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
     expect(await asked(path, body)).toMatchObject({ success: false, message: 'the upstream answered 401' })
   })
 
-  test('sends no stored key to another address, unless root asks', async () => {
+  test("a draft's test sends no stored key to another address, except for root", async () => {
     const body = { channel: { id, base_url: address(elsewhere) }, model: 'm' }
     elsewhere.script('lane', { kind: 'whole', body: '{"data": []}' })
     expect(await asked(path, body)).toMatchObject({ status: 403, code: 'role_too_low' })
@@ -217,7 +220,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
     ])
   })
 
-  test('refuses what could not be saved, and sends nothing', async () => {
+  test("a draft's test refuses what could not be saved, and sends nothing", async () => {
     const { data } = await manage<{ items: { id: number; name: string }[] }>(
       fixture.gateway.url,
       ADMIN,
@@ -240,7 +243,7 @@ describe.each(['test', 'models'] as const)('POST /api/channel/%s', (path) => {
   })
 })
 
-test('what an administrator below root asks does not tell whether something else than a model server listens', async () => {
+test("a draft's test by an administrator below root does not reveal whether another service than a model server listens", async () => {
   fixture.upstream.script('lane', { kind: 'whole', body: '<html>inside</html>' })
   const addresses = [address(), 'http://127.0.0.1:9']
   const bodies = addresses.map((one) => ({ channel: draft({ base_url: one }), model: 'm' }))

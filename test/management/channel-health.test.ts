@@ -50,7 +50,7 @@ const totals = (item: Item | undefined): number[] => [
 const chat = (model: string) => fixture.chat('ada', ask(model))
 
 describe('GET /api/channel/health', () => {
-  test('is for admins and root', async () => {
+  test('GET /api/channel/health is for admins and root', async () => {
     expect((await health(ADA)).status).toBe(200)
     expect((await health(AS_ROOT)).status).toBe(200)
     expect((await health(ANN)).status).toBe(403)
@@ -58,13 +58,13 @@ describe('GET /api/channel/health', () => {
     expect((await health(ADA, '?nodes=some')).status).toBe(400)
   })
 
-  test('names its node, and is alone where the database is its own', async () => {
+  test('GET /api/channel/health names its node, and no other where the database is its own', async () => {
     const { data } = await health(ADA, '?nodes=all')
     expect(data).toMatchObject({ node: expect.stringMatching(/-[0-9a-f]{8}$/), others: [] })
     expect(Math.abs(data.at - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  test('counts the calls of a channel that works, and measures how long they took', async () => {
+  test('GET /api/channel/health counts the calls of a working channel, and measures their duration', async () => {
     fixture.upstream.script('good', { kind: 'whole' })
     for (let n = 0; n < 3; n += 1) expect((await chat('good')).status).toBe(200)
     const good = await itemOf('good')
@@ -80,7 +80,7 @@ describe('GET /api/channel/health', () => {
     expect(good?.minutes.findLast(({ requests }) => requests > 0)?.p50_ms).toBeGreaterThan(0)
   })
 
-  test('says that a channel fails from the first failure on, and until when it rests from the fifth', async () => {
+  test('GET /api/channel/health reports a failing channel from the first failure, and the end of its cooldown from the fifth', async () => {
     fixture.upstream.script('bad', { kind: 'status', status: 500, body: errorBody('secret words') })
     await chat('bad')
     expect(await itemOf('bad')).toMatchObject({ state: 'failing', failures: 1, rests_until: null })
@@ -96,7 +96,7 @@ describe('GET /api/channel/health', () => {
     expect(JSON.stringify(bad)).not.toMatch(/secret|sk-/)
   })
 
-  test('keeps the last error of a channel that works again', async () => {
+  test('GET /api/channel/health keeps the last error of a channel that works again', async () => {
     fixture.upstream.script('shaky', { kind: 'status', status: 503, body: errorBody('busy') })
     await chat('shaky')
     fixture.upstream.script('shaky', { kind: 'whole' })
@@ -106,7 +106,7 @@ describe('GET /api/channel/health', () => {
     expect(totals(shaky)).toEqual([2, 1])
   })
 
-  test('counts the keys that an upstream refused', async () => {
+  test('GET /api/channel/health counts the keys that an upstream refused', async () => {
     fixture.upstream.script('keyed', { kind: 'status', status: 401, body: errorBody('no such key') })
     await chat('keyed')
     expect(await itemOf('keyed')).toMatchObject({ keys: { total: 2, set_aside: expect.any(Number) } })
@@ -114,7 +114,7 @@ describe('GET /api/channel/health', () => {
     expect(keys.set_aside).toBeGreaterThan(0)
   })
 
-  test('lists disabled channels as such, with the id that their list has', async () => {
+  test('GET /api/channel/health lists disabled channels as such, with the id that they have in the list of channels', async () => {
     const { data: created } = await manage<{ ids: number[] }>(
       fixture.gateway.url,
       AS_ROOT,

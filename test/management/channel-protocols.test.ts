@@ -41,7 +41,7 @@ const protocolOf = async (id: number): Promise<unknown> =>
 const remove = (id: number) => as(`DELETE /api/channel/${id}`)
 
 describe('the protocol of a channel', () => {
-  test('is that of its type, unless it has its own: one, or a list', async () => {
+  test('the protocol of a channel is that of its type, unless it has its own: one, or a list', async () => {
     for (const [own, shown] of [
       [{ type: 1 }, ['chat']],
       [{ type: 14 }, ['messages']],
@@ -56,7 +56,7 @@ describe('the protocol of a channel', () => {
     }
   })
 
-  test('of type 24 is called as the Gemini API', async () => {
+  test('a channel of type 24 is called as the Gemini API', async () => {
     const base_url = fixture.upstream.baseUrl('google').replace(/\/v1$/, '')
     const id = await made('google', { type: 24, base_url })
     fixture.upstream.script('google', wholeGemini({ text: 'said' }))
@@ -67,7 +67,7 @@ describe('the protocol of a channel', () => {
     await remove(id)
   })
 
-  test('is called and tested as it says', async () => {
+  test('a channel is called and tested with its protocol', async () => {
     const id = await made('spoken', { type: 0, protocol: ['responses', 'chat'] })
     fixture.upstream.script('spoken', wholeResponse({ text: 'said' }))
     expect((await fixture.chat('ann', { model: 'm', input: 'hi' }, { path: '/v1/responses' })).status).toBe(
@@ -80,7 +80,7 @@ describe('the protocol of a channel', () => {
     await remove(id)
   })
 
-  test('stays while other fields change, and follows a new type unless it is stated with it', async () => {
+  test('the protocol of a channel stays while other fields change, and follows a new type unless both are sent', async () => {
     const id = await made('changed', { type: 1, protocol: ['chat', 'responses'] })
     await as('PUT /api/channel/', { id, priority: 3 })
     expect(await protocolOf(id)).toEqual(['chat', 'responses'])
@@ -100,13 +100,13 @@ describe('the protocol of a channel', () => {
     ],
     [{ type: 1, protocol: ['chat', 'chat'] }, 'protocol[1]: expected each entry once'],
     [{ type: 1, protocol: 5 }, 'protocol: expected a protocol or a list of them'],
-  ])('is refused as %j', async (own, message) => {
+  ])('the protocol of a channel is refused as %j', async (own, message) => {
     const answer = await as('POST /api/channel/', fields('refused', own))
     expect(answer.status).toBe(400)
     expect(answer.message).toContain(message)
   })
 
-  test('of a declared channel is shown, with the type 0 where no number stands for it', async () => {
+  test('the protocol of a declared channel is shown, with the type 0 where no number represents it', async () => {
     const { data } = await as<{ items: Fields[] }>('GET /api/channel/?type=0')
     expect(data.items).toMatchObject([{ name: 'declared', type: 0, protocol: ['responses'] }])
   })

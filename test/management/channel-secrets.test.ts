@@ -57,7 +57,7 @@ describe('the stored key of a channel, which administrators below root may not r
     ['another scheme', () => bare(fixture.upstream).replace('http:', 'https:')],
     ['the same host by another name', () => bare(fixture.upstream).replace('127.0.0.1', 'localhost')],
     ['the address of the vendor', () => ''],
-  ])('does not follow the channel to %s', async (_, address) => {
+  ])('the stored key of a channel is not kept when the channel changes to %s', async (_, address) => {
     const { status, message } = await change(ADMIN, { base_url: address() })
     expect([status, message]).toEqual([
       403,
@@ -72,12 +72,12 @@ describe('the stored key of a channel, which administrators below root may not r
     ])
   })
 
-  test('is not sent to the default address of another channel type', async () => {
+  test('the stored key of a channel is not sent to the default address of another channel type', async () => {
     await change(ROOT_ACCOUNT, { base_url: '' })
     expect((await change(ADMIN, { type: 14 })).status).toBe(403)
   })
 
-  test('is replaced by the one that comes with the new address', async () => {
+  test('the stored key of a channel is replaced by the one that is sent with the new address', async () => {
     expect((await change(ADMIN, { base_url: bare(elsewhere), key: 'sk-of-the-admin' })).status).toBe(200)
     await as(ADMIN, `GET /api/channel/test/${id}`)
     expect(sentElsewhere()).toEqual(['Bearer sk-of-the-admin'])
@@ -85,13 +85,13 @@ describe('the stored key of a channel, which administrators below root may not r
     expect(data.key).toBe('sk-of-the-admin')
   })
 
-  test('stays with the same host: another path, another spelling, other fields', async () => {
+  test('the stored key of a channel stays with the same host: another path, another spelling, other fields', async () => {
     const same = bare(fixture.upstream).replace('http://', 'HTTP://')
     expect((await change(ADMIN, { base_url: `${same}/v2`, models: 'm,n' })).status).toBe(200)
     expect((await change(ADMIN, { name: 'lane', status: 2 })).status).toBe(200)
   })
 
-  test("moves with root's changes, because root may read it", async () => {
+  test("the stored key of a channel stays with root's changes, because root may read it", async () => {
     expect((await change(ROOT_ACCOUNT, { base_url: bare(elsewhere) })).status).toBe(200)
     await as(ADMIN, `GET /api/channel/test/${id}`)
     expect(sentElsewhere()).toEqual([`Bearer ${KEY}`])

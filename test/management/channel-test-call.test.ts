@@ -57,7 +57,7 @@ const testedByRoot = (name: string): Promise<Result> =>
   tested(name, '', { id: 1, accessToken: ROOT.access_token })
 
 describe('GET /api/channel/test/:id', () => {
-  test('asks a chat upstream for one token, with the key of the channel', async () => {
+  test('a channel test requests one token of a chat upstream, with the key of the channel', async () => {
     expect(await tested('chat')).toEqual({
       success: true,
       message: '',
@@ -72,15 +72,18 @@ describe('GET /api/channel/test/:id', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
   })
 
-  test.each(['o4-mini', 'gpt-5', 'gpt-6-sol'])("asks %s for one by the upstream's name", async (model) => {
-    fixture.upstream.forget('chat')
-    expect(await tested('chat', `?model=${model}`)).toMatchObject({ success: true })
-    const body = JSON.parse(fixture.upstream.only('chat').text)
-    expect(body).toMatchObject({ model, max_completion_tokens: 1 })
-    expect(body).not.toHaveProperty('max_tokens')
-  })
+  test.each(['o4-mini', 'gpt-5', 'gpt-6-sol'])(
+    "a channel test requests one token of %s by the upstream's name",
+    async (model) => {
+      fixture.upstream.forget('chat')
+      expect(await tested('chat', `?model=${model}`)).toMatchObject({ success: true })
+      const body = JSON.parse(fixture.upstream.only('chat').text)
+      expect(body).toMatchObject({ model, max_completion_tokens: 1 })
+      expect(body).not.toHaveProperty('max_tokens')
+    },
+  )
 
-  test('asks a messages upstream in its own dialect, though the channel is disabled', async () => {
+  test('a channel test calls a messages upstream in its own dialect, even if the channel is disabled', async () => {
     expect((await tested('messages')).success).toBe(true)
     const { path, headers, text } = fixture.upstream.only('messages')
     expect(path).toBe('/v1/messages')
@@ -88,21 +91,21 @@ describe('GET /api/channel/test/:id', () => {
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', max_tokens: 1 })
   })
 
-  test('asks a rerank upstream for one document', async () => {
+  test('a channel test sends a rerank upstream one document', async () => {
     expect((await tested('rerank')).success).toBe(true)
     const { path, text } = fixture.upstream.only('rerank')
     expect(path).toBe('/v1/rerank')
     expect(JSON.parse(text)).toMatchObject({ model: 'm1', documents: ['hi'] })
   })
 
-  test("asks for the named model, by the upstream's name of it", async () => {
+  test("a channel test calls the named model, by the upstream's name", async () => {
     await tested('chat', '?model=m2')
     expect(JSON.parse(fixture.upstream.only('chat').text).model).toBe('m2')
     await tested('declared')
     expect(JSON.parse(fixture.upstream.only('declared').text).model).toBe('dd')
   })
 
-  test('records its time and its duration', async () => {
+  test('a channel test records its time and its duration', async () => {
     fixture.upstream.decide('chat', () => ({ kind: 'whole', after: sleep(120) }))
     const { time } = await tested('chat')
     const { data } = await as<Record<string, number>>(`GET /api/channel/${ids.get('chat')}`)
@@ -111,7 +114,7 @@ describe('GET /api/channel/test/:id', () => {
     expect(Math.abs((data['test_time'] ?? 0) - Date.now() / 1000)).toBeLessThan(300)
   })
 
-  test("shows root the upstream's refusal, without its key and its address", async () => {
+  test("a channel test shows root the upstream's refusal, without its key and its address", async () => {
     const { port } = fixture.upstream
     fixture.upstream.script('chat', {
       kind: 'status',
@@ -128,14 +131,17 @@ describe('GET /api/channel/test/:id', () => {
     ['no answer', { kind: 'drop' }, 'no answer: '],
     ['a page', { kind: 'whole', body: '<html>' }, 'the answer is not JSON'],
     ['an answer without an end', { kind: 'whole', body: ' '.repeat(200_000) }, 'the answer is not JSON'],
-  ] as const)('treats %s as a failure, and shows root the reason', async (_, behaviour, message) => {
-    fixture.upstream.script('chat', behaviour)
-    const result = await testedByRoot('chat')
-    expect(result.success).toBe(false)
-    expect(result.message).toContain(message)
-  })
+  ] as const)(
+    'a channel test treats %s as a failure, and shows root the reason',
+    async (_, behaviour, message) => {
+      fixture.upstream.script('chat', behaviour)
+      const result = await testedByRoot('chat')
+      expect(result.success).toBe(false)
+      expect(result.message).toContain(message)
+    },
+  )
 
-  test('charges nobody, and leaves no call open', async () => {
+  test('a channel test charges nobody, and leaves no call open', async () => {
     const rows = databaseOf(fixture.gateway.dataDir)
     const before = rows.user('ada')
     await tested('chat')

@@ -22,7 +22,7 @@ interface Result {
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const SOUND: DoubleAnswer = { headers: { 'content-type': 'audio/mpeg' }, body: 'a sound' }
-/** As long as a picture of a thousand pixels, as the text that it comes as. */
+/** As large as a response with an image of a thousand pixels in base64. */
 const PICTURE = JSON.stringify({ data: [{ b64_json: 'A'.repeat(2_000_000) }] })
 
 let upstream: Double
@@ -30,7 +30,7 @@ let vertex: VertexDouble
 let bedrock: Double
 let gateway: RunningGateway
 let shown: ReadonlyMap<string, Shown>
-/** The answer of endpoints of speech. */
+/** The response of speech endpoints. */
 let sound = SOUND
 
 beforeAll(async () => {
@@ -137,7 +137,7 @@ async function testedAll(...names: string[]): Promise<(Result & { readonly name:
   return (await asRoot<(Result & { name: string })[]>('POST /api/channel/test/all', body)).data
 }
 
-/** The only request that came, as method, path and parsed body. */
+/** The only request that was received, as method, path and parsed body. */
 function onlyRequest(): readonly [string, unknown] {
   const came = [upstream, vertex, bedrock].flatMap(({ received }) => received)
   const [request, ...others] = came.filter(({ path }) => path !== '/token')
@@ -148,7 +148,7 @@ function onlyRequest(): readonly [string, unknown] {
 
 const ON_VERTEX = '/v1/projects/my-project/locations/europe-west4'
 
-describe('a test asks the endpoint that the model has', () => {
+describe('a channel test calls an endpoint of the model', () => {
   test.each<[string, string, string, object]>([
     ['chat', 'chat', '/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens: 1 }],
     ['messages', 'messages', '/v1/messages', { model: 'claude-sonnet-4-5', max_tokens: 1 }],
@@ -217,13 +217,13 @@ describe('a test asks the endpoint that the model has', () => {
     ],
     ['bedrock-titan', 'embeddings', '/model/amazon.titan-embed-text-v2%3A0/invoke', { inputText: 'hi' }],
     ['bedrock-cohere', 'embeddings', '/model/cohere.embed-multilingual-v3/invoke', { texts: ['hi'] }],
-  ])('%s: %s, at %s', async (name, endpoint, path, body) => {
+  ])('a channel test calls an endpoint of the model: %s: %s, at %s', async (name, endpoint, path, body) => {
     expect(await tested(name)).toMatchObject({ success: true, message: '', endpoint, costs: false })
     expect(onlyRequest()).toEqual([`POST ${path}`, expect.objectContaining(body)])
   })
 
   test.each([['transcriptions'], ['live']])(
-    '%s: none that is small, so it asks for the models',
+    'a channel test requests the list of models where no endpoint is cheap: %s',
     async (name) => {
       expect(await tested(name)).toMatchObject({ success: true, endpoint: 'models', costs: false })
       expect(onlyRequest()).toEqual(['GET /v1/models', undefined])
@@ -231,7 +231,7 @@ describe('a test asks the endpoint that the model has', () => {
   )
 })
 
-describe('a test of images or speech', () => {
+describe('a channel test of images or speech', () => {
   test.each<[string, string, string, object]>([
     ['images', 'images', '/v1/images/generations', { model: 'gpt-image-1', n: 1, quality: 'low' }],
     ['priced-images', 'images', '/v1/images/generations', { model: 'painter', n: 1 }],
@@ -243,17 +243,17 @@ describe('a test of images or speech', () => {
     ],
     ['speech', 'speech', '/v1/audio/speech', { model: 'tts-1', input: 'hi' }],
     ['priced-speech', 'speech', '/v1/audio/speech', { model: 'reader', input: 'hi' }],
-  ])('of %s says that it costs: %s, at %s', async (name, endpoint, path, body) => {
+  ])('a channel test of %s says that it costs money: %s, at %s', async (name, endpoint, path, body) => {
     expect(await tested(name)).toMatchObject({ success: true, message: '', endpoint, costs: true })
     expect(onlyRequest()).toEqual([`POST ${path}`, expect.objectContaining(body)])
   })
 
-  test('fails where a page comes in place of a sound', async () => {
+  test('a channel test of speech fails where a page is sent in place of a sound', async () => {
     sound = { headers: { 'content-type': 'text/html' }, body: '<html>' }
     expect(await tested('speech')).toMatchObject({ success: false, message: 'the answer is no sound' })
   })
 
-  test('is announced where the channel is shown', async () => {
+  test('a channel test that costs money is announced where the channel is shown', async () => {
     const costly = [...shown.values()].filter(({ test_costs }) => test_costs).map(({ name }) => name)
     expect(costly.toSorted()).toEqual([
       'azure-images',
@@ -266,14 +266,14 @@ describe('a test of images or speech', () => {
     expect((await asRoot(`GET /api/channel/${idOf('images')}`)).data).toMatchObject({ test_costs: true })
   })
 
-  test('is made only where the channel has no other model, or where it is named', async () => {
+  test('a channel test of images is made only where the channel has no other model, or where the model is named', async () => {
     expect(await tested('mixed')).toMatchObject({ model: 'gpt-4o-mini', endpoint: 'chat', costs: false })
     expect(await tested('mixed', '?model=tts-1')).toMatchObject({ model: 'tts-1', costs: true })
   })
 })
 
 describe('POST /api/channel/test/all', () => {
-  test('tests the named channels, each at its endpoint', async () => {
+  test('POST /api/channel/test/all tests the named channels, each at its endpoint', async () => {
     const results = await testedAll('chat', 'embeddings', 'bedrock-titan')
     const outcomes = new Map(results.map(({ name, success, endpoint }) => [name, [success, endpoint]]))
     expect(outcomes).toEqual(
@@ -291,12 +291,15 @@ describe('POST /api/channel/test/all', () => {
     ['speech', '/v1/models'],
     ['azure-images', '/openai/models?api-version=2024-10-21'],
     ['azure-v1-images', '/openai/v1/models'],
-  ])('asks %s for its models, which cost nothing', async (name, path) => {
-    expect(await testedAll(name)).toMatchObject([{ name, success: true, endpoint: 'models' }])
-    expect(onlyRequest()).toEqual([`GET ${path}`, undefined])
-  })
+  ])(
+    'POST /api/channel/test/all requests the list of models of %s, which costs nothing',
+    async (name, path) => {
+      expect(await testedAll(name)).toMatchObject([{ name, success: true, endpoint: 'models' }])
+      expect(onlyRequest()).toEqual([`GET ${path}`, undefined])
+    },
+  )
 
-  test('tests all channels where none are named', async () => {
+  test('POST /api/channel/test/all tests all channels where none are named', async () => {
     const { data } = await asRoot<Result[]>('POST /api/channel/test/all', {})
     expect(data).toHaveLength(shown.size)
     expect(data.filter(({ success }) => success !== true)).toEqual([])
@@ -304,7 +307,7 @@ describe('POST /api/channel/test/all', () => {
     expect(paths.filter((path) => /images|speech/.test(path))).toEqual([])
   })
 
-  test('is a 404 for a channel that does not exist, and tests none', async () => {
+  test('POST /api/channel/test/all is a 404 for a channel that does not exist, and tests none', async () => {
     const body = { ids: [idOf('chat'), 4_711] }
     expect((await asRoot('POST /api/channel/test/all', body)).status).toBe(404)
     expect(upstream.received).toEqual([])

@@ -10,7 +10,7 @@ const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 const SECRET = 'what-stands-inside'
 
-/** Services that may listen in a private network, none of which is a model server. */
+/** Services that may listen in a private network; none of them is a model server. */
 const SERVICES: Readonly<Record<string, Server | undefined>> = {
   refused: undefined,
   silent: createListener(() => {}),
@@ -56,7 +56,7 @@ function answering(listener: RequestListener): Server {
 }
 
 async function channelTo(name: string, server: Server | undefined): Promise<number> {
-  // Port 9 is for discarded data; nothing listens there.
+  // Port 9 is for discarded data, so that nothing listens there.
   const port = server ? (server.address() as AddressInfo).port : 9
   const { data } = await manage<{ ids: number[] }>(gateway.url, ADMIN, 'POST /api/channel/', {
     name,
@@ -68,7 +68,7 @@ async function channelTo(name: string, server: Server | undefined): Promise<numb
 }
 
 describe('a channel test by an administrator below root', () => {
-  test('does not distinguish ports without a model server: neither by message nor by time', async () => {
+  test('a channel test by an administrator below root does not reveal open ports without a model server, by message or time', async () => {
     const answers = await Promise.all(
       Object.entries(SERVICES).map(async ([name, server]) => {
         const id = await channelTo(name, server)
@@ -88,7 +88,7 @@ describe('a channel test by an administrator below root', () => {
     expect(answers).toEqual(Object.keys(SERVICES).map((name) => [name, same, 10_000]))
   })
 
-  test('shows the status of a JSON error, and none of its text', async () => {
+  test('a channel test by an administrator below root shows the status of a JSON error, without its text', async () => {
     const id = await channelTo('errs', errs)
     const below = await manage(gateway.url, ADMIN, `GET /api/channel/test/${id}`)
     expect(below.body).toMatchObject({ success: false, message: 'the upstream answered 401' })

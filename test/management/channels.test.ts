@@ -53,7 +53,7 @@ const made = async (name: string, of: Fields = {}): Promise<number> => {
 const remove = (id: number) => as(`DELETE /api/channel/${id}`)
 
 describe('a channel created over HTTP', () => {
-  test('is shown as written, without its key, and is not managed by the file', async () => {
+  test('a channel created over HTTP is shown as written, without its key, and is not managed by the file', async () => {
     const id = await made('shown', {
       group: 'default,vip',
       model_mapping: '{"priced": "upstream-name"}',
@@ -102,7 +102,7 @@ describe('a channel created over HTTP', () => {
     await remove(id)
   })
 
-  test('is called, with its key, mapping and headers, and the call is charged exactly', async () => {
+  test('a channel created over HTTP is called with its key, mapping and headers, and the call is charged exactly', async () => {
     const id = await made('called', {
       model_mapping: '{"priced": "upstream-name"}',
       header_override: '{"X-Team": "blue"}',
@@ -113,7 +113,7 @@ describe('a channel created over HTTP', () => {
     expect(sent.path).toBe('/v1/chat/completions')
     expect(sent.headers).toMatchObject({ authorization: 'Bearer sk-secret-of-called', 'x-team': 'blue' })
     expect(JSON.parse(sent.text).model).toBe('upstream-name')
-    // One quota unit for each prompt token, four for each output token.
+    // One quota unit for a prompt token, four for an output token.
     const { prompt_tokens, completion_tokens } = answer.json().usage
     const row = databaseOf(fixture.gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
     expect(row?.quota).toBe(prompt_tokens + 4 * completion_tokens)
@@ -121,7 +121,7 @@ describe('a channel created over HTTP', () => {
     expect((await fixture.chat('ann', ask('priced'))).status).toBe(503)
   })
 
-  test('may be removed during a call, which ends normally', async () => {
+  test('a channel created over HTTP may be removed during a call, which ends normally', async () => {
     const id = await made('running')
     let release = (): void => {}
     const after = new Promise<void>((resolve) => (release = resolve))
@@ -137,7 +137,7 @@ describe('a channel created over HTTP', () => {
     expect(row?.quota).toBe(prompt_tokens + 4 * completion_tokens)
   })
 
-  test('is called no more once it is disabled, and again once it is enabled', async () => {
+  test('a channel created over HTTP is no longer called once it is disabled, and called again once it is enabled', async () => {
     const id = await made('switched')
     await as('PUT /api/channel/', { id, status: 2 })
     expect((await fixture.chat('ann', ask('priced'))).status).toBe(503)
@@ -146,7 +146,7 @@ describe('a channel created over HTTP', () => {
     await remove(id)
   })
 
-  test('survives a restart, and its keys are encrypted on the disk', async () => {
+  test('a channel created over HTTP survives a restart, and its keys are encrypted on the disk', async () => {
     const id = await made('kept')
     await fixture.gateway.restart()
     expect((await fixture.chat('ann', ask('priced'))).status).toBe(200)
@@ -158,7 +158,7 @@ describe('a channel created over HTTP', () => {
     await remove(id)
   })
 
-  test('may have several keys, one a line', async () => {
+  test('a channel created over HTTP may have several keys, one in each line', async () => {
     const id = await made('several', { key: ' key-a \n\nkey-b\n' })
     expect((await as(`GET /api/channel/${id}`)).data['channel_info']).toEqual({
       is_multi_key: true,
@@ -173,7 +173,7 @@ describe('a channel created over HTTP', () => {
 })
 
 describe('POST /api/channel/', () => {
-  test('takes the channel under "channel" too', async () => {
+  test('POST /api/channel/ also accepts the channel under "channel"', async () => {
     const { data } = await as<{ ids: number[] }>('POST /api/channel/', {
       mode: 'single',
       channel: fields('under'),
@@ -183,7 +183,7 @@ describe('POST /api/channel/', () => {
     await remove(data.ids[0] ?? 0)
   })
 
-  test('makes one channel of each key in a batch, and one of all keys with multi_to_single', async () => {
+  test('POST /api/channel/ creates one channel for each key in a batch, and one for all keys with multi_to_single', async () => {
     const batch = await as<{ ids: number[] }>('POST /api/channel/', {
       mode: 'batch',
       channel: fields('many', { key: 'k1\nk2\nk3' }),
@@ -233,7 +233,7 @@ describe('POST /api/channel/', () => {
       'may not have more than 65536 characters',
     ],
     ['NUL', { remark: 'a\0b', name: 'n\0' }, ''],
-  ])('refuses %s', async (_, of, sentence) => {
+  ])('POST /api/channel/ refuses %s', async (_, of, sentence) => {
     const { status, message } = await as('POST /api/channel/', fields('bad', of))
     expect(status).toBe(400)
     expect(message).toContain(sentence)
@@ -241,14 +241,14 @@ describe('POST /api/channel/', () => {
     expect((await as<Page>('GET /api/channel/search?keyword=bad')).data.total).toBe(0)
   })
 
-  test('does not expand variables', async () => {
+  test('POST /api/channel/ does not expand variables', async () => {
     const id = await made('literal', { key: '${HOME}' })
     const { data } = await as<{ key: string }>(`POST /api/channel/${id}/key`, undefined, ROOT_ACCOUNT)
     expect(data.key).toBe('${HOME}')
     await remove(id)
   })
 
-  test('drops __proto__ and keeps other unknown fields', async () => {
+  test('POST /api/channel/ drops __proto__ and keeps other unknown fields', async () => {
     const body = JSON.stringify(fields('odd', { novel: { deep: [1, 2] } })).replace(
       '{',
       '{"__proto__":{"x":1},',
@@ -260,7 +260,7 @@ describe('POST /api/channel/', () => {
     await remove(data.ids[0] ?? 0)
   })
 
-  test('refuses a name that is taken', async () => {
+  test('POST /api/channel/ refuses a name that is taken', async () => {
     const id = await made('taken')
     expect(await as('POST /api/channel/', fields('taken'))).toMatchObject({ status: 400 })
     await remove(id)
@@ -268,7 +268,7 @@ describe('POST /api/channel/', () => {
 })
 
 describe('PUT /api/channel/', () => {
-  test('changes what is sent and leaves the rest, an empty key too', async () => {
+  test('PUT /api/channel/ changes the fields that are sent and keeps the others, also with an empty key', async () => {
     const id = await made('changed', { tag: 'blue', weight: 3, key: 'first-key' })
     const { data } = await as('PUT /api/channel/', { id, key: '', models: 'priced,other', priority: 4 })
     expect(data).toMatchObject({
@@ -289,7 +289,7 @@ describe('PUT /api/channel/', () => {
     await remove(id)
   })
 
-  test('refuses what the schema refuses, and then nothing has changed', async () => {
+  test('PUT /api/channel/ refuses what the schema refuses, and then changes nothing', async () => {
     const id = await made('steady')
     expect(await as('PUT /api/channel/', { id, models: '', priority: 9 })).toMatchObject({ status: 400 })
     expect(await as('PUT /api/channel/', { id, key: '\n' })).toMatchObject({ status: 400 })
@@ -297,17 +297,20 @@ describe('PUT /api/channel/', () => {
     await remove(id)
   })
 
-  test.each([[-1], [0], [2 ** 53], ['1e3'], [1.5], [null]])('refuses %s as an id', async (id) => {
-    expect(await as('PUT /api/channel/', { id, name: 'x' })).toMatchObject({ status: 400 })
-  })
+  test.each([[-1], [0], [2 ** 53], ['1e3'], [1.5], [null]])(
+    'PUT /api/channel/ refuses %s as an id',
+    async (id) => {
+      expect(await as('PUT /api/channel/', { id, name: 'x' })).toMatchObject({ status: 400 })
+    },
+  )
 
-  test('refuses an unknown channel', async () => {
+  test('PUT /api/channel/ refuses an unknown channel', async () => {
     expect(await as('PUT /api/channel/', { id: 999_999, name: 'x' })).toMatchObject({ status: 404 })
   })
 })
 
-describe('lists', () => {
-  test('come in pages, narrowed by group, status, type, keyword and model', async () => {
+describe('lists of channels', () => {
+  test('lists of channels are divided into pages, and can be filtered by group, status, type, keyword and model', async () => {
     const ids = [
       await made('list-a', { group: 'vip', models: 'x-model' }),
       await made('list-b', { type: 14, status: 2 }),
@@ -334,7 +337,7 @@ describe('lists', () => {
 })
 
 describe('POST /api/channel/:id/key', () => {
-  test('is for root, and is never cached', async () => {
+  test('POST /api/channel/:id/key is for root only, and is never cached', async () => {
     const id = await made('revealed')
     expect(await as(`POST /api/channel/${id}/key`)).toMatchObject({ status: 403 })
     const { status, headers, data } = await as(`POST /api/channel/${id}/key`, undefined, ROOT_ACCOUNT)
@@ -344,13 +347,16 @@ describe('POST /api/channel/:id/key', () => {
   })
 })
 
-describe('an unknown channel', () => {
-  test.each(['-1', '0', '9007199254740992', '1e3', 'x', '%31'])('%s is not an id', async (id) => {
-    expect(await as(`GET /api/channel/${id}`)).toMatchObject({ status: 400, success: false })
-    expect(await as(`DELETE /api/channel/${id}`)).toMatchObject({ status: 400 })
-  })
+describe('unknown ids of channels', () => {
+  test.each(['-1', '0', '9007199254740992', '1e3', 'x', '%31'])(
+    '%s is not an id of a channel',
+    async (id) => {
+      expect(await as(`GET /api/channel/${id}`)).toMatchObject({ status: 400, success: false })
+      expect(await as(`DELETE /api/channel/${id}`)).toMatchObject({ status: 400 })
+    },
+  )
 
-  test('is not found', async () => {
+  test('an unknown channel is not found', async () => {
     for (const request of [
       'GET /api/channel/999999',
       'DELETE /api/channel/999999',
@@ -360,7 +366,7 @@ describe('an unknown channel', () => {
   })
 
   test.each([[{ ids: [] }], [{ ids: [0] }], [{ ids: ['1'] }], [{}], [{ ids: 1 }]])(
-    '%j is not a valid batch',
+    '%j is not a valid batch of channels',
     async (body) => {
       expect(await as('POST /api/channel/batch', body)).toMatchObject({ status: 400 })
     },

@@ -43,7 +43,7 @@ const by = (cookie: string, request: Parameters<typeof manage>[2], from: string,
   })
 
 describe('requests by a session', () => {
-  test('leave the limit of their address and that of searches for one of their own, per user', async () => {
+  test('requests by a session count on a separate limit for each user, not on the limits of their address and of searches', async () => {
     const office = '198.51.100.1'
     for (let n = 8; n > 0; n -= 1) {
       const path = n % 2 === 0 ? 'GET /api/token/search?keyword=x' : 'GET /api/user/self'
@@ -56,12 +56,13 @@ describe('requests by a session', () => {
     }
     const over = await by(ann, 'GET /api/user/self', office)
     expect(over).toMatchObject({ status: 429, message: expect.stringContaining('this user in the console') })
-    // The same user at another address has no other limit; another user at the same address has its own.
+    // The same user at another address has the same limit; another user at the same address has a separate
+    // limit.
     expect((await by(ann, 'GET /api/user/self', '198.51.100.2')).status).toBe(429)
     expect((await by(ben, 'GET /api/user/self', office)).status).toBe(200)
   })
 
-  test('count on critical as before', async () => {
+  test('requests by a session count on the critical limit like others', async () => {
     const wrong = { password: 'another horse', original_password: 'a guess' }
     await manage(gateway.url, { id: 1, accessToken: ROOT.access_token }, 'PUT /api/user/', {
       id: 3,
@@ -84,7 +85,7 @@ describe('requests by a session', () => {
     ['a session of another site', { cookie: 'ANN', origin: 'https://evil.example' }, '198.51.100.12'],
     ['a session beside an access token', { cookie: 'ANN', authorization: 'nobodys' }, '198.51.100.13'],
     ['an access token', { authorization: ANN.accessToken, 'gateway-user': '2' }, '198.51.100.14'],
-  ])('%s counts on the limit of the address', async (_, headers, from) => {
+  ])('a request %s counts on the limit of the address', async (_, headers, from) => {
     const sent = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value === 'ANN' ? ann : value]),
     )

@@ -43,7 +43,7 @@ interface Shell {
 const shell = (account: Account) => manage<Shell>(fixture.gateway.url, account, 'GET /api/console')
 
 describe('GET /api/console', () => {
-  test('has what every page of the console needs, for every role', async () => {
+  test('GET /api/console returns what every page of the console needs, for every role', async () => {
     const { status, data } = await shell(ADA)
     expect(status).toBe(200)
     const profile = await manage(fixture.gateway.url, ADA, 'GET /api/user/self')
@@ -73,7 +73,7 @@ describe('GET /api/console', () => {
     expect((await shell({ id: 3, accessToken: 'wrong' })).status).toBe(401)
   })
 
-  test('tells a reloaded page who is signed in', async () => {
+  test('GET /api/console returns to a reloaded page which user is signed in', async () => {
     const { cookie } = await logIn(fixture.gateway.url, { access_token: CAM.accessToken })
     const { text } = await call(fixture.gateway.url, undefined, {
       method: 'GET',
@@ -85,7 +85,7 @@ describe('GET /api/console', () => {
     })
   })
 
-  test("counts a response to a member's own call, and to anybody's for an admin", async () => {
+  test("GET /api/console counts the responses to a member's own calls, and to all calls for an admin", async () => {
     fixture.upstream.script('good', { kind: 'whole' })
     expect((await fixture.chat('ann', ask('good'))).status).toBe(200)
     const hasCall = async (account: Account) => (await shell(account)).data.setup
@@ -94,7 +94,7 @@ describe('GET /api/console', () => {
     expect(await hasCall(CAM)).toMatchObject({ has_call: false })
   })
 
-  test('names the channels that fail, and counts those that rest', async () => {
+  test('GET /api/console names the failing channels, and counts those in cooldown', async () => {
     fixture.upstream.script('bad', { kind: 'status', status: 500, body: errorBody('no') })
     await fixture.chat('ann', ask('bad'))
     const bad = {

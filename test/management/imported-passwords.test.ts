@@ -4,9 +4,9 @@ import { logIn } from '../equipment/console.ts'
 import { databaseOf } from '../equipment/database.ts'
 import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
 
-/** Hash of bytes that nobody knows, at the cost that other gateways use. */
+/** A hash of unknown bytes, at the cost that other gateways use. */
 const BCRYPT = '$2a$10$Kdyyi/7lrFk7OWL8uWVq9uHU6zrMXQOwphz7P365KzmqvqvihadLa'
-/** Rounds at least, and at most while other load disturbs them. */
+/** Minimum and maximum number of rounds; more are needed while other load disturbs them. */
 const ROUNDS = { min: 6, max: 60 }
 
 let gateway: RunningGateway
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.discard())
 
-test('a wrong password takes as long for a name that nobody has as for an imported user', async () => {
+test('a wrong password takes as long for a name that does not exist as for an imported user', async () => {
   const fastest = { ann: Number.POSITIVE_INFINITY, nobody: Number.POSITIVE_INFINITY }
   const tried = async (username: keyof typeof fastest): Promise<void> => {
     const began = performance.now()
@@ -34,7 +34,8 @@ test('a wrong password takes as long for a name that nobody has as for an import
     const ratio = fastest.ann / fastest.nobody
     return ratio > 0.6 && ratio < 1.6
   }
-  // Compares the fastest of alternating attempts, as other load only adds time: until enough ran undisturbed.
+  // Compares the fastest of alternating attempts, because other load only adds time, until enough rounds were
+  // undisturbed.
   for (let round = 0; round < ROUNDS.max && !(round >= ROUNDS.min && isAlike()); round += 1) {
     await tried('ann')
     await tried('nobody')

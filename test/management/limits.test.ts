@@ -32,7 +32,7 @@ const get = ({ url }: RunningGateway, path: string, address: string, method = 'G
 describe('the global limit', () => {
   let gateway: RunningGateway
   let last = 0
-  /** An address for each test, whose limit is unused. */
+  /** A new address for each test, whose limit is unused. */
   let address: string
   afterEach(() => void (last += 1))
   const fresh = async (): Promise<void> => {
@@ -40,7 +40,7 @@ describe('the global limit', () => {
     address = `10.0.0.${last}`
   }
 
-  test('admits so many, and refuses the next with 429 and retry-after', async () => {
+  test('the global limit admits its number of requests, and refuses the next with 429 and retry-after', async () => {
     await fresh()
     for (const remaining of ['2', '1', '0']) {
       const { status, headers } = await self(gateway, address)
@@ -60,7 +60,7 @@ describe('the global limit', () => {
     expect(wait).toBeLessThanOrEqual(3600)
   })
 
-  test('is separate for each address', async () => {
+  test('the global limit is separate for each address', async () => {
     await fresh()
     for (let n = 0; n < 4; n++) await self(gateway, address)
     expect((await self(gateway, address)).status).toBe(429)
@@ -68,7 +68,7 @@ describe('the global limit', () => {
     expect(other).toMatchObject({ status: 200, headers: { 'ratelimit-remaining': '2' } })
   })
 
-  test('counts unauthenticated and refused requests', async () => {
+  test('the global limit counts unauthenticated and refused requests', async () => {
     await fresh()
     expect((await get(gateway, '/api/user/self', address)).status).toBe(401)
     const wrong = { 'x-forwarded-for': address }
@@ -78,7 +78,7 @@ describe('the global limit', () => {
     expect((await self(gateway, address)).status).toBe(429)
   })
 
-  test('counts unknown paths and methods', async () => {
+  test('the global limit counts unknown paths and methods', async () => {
     await fresh()
     expect((await get(gateway, '/api/no/such', address)).status).toBe(404)
     expect((await get(gateway, '/api/user/self', address, 'DELETE')).status).toBe(405)
@@ -87,7 +87,7 @@ describe('the global limit', () => {
     expect((await self(gateway, address)).status).toBe(429)
   })
 
-  test('does not cover other paths', async () => {
+  test('the global limit does not apply to other paths', async () => {
     await fresh()
     for (let n = 0; n < 6; n++) {
       expect((await get(gateway, '/healthz', address)).status).toBe(200)
@@ -102,7 +102,7 @@ describe('the global limit', () => {
   })
 })
 
-test('no more are admitted in any second than the limit, whenever they come', async () => {
+test('no interval of a second has more admitted requests than the limit, whenever they arrive', async () => {
   const gateway = await limited(5, '1s')
   const through: { readonly sent: number; readonly answered: number }[] = []
   const refused: { readonly sent: number; readonly answered: number }[] = []
@@ -117,14 +117,14 @@ test('no more are admitted in any second than the limit, whenever they come', as
     }
     await sleep(15)
   }
-  // The gateway counts between the two moments: six whose whole span is within a second would be one too
-  // many.
+  // The gateway counts a request at some moment between these two times. Six requests whose whole span is
+  // within a second would be one too many.
   for (const { sent } of through) {
     const within = through.filter((one) => one.sent >= sent && one.answered < sent + 1000)
     expect(within.length).toBeLessThanOrEqual(5)
   }
-  // Only as much as necessary is refused: each refusal follows five admitted calls within the second before,
-  // a sixteenth more or less.
+  // No more is refused than necessary: before each refusal there were five admitted calls within a second,
+  // give or take a sixteenth.
   expect(refused.length).toBeGreaterThan(0)
   for (const one of refused) {
     const before = through.filter(({ sent, answered }) => answered >= one.sent - 1063 && sent <= one.answered)
@@ -133,10 +133,10 @@ test('no more are admitted in any second than the limit, whenever they come', as
 })
 
 let unlimited: Promise<RunningGateway> | undefined
-/** A gateway without a global limit, which several tests share. */
+/** A gateway without a global limit that several tests share. */
 const unlimitedGateway = (): Promise<RunningGateway> => (unlimited ??= limited(0, '1s'))
 
-test('0 requests is no limit', async () => {
+test('a limit of 0 requests means that there is no limit', async () => {
   const gateway = await unlimitedGateway()
   for (let n = 0; n < 10; n++) {
     const { status, headers } = await self(gateway, '10.0.0.1')
@@ -145,7 +145,7 @@ test('0 requests is no limit', async () => {
   }
 })
 
-describe('below /api/', () => {
+describe('unknown paths and methods', () => {
   let gateway: RunningGateway
   const management = async (method: string, path: string) => {
     gateway ??= await unlimitedGateway()
@@ -153,14 +153,14 @@ describe('below /api/', () => {
     return { status: answer.status, headers: answer.headers, body: JSON.parse(answer.text) }
   }
 
-  test('an unknown path is a 404 in the management envelope', async () => {
+  test('an unknown path below /api/ is a 404 in the management envelope', async () => {
     const { status, body } = await management('GET', '/api/nothing')
     expect(status).toBe(404)
     expect(body).toMatchObject({ success: false, message: expect.stringContaining('/api/nothing') })
     expect(body).not.toHaveProperty('error')
   })
 
-  test('an unsupported method is a 405 in the same, naming the supported ones', async () => {
+  test('an unsupported method below /api/ is a 405 in the management envelope that names the supported ones', async () => {
     const { status, headers, body } = await management('DELETE', '/api/user/self')
     expect(status).toBe(405)
     expect(headers['allow']).toBe('GET, HEAD, PUT')
@@ -168,7 +168,7 @@ describe('below /api/', () => {
     expect(body).not.toHaveProperty('error')
   })
 
-  test('elsewhere such errors are in the envelope of their path', async () => {
+  test('an unknown path or method elsewhere is an error in the envelope of its path', async () => {
     expect((await management('GET', '/nothing')).body).toMatchObject({ error: { code: 'not_found' } })
     expect((await management('GET', '/v1/chat/completions')).body).toMatchObject({
       error: { code: 'method_not_allowed' },

@@ -18,7 +18,7 @@ let fixture: Fixture
 const opened = new Set<LiveResponse>()
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
-    // A sixteenth of the least number of slots for accounts: eight streams.
+    // A sixteenth of the minimum number of slots for accounts: eight streams.
     options: { max_calls: 100 },
     rate_limits: { global: { requests: 0 }, critical: { requests: 0 } },
     models: priced(['m', 'other']),
@@ -40,7 +40,7 @@ const credentialsOf = (person: Person): Headers => ({
   'gateway-user': String(ACCOUNTS[person].id),
 })
 
-/** Asks for a stream once; settles with the head of the response. */
+/** Requests a stream once; settles with the headers of the response. */
 function ask(by: Person | Headers, path: string, headers: Headers = {}): Promise<LiveResponse> {
   const credentials = typeof by === 'string' ? credentialsOf(by) : by
   return open(fixture.gateway.url, undefined, {
@@ -50,7 +50,7 @@ function ask(by: Person | Headers, path: string, headers: Headers = {}): Promise
   })
 }
 
-/** A stream of calls, as soon as those that tests before it hung up on have left their places. */
+/** A stream of calls, as soon as the streams that earlier tests closed have released their slots. */
 async function stream(...asked: Parameters<typeof ask>): Promise<LiveResponse> {
   for (;;) {
     const response = await ask(...asked)
@@ -85,7 +85,7 @@ function eventsOf(response: LiveResponse): Event[] {
 }
 
 describe('the live stream of calls', () => {
-  test('sends each call as the row that the usage log has of it', async () => {
+  test('the live stream sends each call as its row in the usage log', async () => {
     const all = await stream('ada', '/api/log/stream')
     expect([all.status, all.headers['content-type']]).toEqual([200, 'text/event-stream'])
     expect(all.headers).toMatchObject({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
@@ -104,7 +104,7 @@ describe('the live stream of calls', () => {
     expect(eventsOf(own)).toEqual([{ event: 'call', id, data: await row('/api/log/self', 'ann') }])
   })
 
-  test("is for its roles: all users' calls for admins, its own for every account", async () => {
+  test("the live stream sends all users' calls to admins, and their own calls to other accounts", async () => {
     for (const person of ['root', 'ada'] as const)
       expect((await stream(person, '/api/log/stream')).status).toBe(200)
     for (const person of ['ann', 'ben'] as const)
@@ -118,7 +118,7 @@ describe('the live stream of calls', () => {
     expect(own.text()).not.toContain(others)
   })
 
-  test('has the filters of the usage log', async () => {
+  test('the live stream has the filters of the usage log', async () => {
     const [ofModel, ofUser, none] = [
       await stream('ada', '/api/log/stream?model_name=other'),
       await stream('root', '/api/log/stream?username=ben'),
@@ -134,7 +134,7 @@ describe('the live stream of calls', () => {
     expect(ofUser.text()).not.toContain(anns)
   })
 
-  test('goes on where a client that comes back had stopped, and tells of a gap where it cannot', async () => {
+  test('the live stream continues where a returning client had stopped, and reports a gap where it cannot', async () => {
     const before = await stream('ada', '/api/log/stream')
     const first = await made('ann')
     await before.until(first)
@@ -151,7 +151,7 @@ describe('the live stream of calls', () => {
     expect(eventsOf(lost)).toEqual([{ event: 'gap', id: undefined, data: { missed: null } }])
   })
 
-  test('sends or counts every one of many calls', async () => {
+  test('the live stream sends or counts each of many calls', async () => {
     const all = await stream('ada', '/api/log/stream?username=ben')
     const ids = await Promise.all(Array.from({ length: 60 }, () => made('ben')))
     const counted = (): number =>
@@ -161,7 +161,7 @@ describe('the live stream of calls', () => {
     expect(ids).toEqual(expect.arrayContaining(sent.map(({ id }) => id)))
   })
 
-  test('may be opened four times by a user, with whatever sessions, and by a node as often as its slots allow', async () => {
+  test('the live stream may be opened four times by a user, with any sessions, and by a node as often as its slots allow', async () => {
     const sessionOf = async (person: Person): Promise<Headers> => {
       const { cookie } = await logIn(fixture.gateway.url, { access_token: ACCOUNTS[person].accessToken })
       return { cookie }
@@ -183,7 +183,7 @@ describe('the live stream of calls', () => {
     expect((await ninth.end()).text).toContain('8 live streams of this gateway')
   })
 
-  test('answers HEAD, and keeps no place for it', async () => {
+  test('the live stream answers HEAD, and keeps no slot for it', async () => {
     for (let served = 0; served < 9; ) {
       const head = await call(fixture.gateway.url, undefined, {
         method: 'HEAD',
@@ -196,7 +196,7 @@ describe('the live stream of calls', () => {
     }
   })
 
-  test('ends with the session, and with the right to see it', async () => {
+  test('the live stream ends with the session, and with the right to see it', async () => {
     const { cookie } = await logIn(fixture.gateway.url, { access_token: ACCOUNTS.ann.accessToken })
     const ofSession = await stream({ cookie }, '/api/log/self/stream')
     const ofAdmin = await stream('ada', '/api/log/stream')
@@ -219,7 +219,7 @@ describe('the live stream of calls', () => {
     expect(await last(ofBanned)).toEqual([false, 'end', { reason: 'user_disabled' }])
   })
 
-  test('ends when the gateway stops, which does not wait for it', async () => {
+  test('the live stream ends when the gateway stops, which does not wait for it', async () => {
     const own = await stream('ann', '/api/log/self/stream')
     const stopping = fixture.gateway.stop()
     const { broken } = await own.end()

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => gateway.discard())
 
 describe('POST /api/user/login', () => {
-  test('returns the user, and gives the browser a session for 30 days', async () => {
+  test('POST /api/user/login returns the user, and gives the browser a session for 30 days', async () => {
     const { status, data, setCookie, headers } = await logIn(gateway.url, {
       username: 'ann',
       password: PASSWORD,
@@ -52,16 +52,19 @@ describe('POST /api/user/login', () => {
     ['https, http', true],
     ['http', false],
     ['', false],
-  ])('sets a secure cookie where a trusted proxy was called over TLS (%j: %s)', async (proto, secure) => {
-    const { setCookie } = await logIn(
-      gateway.url,
-      { username: 'ann', password: PASSWORD },
-      { 'x-forwarded-proto': proto },
-    )
-    expect(setCookie.includes('Secure')).toBe(secure)
-  })
+  ])(
+    'POST /api/user/login sets a secure cookie where a trusted proxy was called over TLS (%j: %s)',
+    async (proto, secure) => {
+      const { setCookie } = await logIn(
+        gateway.url,
+        { username: 'ann', password: PASSWORD },
+        { 'x-forwarded-proto': proto },
+      )
+      expect(setCookie.includes('Secure')).toBe(secure)
+    },
+  )
 
-  test('sets a secure cookie where public_url is https, and the same at the end', async () => {
+  test('POST /api/user/login and logout set a secure cookie where public_url is https', async () => {
     const own = await startGateway({
       config: { options: { public_url: 'https://ai.example.com' }, users: [ROOT] },
     })
@@ -84,11 +87,11 @@ describe('POST /api/user/login', () => {
     ['a user without a password, and none', { username: 'seed', password: '' }],
     ['a name out of a prototype', { username: '__proto__', password: PASSWORD }],
     ['a banned user with a wrong password', { username: 'ban', password: 'wrong horse' }],
-  ])('%s is a 401, with the same message', async (_, body) => {
+  ])('a login with %s is a 401, with the same message', async (_, body) => {
     expect(await logIn(gateway.url, body)).toMatchObject({ status: 401, message: WRONG, setCookie: '' })
   })
 
-  test('a banned user with the right password is told so: 403', async () => {
+  test('a login of a banned user with the right password is a 403 that says so', async () => {
     const answer = await logIn(gateway.url, { username: 'ban', password: PASSWORD })
     expect(answer).toMatchObject({ status: 403, message: 'this user has been banned', setCookie: '' })
   })
@@ -101,7 +104,7 @@ describe('POST /api/user/login', () => {
     [{ username: 'a\0', password: PASSWORD }, 'text may not contain the character NUL (U+0000)'],
     ['[]', 'expected an object with username and password'],
     ['{', 'the request body is not JSON'],
-  ])('%j is a 400', async (body, sentence) => {
+  ])('a login with %j is a 400', async (body, sentence) => {
     const { status, message } = await logIn(gateway.url, body)
     expect([status, message]).toEqual([400, expect.stringContaining(sentence)])
   })
@@ -113,7 +116,7 @@ describe('POST /api/user/login', () => {
   })
 })
 
-describe('the number of attempts', () => {
+describe('the number of login attempts', () => {
   const NAMES = ['ann', 'ben', 'cat', 'dan', 'fay']
   let limited: RunningGateway
   beforeAll(async () => {
@@ -134,7 +137,7 @@ describe('the number of attempts', () => {
   const attempt = (username: string, from: string) =>
     logIn(limited.url, { username, password: 'a guess' }, { 'x-forwarded-for': from })
 
-  test('is limited by address, whatever the name', async () => {
+  test('login attempts are limited by address, whatever the name', async () => {
     for (const name of ['a', 'b', 'c']) expect((await attempt(name, '192.0.2.1')).status).toBe(401)
     const { status, headers } = await attempt('d', '192.0.2.1')
     expect(status).toBe(429)
@@ -142,7 +145,7 @@ describe('the number of attempts', () => {
     expect((await attempt('d', '192.0.2.2')).status).toBe(401)
   })
 
-  test('is limited by name, whatever the address, to ten times as much, whether the name exists or not', async () => {
+  test('login attempts are limited by name, whatever the address, to ten times as many, whether the name exists or not', async () => {
     for (const [row, name] of ['ben', 'nobody'].entries()) {
       const tries = Array.from({ length: 30 }, (_, n) => attempt(name, `198.51.${row}.${n}`))
       expect(new Set((await Promise.all(tries)).map(({ status }) => status))).toEqual(new Set([401]))
@@ -151,12 +154,12 @@ describe('the number of attempts', () => {
     }
   })
 
-  test('from one address never locks a name out elsewhere', async () => {
+  test('login attempts from one address never lock out a name at another address', async () => {
     for (let n = 0; n < 40; n += 1) await attempt('ann', '192.0.2.66')
     expect((await enter('ann', '203.0.113.70')).status).toBe(200)
   })
 
-  test('from everywhere does not lock out a user who signed in from there before: address or network', async () => {
+  test('login attempts from everywhere do not lock out a user who signed in before from the same address or network', async () => {
     for (const home of ['203.0.113.50', '2001:db8:5:6::1'])
       expect((await enter('cat', home)).status).toBe(200)
     await Promise.all(Array.from({ length: 40 }, (_, n) => attempt('cat', `198.18.0.${n}`)))
@@ -166,20 +169,20 @@ describe('the number of attempts', () => {
     expect((await enter('cat', '2001:db8:5:7::1')).status).toBe(429)
   })
 
-  test('for other names, from the same address, does not lock out a user who signed in from there before', async () => {
+  test('login attempts for other names do not lock out a user who signed in before from the same address', async () => {
     expect((await enter('dan', '203.0.113.80')).status).toBe(200)
     for (let n = 0; n < 5; n += 1) await attempt('eve', '203.0.113.80')
     expect((await attempt('eve', '203.0.113.80')).status).toBe(429)
     expect((await enter('dan', '203.0.113.80')).status).toBe(200)
   })
 
-  test('for that name, from where its owner signed in before, is limited all the same', async () => {
+  test('login attempts for a name are limited even at an address where its owner signed in before', async () => {
     expect((await enter('fay', '203.0.113.90')).status).toBe(200)
     for (const _ of [1, 2, 3]) expect((await attempt('fay', '203.0.113.90')).status).toBe(401)
     expect((await enter('fay', '203.0.113.90')).status).toBe(429)
   })
 
-  test('attempts refused before the password check count by address too', async () => {
+  test('login attempts that are refused before the password check count by address, too', async () => {
     const options = { path: '/api/user/login', headers: { 'x-forwarded-for': '192.0.2.9' } }
     for (const _ of [1, 2, 3]) expect((await call(limited.url, '{', options)).status).toBe(400)
     expect((await call(limited.url, '{', options)).status).toBe(429)

@@ -66,7 +66,7 @@ const reload = async (config: Configuration): Promise<void> => {
 }
 
 describe('a channel of the file', () => {
-  test("is shown as managed, without its key and without its headers' values", async () => {
+  test("a channel of the file is shown as managed, without its key and without its headers' values", async () => {
     const [shown, ...more] = await channels()
     expect(more).toEqual([])
     expect(shown).toMatchObject({
@@ -81,13 +81,13 @@ describe('a channel of the file', () => {
     expect((await as<Shown>(`GET /api/channel/${shown?.id}`)).data).toEqual(shown)
   })
 
-  test('has the same id after a restart', async () => {
+  test('a channel of the file has the same id after a restart', async () => {
     const [before] = await channels()
     await fixture.gateway.restart()
     expect((await channels())[0]?.id).toBe(before?.id)
   })
 
-  test('is not changed, removed or revealed', async () => {
+  test('a channel of the file cannot be changed, removed or revealed', async () => {
     const id = (await channels())[0]?.id ?? 0
     const refused = await Promise.all([
       as('PUT /api/channel/', { id, priority: 1 }),
@@ -104,7 +104,7 @@ describe('a channel of the file', () => {
 })
 
 describe('a reload of the file', () => {
-  test('keeps settings made over HTTP', async () => {
+  test('a reload keeps settings made over HTTP', async () => {
     await stored('beside')
     await as('PUT /api/option/', { key: 'ModelRatio', value: '{"n": 1}' })
     expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
@@ -113,7 +113,7 @@ describe('a reload of the file', () => {
     expect((await channels()).map(({ name }) => name)).toEqual(['beside', 'filed'])
   })
 
-  test('with the name of a stored channel wins, and the stored one comes back after it', async () => {
+  test('a declared channel with the name of a stored channel replaces it, and the stored one returns when the declared one is removed', async () => {
     const twin = channel('beside', fixture.upstream.baseUrl('twin'), { models: ['n'] })
     await reload({ ...base, channels: [...(base.channels ?? []), twin] })
     fixture.upstream.forget('beside')
@@ -129,7 +129,7 @@ describe('a reload of the file', () => {
     expect(fixture.upstream.received('beside').length).toBe(1)
   })
 
-  test('without a group drops the stored channels of it, and nothing else', async () => {
+  test('a reload without a group drops the stored channels of that group, and nothing else', async () => {
     await reload({ ...base, groups: { gone: { ratio: 1 } } })
     expect((await stored('orphan', { group: 'gone', models: 'o' })).status).toBe(200)
     await reload(base)
@@ -137,14 +137,14 @@ describe('a reload of the file', () => {
       'channels orphan, set over HTTP, is left out: groups[0]: expected a group',
     )
     expect((await fixture.chat('ann', ask('n'))).status).toBe(200)
-    // An entry that was left out already does not prevent other changes, and can be corrected or removed.
+    // An entry that is left out already does not prevent other changes, and can be corrected or removed.
     expect((await stored('later', { models: 'l' })).status).toBe(200)
     const orphan = (await channels()).find(({ name }) => name === 'orphan')
     expect((await as('PUT /api/channel/', { id: orphan?.id, priority: 2 })).status).toBe(400)
     expect((await as('PUT /api/channel/', { id: orphan?.id, group: 'default' })).status).toBe(200)
   })
 
-  test('with an option overrides the stored one', async () => {
+  test('a reload with an option overrides the stored option', async () => {
     await as('PUT /api/option/', { key: 'RetryTimes', value: '7' })
     const retries = async () =>
       (await as<{ key: string; value: string }[]>('GET /api/option/')).data.find(
@@ -159,7 +159,7 @@ describe('a reload of the file', () => {
   })
 })
 
-test('channels from keys in the environment are managed too, and stay beside stored ones', async () => {
+test('channels for keys in the environment are managed too, and exist beside stored ones', async () => {
   const gateway = await startGateway({
     config: { rate_limits: {}, users: [ROOT] },
     env: { MISTRAL_API_KEY: 'key-of-mistral' },

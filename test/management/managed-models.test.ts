@@ -47,7 +47,7 @@ const charged = async (model: string) => {
 }
 
 describe('models and their prices', () => {
-  test('are listed for admins, with source, channels and groups', async () => {
+  test('models are listed for admins, with source, channels and groups', async () => {
     expect((await list(ANN)).status).toBe(403)
     expect((await list({ id: 2, accessToken: 'wrong' })).status).toBe(401)
     const { data } = await list(ADA)
@@ -72,7 +72,7 @@ describe('models and their prices', () => {
     expect(data[2]).toMatchObject({ price: null, tiers: [], calls_30d: 0 })
   })
 
-  test('are set by root, one by one, and charged by the next call', async () => {
+  test('prices of models are set by root, one by one, and apply to the next call', async () => {
     const price = { input: '2.5', output: 10, tiers: [{ above: 500, input: 5, output: 20 }] }
     expect((await put({ model: 'novel', price }, ADA)).status).toBe(403)
     expect((await put({ model: 'novel', price }, ANN)).status).toBe(403)
@@ -90,7 +90,7 @@ describe('models and their prices', () => {
     expect((await modelOf('novel'))?.price).toEqual(whole)
   })
 
-  test('are the built-in ones again with null', async () => {
+  test('null restores the built-in price of a model', async () => {
     const before = await modelOf('gpt-4o')
     expect((await put({ model: 'gpt-4o', price: { input: 1, output: 1 } })).status).toBe(200)
     expect((await modelOf('gpt-4o'))?.source).toBe('set')
@@ -98,7 +98,7 @@ describe('models and their prices', () => {
     expect(await modelOf('gpt-4o')).toEqual(before)
   })
 
-  test('replace ratios, and become ratios where one of these is set', async () => {
+  test('prices replace ratios, and are replaced where a ratio is set', async () => {
     const option = (key: string, value: object) =>
       manage(fixture.gateway.url, AS_ROOT, 'PUT /api/option/', { key, value: JSON.stringify(value) })
     expect((await option('ModelRatio', { 'gpt-4o': 7 })).status).toBe(200)
@@ -109,7 +109,7 @@ describe('models and their prices', () => {
     await put({ model: 'gpt-4o', price: null })
   })
 
-  test('are not overwritten by somebody who has not seen them', async () => {
+  test('prices are not overwritten by an administrator with an outdated version', async () => {
     const seen = await modelOf('novel')
     const first = { model: 'novel', price: { input: 4, output: 4 }, version: seen?.version }
     expect((await put(first)).status).toBe(200)
@@ -121,7 +121,7 @@ describe('models and their prices', () => {
     ).toBe(200)
   })
 
-  test('survive a restart', async () => {
+  test('prices survive a restart', async () => {
     await put({ model: 'novel', price: { input: '0.123456789', output: 1 } })
     await fixture.gateway.restart()
     expect(await modelOf('novel')).toMatchObject({ source: 'set', price: { input: '0.123456789' } })
@@ -134,7 +134,7 @@ describe('models and their prices', () => {
     ['a negative price', { model: 'novel', price: { input: -1, output: 1 } }, 400],
     ['an unknown kind', { model: 'novel', price: { input: 1, output: 1, colour: 2 } }, 400],
     ['output without a price', { model: 'novel', price: { input: 1 } }, 400],
-  ])('refuse %s', async (_, body, status) => {
+  ])('a change of prices is refused: %s', async (_, body, status) => {
     const before = (await list(ADA)).data
     expect((await put(body)).status).toBe(status)
     expect((await list(ADA)).data).toEqual(before)

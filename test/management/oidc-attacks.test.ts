@@ -53,22 +53,22 @@ const pathOf = (name: string, query = ''): string => `${gateway.url}/api/user/oi
 const begin = (browser: Browser, name = 'corp', query = ''): Promise<string> =>
   browser.locationOf(pathOf(name, query))
 
-/** The status and the sentence of a sign-in's end, which must give no session unless it is a redirect. */
+/** The status and message at the end of a sign-in, which must not give a session unless it is a redirect. */
 async function end(browser: Browser, callback: string): Promise<readonly [number, string]> {
   const answer = await browser.get(callback)
   if (answer.status !== 302) expect(browser.cookies.has('session')).toBe(false)
   return [answer.status, answer.status === 302 ? '' : JSON.parse(answer.text).message]
 }
 
-/** A whole sign-in in a new browser. */
+/** A complete sign-in in a new browser. */
 async function signIn(name = 'corp'): Promise<readonly [number, string]> {
   const browser = new Browser()
   const provider = name === 'corp' ? honest : other
   return end(browser, provider.authorize(await begin(browser, name)))
 }
 
-describe('a sign-in that nobody attacks', () => {
-  test('succeeds, with PKCE, state and nonce', async () => {
+describe('a sign-in without an attack', () => {
+  test('a sign-in without an attack succeeds, with PKCE, state and nonce', async () => {
     const browser = new Browser()
     const asked = new URL(await begin(browser))
     expect(Object.fromEntries(asked.searchParams)).toMatchObject({
@@ -86,7 +86,7 @@ describe('a sign-in that nobody attacks', () => {
   })
 })
 
-describe('an attack by', () => {
+describe('attacks on a sign-in', () => {
   test('a code that was used is refused', async () => {
     const browser = new Browser()
     const used = new URL(honest.authorize(await begin(browser)))
@@ -97,7 +97,7 @@ describe('an attack by', () => {
     expect(await end(thief, own.href)).toEqual([401, expect.stringContaining(AGAIN)])
   })
 
-  test('a state that was used is refused, before the provider is asked', async () => {
+  test('a state that was used is refused, before the provider is called', async () => {
     const browser = new Browser()
     const callback = honest.authorize(await begin(browser))
     const jar = new Map(browser.cookies)
@@ -113,7 +113,7 @@ describe('an attack by', () => {
     const victim = new Browser()
     const callback = honest.authorize(await begin(new Browser()))
     expect(await end(victim, callback)).toEqual([401, expect.stringContaining('began no such sign-in')])
-    // A sign-in of its own changes nothing.
+    // A sign-in of the victim's own does not change that.
     await begin(victim)
     expect(await end(victim, callback)).toEqual([401, expect.stringContaining('began no such sign-in')])
   })
@@ -139,7 +139,7 @@ describe('an attack by', () => {
     expect(other.requests).toHaveLength(before)
   })
 
-  test('another issuer in the callback is refused where the provider names itself there (RFC 9207)', async () => {
+  test('an attack by another issuer in the callback is refused where the provider names itself there (RFC 9207)', async () => {
     honest.metadata = { authorization_response_iss_parameter_supported: true }
     const browser = new Browser()
     const callback = `${honest.authorize(await begin(browser))}&iss=${encodeURIComponent(other.issuer)}`
@@ -174,12 +174,12 @@ describe('an attack by', () => {
     ['an id_token without a subject', () => void (honest.forged = { sub: undefined })],
     ['an id_token with an endless subject', () => void (honest.forged = { sub: 'x'.repeat(256) })],
     ['no id_token', () => void (honest.idToken = () => '')],
-  ])('%s is refused', async (_, attack) => {
+  ])('an id_token with %s is refused', async (_, attack) => {
     attack()
     expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
   })
 
-  // Without the check of the signature, the library accepts every algorithm that the metadata list.
+  // Without a check of the signature, the library accepts every algorithm in the metadata.
   test.each<[string, () => (claims: Readonly<Record<string, unknown>>) => string]>([
     ['without a signature', () => unsigned],
     ['with a signature by the client secret', () => (claims) => signedBySecret(claims, SECRET)],
@@ -191,21 +191,24 @@ describe('an attack by', () => {
       'with a signature by the bytes of the public key',
       () => (claims) => signedBySecret(claims, honest.publicKey().export({ type: 'spki', format: 'der' })),
     ],
-  ])('an id_token %s is refused, even if the provider lists that algorithm', async (_, forge) => {
-    honest.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
-    expect(await signIn()).toEqual([302, ''])
-    honest.idToken = forge()
-    expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
-  })
+  ])(
+    'an attack by an id_token %s is refused, even if the provider lists that algorithm',
+    async (_, forge) => {
+      honest.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
+      expect(await signIn()).toEqual([302, ''])
+      honest.idToken = forge()
+      expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
+    },
+  )
 
-  test('clocks that differ by less than a minute is none', async () => {
+  test('clocks that differ by less than a minute are accepted', async () => {
     honest.forged = { exp: seconds(-30), iat: seconds(-90) }
     expect(await signIn()).toEqual([302, ''])
     honest.forged = { nbf: seconds(30), iat: seconds(30) }
     expect(await signIn()).toEqual([302, ''])
   })
 
-  test("a local user's name is refused, in any case, and links nothing", async () => {
+  test('the name of a local user is refused, in any case, and links nothing', async () => {
     for (const name of ['ann', 'ANN', 'root']) {
       honest.person = { sub: `claims-to-be-${name}`, preferred_username: name }
       expect(await signIn()).toEqual([403, expect.stringContaining('already')])
@@ -219,7 +222,7 @@ describe('an attack by', () => {
   test.each([
     ['аnn', 'expected letters of one alphabet, found Latin and Cyrillic ones in "аnn"'],
     ['ａｎｎ', 'there is a user "ann" already, and "ａｎｎ" differs from it in forms of letters alone'],
-  ])('the imitation of a local user is refused with the way out: %j', async (name, sentence) => {
+  ])("a name that resembles a local user's is refused with the way to link: %j", async (name, sentence) => {
     honest.person = { sub: `imitates-${name}`, preferred_username: name }
     const [status, text] = await signIn()
     expect([status, text]).toEqual([403, expect.stringContaining(sentence)])
@@ -253,7 +256,7 @@ describe('an attack by', () => {
     expect((await browser.get(callback)).headers.location).toBe('/')
   })
 
-  test('a Host of its own changes nothing that the provider would send the browser to', async () => {
+  test('a Host header of the client does not change where the provider sends the browser', async () => {
     const browser = new Browser()
     const location = await browser.locationOf(pathOf('corp'), { 'x-forwarded-host': 'evil.example' })
     expect(new URL(location).searchParams.get('redirect_uri')).toBe(pathOf('corp', '/callback'))
@@ -275,7 +278,7 @@ describe('an attack by', () => {
   })
 })
 
-test('keys that the provider has rotated are believed at once, and the old ones no longer', async () => {
+test('new keys of the provider are accepted at once, and its old ones no longer', async () => {
   expect(await signIn()).toEqual([302, ''])
   const withOldKey = honest.rotate()
   expect(await signIn()).toEqual([302, ''])
@@ -283,14 +286,14 @@ test('keys that the provider has rotated are believed at once, and the old ones 
   expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
 })
 
-test('a private address that the metadata name is not fetched, but for the issuer itself', async () => {
+test("a private address in the metadata is not fetched, except the issuer's own", async () => {
   honest.metadata = { token_endpoint: `${other.issuer}/token`, jwks_uri: `${other.issuer}/keys` }
   const before = other.requests.length
   expect(await signIn()).toEqual([503, expect.stringContaining('"corp" cannot be used')])
   expect(other.requests).toHaveLength(before)
 })
 
-test('no secret, code, token or cookie is in the log', () => {
+test('the log contains no secret, code, token or cookie', () => {
   const log = gateway.logs()
   expect(log).not.toContain(SECRET)
   expect(log).not.toContain('an-access-token')

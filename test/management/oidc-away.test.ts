@@ -51,7 +51,7 @@ const UNAVAILABLE = {
 }
 
 describe('an identity provider that is down', () => {
-  test('is a 503 at the start and at the end; other sign-ins and calls go on, and it works once it is back', async () => {
+  test('a provider that is down is a 503 at the start and at the end; other sign-ins and calls continue, and it works again later', async () => {
     const browser = new Browser()
     const callback = provider.authorize(await browser.locationOf(start()))
     await provider.close()
@@ -75,7 +75,7 @@ describe('an identity provider that is down', () => {
       '{"issuer":"https://evil.example","authorization_endpoint":"https://x.example"}',
     ],
     ['redirects', 302, ''],
-  ])('in that it %s is a 503 too, without what it said', async (_, status, body) => {
+  ])('a provider that %s is a 503 too, without its response', async (_, status, body) => {
     const path = '/.well-known/openid-configuration'
     provider.overrides.set(path, (response) =>
       response
@@ -86,13 +86,13 @@ describe('an identity provider that is down', () => {
     provider.overrides.delete(path)
   })
 
-  test('in that it sends more than metadata ever are is a 503 too, although they are right', async () => {
+  test('a provider that sends more data than metadata may have is a 503, even if they are valid', async () => {
     provider.metadata = { padding: 'x'.repeat(600_000) }
     expect(await refusalOf(start())).toEqual(UNAVAILABLE)
     provider.metadata = {}
   })
 
-  test.each(['/token', '/keys'])('in that its %s fails is a 503 at the end', async (path) => {
+  test.each(['/token', '/keys'])('a provider whose %s fails is a 503 at the end', async (path) => {
     const browser = new Browser()
     const callback = provider.authorize(await browser.locationOf(start()))
     provider.overrides.set(path, (response) => response.writeHead(502).end())
@@ -100,7 +100,7 @@ describe('an identity provider that is down', () => {
     provider.overrides.delete(path)
   })
 
-  test('in that it accepts connections and says nothing is a 503 within the time-out', async () => {
+  test('a provider that accepts connections and does not respond is a 503 within the timeout', async () => {
     const silent = createServer(() => {})
     await once(silent.listen(0, '127.0.0.1'), 'listening')
     const { port } = silent.address() as AddressInfo
@@ -113,7 +113,7 @@ describe('an identity provider that is down', () => {
     silent.close()
   })
 
-  test('is told to the operator, with the reason', () => {
+  test('a provider that is down is reported to the operator, with the reason', () => {
     expect(fixture.gateway.logs()).toMatch(/sign-in at the identity provider corp: .*ECONNREFUSED/)
   })
 })

@@ -59,7 +59,7 @@ async function post(browser: Browser, headers: Readonly<Record<string, string>> 
   return answer
 }
 
-/** Begins to link as this person; answers with the address at which the sign-in ends. */
+/** Starts to link this person's identity; resolves to the address at which the sign-in ends. */
 async function callbackOf(browser: Browser, sub: string, claims: object = {}): Promise<string> {
   provider.person = { sub, preferred_username: sub, ...claims }
   const answer = await post(browser)
@@ -84,13 +84,13 @@ async function self(browser: Browser, path = '/api/user/self') {
 }
 
 describe('a signed-in user', () => {
-  test('links an identity, and signs in by it from then on, with the same keys and quota', async () => {
+  test('a signed-in user can link an identity, and sign in with it from then on, with the same keys and quota', async () => {
     const browser = await signedIn('ann')
     const before = browser.cookies.get('session')
     const callback = await callbackOf(browser, 'ann-at-corp', { preferred_username: 'somebody' })
     const answer = await browser.get(callback)
     expect([answer.status, answer.headers.location]).toEqual([302, '/profile'])
-    // The session that began it goes on; no other one begins.
+    // The session that started the link continues, and no other one begins.
     expect(browser.cookies.get('session')).toBe(before)
     expect((await self(browser, PATH)).data).toEqual([
       { issuer: provider.issuer, subject: 'ann-at-corp', provider: 'corp', created_time: expect.any(Number) },
@@ -105,7 +105,7 @@ describe('a signed-in user', () => {
     })
   })
 
-  test('may link several identities, and the same one again', async () => {
+  test('a signed-in user may link several identities, and the same one again', async () => {
     const browser = await signedIn('ann')
     for (const sub of ['ann-2', 'ann-2']) {
       const answer = await browser.get(await callbackOf(browser, sub))
@@ -118,8 +118,8 @@ describe('a signed-in user', () => {
   })
 })
 
-describe('nobody is linked by', () => {
-  test('an equal name or e-mail address', async () => {
+describe('attempts to link an identity', () => {
+  test('an equal name or e-mail address does not link an identity', async () => {
     const browser = await signIn('stranger', {
       preferred_username: 'cid',
       email: 'cid@example.com',
@@ -129,7 +129,7 @@ describe('nobody is linked by', () => {
     expect((await self(await signedIn('cid'), PATH)).data).toEqual([])
   })
 
-  test('a page of another site', async () => {
+  test('a page of another site cannot link an identity', async () => {
     const browser = await signedIn('cid')
     for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
       const answer = await post(browser, headers)
@@ -141,26 +141,26 @@ describe('nobody is linked by', () => {
     ).toBe(401)
   })
 
-  test("an attacker's sign-in that the victim's browser is sent to the end of", async () => {
+  test("the end of an attacker's sign-in in the victim's browser does not link an identity", async () => {
     const attacker = await signedIn('bob')
     const callback = await callbackOf(attacker, 'bob-at-corp')
     const victim = await signedIn('cid')
     expect((await victim.get(callback)).status).toBe(401)
-    // Not where the victim links at the same time, either.
+    // The same holds where the victim links an identity at the same time.
     const own = new URL(await callbackOf(victim, 'cid-at-corp'))
     own.searchParams.set('code', new URL(callback).searchParams.get('code') ?? '')
     expect((await victim.get(own.href)).status).toBe(401)
     expect((await self(victim, PATH)).data).toEqual([])
   })
 
-  test('an access token, which any program may have', async () => {
+  test('an access token, which any program may have, cannot link an identity', async () => {
     const headers = { authorization: 'access-token-of-cid', 'gateway-user': '4' }
     const options = { method: 'POST', path: PATH, headers }
     expect((await call(gateway.url, { provider: 'corp' }, options)).status).toBe(401)
     expect((await call(gateway.url, undefined, { ...options, method: 'GET' })).status).toBe(200)
   })
 
-  test('an identity that another user has', async () => {
+  test('an identity of another user cannot be linked', async () => {
     const browser = await signedIn('cid')
     for (const sub of ['ann-at-corp', 'newcomer']) {
       if (sub === 'newcomer') await signIn(sub)
@@ -172,7 +172,7 @@ describe('nobody is linked by', () => {
     expect((await self(await signIn('newcomer'))).data.username).toBe('newcomer')
   })
 
-  test('a session that has ended meanwhile', async () => {
+  test('a session that has ended in the meantime cannot link an identity', async () => {
     const browser = await signedIn('cid')
     const callback = await callbackOf(browser, 'late')
     const out = await call(gateway.url, undefined, {
@@ -185,7 +185,7 @@ describe('nobody is linked by', () => {
     expect((await self(await signedIn('cid'), PATH)).data).toEqual([])
   })
 
-  test('a provider that does not exist', async () => {
+  test('an identity of a provider that does not exist cannot be linked', async () => {
     const browser = await signedIn('cid')
     const options = { method: 'POST', path: PATH, headers: { cookie: browser.session.cookie } }
     expect((await call(gateway.url, { provider: 'none' }, options)).status).toBe(404)
@@ -193,7 +193,7 @@ describe('nobody is linked by', () => {
   })
 })
 
-describe('an identity is unlinked', () => {
+describe('unlinking an identity', () => {
   const without = (browser: Browser, subject: string, issuer = provider.issuer): Promise<FullResponse> =>
     call(gateway.url, undefined, {
       method: 'DELETE',
@@ -201,7 +201,7 @@ describe('an identity is unlinked', () => {
       headers: { cookie: browser.session.cookie },
     })
 
-  test('by its user, whose other sessions end; it opens the account no more', async () => {
+  test('an identity is unlinked by its user, whose other sessions end; it no longer opens the account', async () => {
     const browser = await signedIn('ann')
     const byIdentity = await signIn('ann-2')
     expect((await without(browser, 'ann-2')).status).toBe(200)
@@ -217,7 +217,7 @@ describe('an identity is unlinked', () => {
     })
   })
 
-  test("not by another user, and not where it is none of the account's", async () => {
+  test('an identity cannot be unlinked by another user, or where the account does not have it', async () => {
     const browser = await signedIn('cid')
     for (const [subject, issuer] of [
       ['ann-at-corp'],
@@ -228,7 +228,7 @@ describe('an identity is unlinked', () => {
     expect((await self(await signIn('ann-at-corp'))).data.id).toBe(2)
   })
 
-  test('not where nobody could sign in any more', async () => {
+  test('an identity cannot be unlinked where its user could no longer sign in', async () => {
     const browser = await signIn('only-at-corp')
     const refused = await without(browser, 'only-at-corp')
     expect([refused.status, JSON.parse(refused.text).message]).toEqual([

@@ -52,14 +52,14 @@ afterAll(async () => {
 
 const start = (query = ''): string => `${gateway.url}/api/user/oidc/corp${query}`
 
-/** The way through the provider, back to the gateway's own address. */
+/** Follows the provider's pages back to the gateway's address. */
 async function throughProvider(browser: Browser, query = ''): Promise<string> {
   const back = await provider.visit(browser, await browser.locationOf(start(query)))
   expect(back.startsWith(`${CLIENT.redirectUri}?`)).toBe(true)
   return back.replace(PUBLIC_URL, gateway.url)
 }
 
-/** Signs a person in with a browser of its own. */
+/** Signs a person in with a new browser. */
 async function signIn(subject: string, query = '') {
   provider.who = subject
   const browser = new Browser()
@@ -81,7 +81,7 @@ async function signIn(subject: string, query = '') {
 const messageOf = ({ text }: { readonly text: string }): string => JSON.parse(text).message
 
 describe('a sign-in at an identity provider', () => {
-  test('creates a user by the claims, begins a session, and goes on to the path that was asked for', async () => {
+  test('a sign-in at an identity provider creates a user by the claims, begins a session, and continues at the requested path', async () => {
     provider.people.set('p1', { preferred_username: 'pia', name: 'Pia P.', groups: ['everybody'] })
     const { answer, self, browser } = await signIn('p1', '?next=%2Fusage%3Fperiod%3D7d')
     expect([answer.status, answer.headers.location]).toEqual([302, '/usage?period=7d'])
@@ -102,7 +102,7 @@ describe('a sign-in at an identity provider', () => {
     expect(pending).toHaveLength(1)
   })
 
-  test('is in the audit log, with the user that it creates', async () => {
+  test('a sign-in at an identity provider is in the audit log, with the user that it creates', async () => {
     provider.people.set('p9', { preferred_username: 'zoe' })
     await signIn('p9')
     const { data } = await manage<{ items: object[] }>(
@@ -122,7 +122,7 @@ describe('a sign-in at an identity provider', () => {
     ])
   })
 
-  test('finds the same user again, also after its name changed on either side', async () => {
+  test('a sign-in at an identity provider finds the same user again, also after either name changed', async () => {
     provider.people.set('p2', { preferred_username: 'bea' })
     const first = (await (await signIn('p2')).self()).data
     provider.people.set('p2', { preferred_username: 'beatrix' })
@@ -130,7 +130,7 @@ describe('a sign-in at an identity provider', () => {
     expect((await (await signIn('p2')).self()).data).toMatchObject({ id: first['id'], username: 'bee' })
   })
 
-  test('follows the directory each time: the first mapped group, administrators, nobody', async () => {
+  test('each sign-in updates rights by the directory: the first mapped group, administrators, none', async () => {
     const rights = async (groups: unknown) => {
       provider.people.set('p3', { preferred_username: 'cy', groups })
       const { role, group } = (await (await signIn('p3')).self()).data
@@ -141,7 +141,7 @@ describe('a sign-in at an identity provider', () => {
     expect(await rights('operators')).toEqual([10, 'default'])
     expect(await rights(['unknown'])).toEqual([1, 'default'])
     expect(await rights(['operators', 7, null])).toEqual([10, 'default'])
-    // A claim that is missing or malformed takes rights away.
+    // A missing or malformed claim removes rights.
     expect(await rights(undefined)).toEqual([1, 'default'])
     expect(await rights({ operators: true })).toEqual([1, 'default'])
   })
@@ -152,14 +152,14 @@ describe('a sign-in at an identity provider', () => {
     ['is too long', { preferred_username: 'x'.repeat(65) }],
     ['has a control character', { preferred_username: 'a\nb' }],
     ['is empty', { preferred_username: '' }],
-  ])('creates nobody where the claim of the name %s: 403', async (why, claims) => {
+  ])('a sign-in creates no user where the claim of the name %s: 403', async (why, claims) => {
     provider.people.set(`nameless ${why}`, claims)
     const { answer, browser } = await signIn(`nameless ${why}`)
     expect([answer.status, messageOf(answer)]).toEqual([403, expect.stringContaining('"preferred_username"')])
     expect(browser.cookies.has('session')).toBe(false)
   })
 
-  test('of a disabled user is a 403; of a deleted one, a new user', async () => {
+  test('a sign-in of a disabled user is a 403, and of a deleted one creates a new user', async () => {
     provider.people.set('p5', { preferred_username: 'eli' })
     const { id } = (await (await signIn('p5')).self()).data as { id: number }
     await manage(gateway.url, ROOT_ACCOUNT, 'POST /api/user/manage', { id, action: 'disable' })
@@ -171,7 +171,7 @@ describe('a sign-in at an identity provider', () => {
     expect(again['id']).not.toBe(id)
   })
 
-  test('by two tabs at a time succeeds in both, and makes one user', async () => {
+  test('a sign-in by two tabs at once succeeds in both, and creates one user', async () => {
     provider.people.set('p6', { preferred_username: 'flo' })
     provider.who = 'p6'
     const browser = new Browser()
@@ -180,7 +180,7 @@ describe('a sign-in at an identity provider', () => {
     expect(answers.map(({ status }) => status)).toEqual([302, 302])
   })
 
-  test('survives a restart on the way', async () => {
+  test('a sign-in survives a restart of the gateway', async () => {
     provider.people.set('p7', { preferred_username: 'gus' })
     provider.who = 'p7'
     const browser = new Browser()
@@ -189,7 +189,7 @@ describe('a sign-in at an identity provider', () => {
     expect((await browser.get(back)).status).toBe(302)
   })
 
-  test('is signed out at the provider too', async () => {
+  test('a sign-out ends the session at the provider too', async () => {
     provider.people.set('p8', { preferred_username: 'hal' })
     const { browser, self } = await signIn('p8')
     const answer = await call(gateway.url, undefined, {
@@ -206,7 +206,7 @@ describe('a sign-in at an identity provider', () => {
     expect((await self()).status).toBe(401)
   })
 
-  test('of a provider that is not configured is a 404; of a name that is none, a 400', async () => {
+  test('a sign-in at an unknown provider is a 404, and at an invalid name a 400', async () => {
     for (const path of ['/api/user/oidc/nobody', '/api/user/oidc/nobody/callback'])
       expect((await new Browser().get(gateway.url + path)).status).toBe(404)
     expect((await new Browser().get(`${gateway.url}/api/user/oidc/No_body`)).status).toBe(400)
@@ -214,7 +214,7 @@ describe('a sign-in at an identity provider', () => {
 })
 
 describe('the settings of a provider', () => {
-  test('are told to those who are about to sign in, without secrets', async () => {
+  test('the settings of a provider are visible before a sign-in, without secrets', async () => {
     const { text } = await call(gateway.url, undefined, { method: 'GET', path: '/api/status' })
     expect(JSON.parse(text).data).toMatchObject({
       password_login_enabled: true,
@@ -224,7 +224,7 @@ describe('the settings of a provider', () => {
     expect(text).not.toContain(provider.issuer)
   })
 
-  test('create: false admits those who are known, and creates nobody', async () => {
+  test('create: false admits known users, and creates none', async () => {
     provider.people.set('p9', { preferred_username: 'ida' })
     await signIn('p9')
     provider.people.set('p10', { preferred_username: 'jon' })
@@ -236,7 +236,7 @@ describe('the settings of a provider', () => {
     expect((await signIn('p10')).answer.status).toBe(302)
   })
 
-  test('without group_claim, group and role are managed here', async () => {
+  test('without group_claim, group and role are managed in the gateway', async () => {
     await gateway.apply(configuration({ group_claim: undefined, groups: undefined, admins: undefined }))
     provider.people.set('p11', { preferred_username: 'kim', groups: ['operators', 'everybody'] })
     const { id } = (await (await signIn('p11')).self()).data as { id: number }
@@ -245,14 +245,14 @@ describe('the settings of a provider', () => {
     await gateway.apply(configuration())
   })
 
-  test('with a wrong client secret refuse: 401', async () => {
+  test('with a wrong client secret a sign-in is refused: 401', async () => {
     provider.people.set('p12', { preferred_username: 'lou' })
     await gateway.apply(configuration({ client_secret: 'another' }))
     expect((await signIn('p12')).answer.status).toBe(401)
     await gateway.apply(configuration())
   })
 
-  test('password: false leaves providers and access tokens as ways in', async () => {
+  test('password: false leaves providers and access tokens as ways to sign in', async () => {
     await manage(gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', {
       id: 2,
       password: 'correct horse',

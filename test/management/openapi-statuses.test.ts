@@ -34,11 +34,11 @@ const AS_ROOT = accountOf(1, ROOT.access_token)
 const AS_ANN = accountOf(2, 'access-token-of-ann')
 const AS_BANNED = accountOf(5, 'access-token-of-bob')
 const KEY_OF_ANN = { authorization: 'Bearer sk-ann', 'x-goog-api-key': 'sk-ann' }
-/** Root, which names a key of its own: its second, as requests without prepared objects delete the first. */
+/** Root, with the second of its keys, because requests without prepared objects delete the first. */
 const WITH_OWN_KEY = { ...AS_ROOT, 'gateway-key': '2' }
 const KEY_OF_BANNED = { authorization: 'Bearer sk-bob', 'x-goog-api-key': 'sk-bob' }
 
-/** Statuses that need conditions which no test can produce at will: slow senders, bugs, overload. */
+/** Statuses that need conditions which a test cannot produce: slow senders, bugs, overload. */
 const UNPROVOKED = new Set([408, 429, 500, 503])
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 529]
 
@@ -46,7 +46,7 @@ let fixture: Fixture
 let provider: ScriptedProvider
 /** The statuses seen, by endpoint. */
 const seen = new Map<string, Set<number>>()
-/** Responses that the description lacks. */
+/** Responses that are missing in the description. */
 const undescribed = new Set<string>()
 
 beforeAll(async () => {
@@ -145,7 +145,7 @@ function takesForm(route: Endpoint): boolean {
   return isCall(route) && route.formSchema !== undefined
 }
 
-/** Response to a request of a route that is no conversation; undefined for others. */
+/** The response to a request for another endpoint than a conversation; undefined for conversations. */
 function smallAnswer({ path }: Endpoint): Behaviour | undefined {
   if (path.endsWith(':embedContent')) return json({ embedding: { values: [0.5] } })
   if (path.endsWith(':batchEmbedContents')) return json({ embeddings: [{ values: [0.5] }] })
@@ -261,7 +261,7 @@ async function provokeByName(): Promise<void> {
   await at('GET /metrics', { authorization: 'Bearer token-of-metrics' })
 }
 
-/** Signs in at a provider, is refused as a user of its name exists; links, unlinks, ends a session. */
+/** Signs in at a provider, is refused because the name exists; links, unlinks, ends a session. */
 async function provokeSignIns(): Promise<void> {
   const named = (path: string, method?: string): Endpoint => {
     const route = ROUTES.find((one) => one.path === path && (method ?? one.method) === one.method)
@@ -312,7 +312,7 @@ async function provokeSignIns(): Promise<void> {
     await requestAndRecord(end, filledPath(end, id), AS_ROOT)
 }
 
-/** Makes a response, and every request for it. */
+/** Makes a response, and every request about it. */
 async function provokeStored(): Promise<void> {
   const provider = storingUpstream('native')
   fixture.upstream.decide('native', (request) => provider.decision(request))
@@ -335,7 +335,7 @@ async function provokeStored(): Promise<void> {
   }
 }
 
-/** The model whose channel speaks the protocol of a route that cannot be converted, or any. */
+/** The model whose channel speaks the protocol of a route that cannot be converted; otherwise any model. */
 function laneFor({ area, path }: Endpoint): 'claude' | 'sorter' | 'native' | 'flash' | 'm' {
   if (/:(?:countTokens|embedContent|batchEmbedContents)$/.test(path)) return 'flash'
   if (path.startsWith('/v1/responses/')) return 'native'
@@ -382,17 +382,20 @@ async function provokeUpstreams(): Promise<void> {
 }
 
 describe('the described statuses of an operation', () => {
-  test('are all that occur', () => {
+  test('only described statuses of an operation occur', () => {
     expect([...undescribed]).toEqual([])
   })
 
-  test.each(ROUTES.map((route) => [nameOf(route), route] as const))('%s: occur', (name, route) => {
-    const described = Object.keys(describedOf(route)).map(Number)
-    const missing = described.filter((status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status))
-    expect(missing).toEqual([])
-  })
+  test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
+    'the described statuses of %s occur',
+    (name, route) => {
+      const described = Object.keys(describedOf(route)).map(Number)
+      const missing = described.filter((status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status))
+      expect(missing).toEqual([])
+    },
+  )
 
-  test('include a success wherever something can be done', () => {
+  test('the described statuses include a success for every operation that is implemented', () => {
     const without = ROUTES.filter(
       (route) => !Object.keys(describedOf(route)).some((status) => Number(status) < 400),
     )
@@ -415,7 +418,7 @@ describe('too many requests', () => {
   afterAll(() => limited?.close())
 
   test.each(ROUTES.map((route, index) => [nameOf(route), route, index] as const))(
-    '%s: are a 429 if it is described, and only then',
+    'a rate limit of %s is a 429 if it is described, and only then',
     async (_, route, index) => {
       const path = filledPath(route, '999999')
       const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }

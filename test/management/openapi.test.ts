@@ -70,18 +70,18 @@ const operationAt = (method: string, path: string): Operation => {
 }
 
 describe('GET /openapi.json', () => {
-  test('is public JSON', () => {
+  test('GET /openapi.json is public JSON', () => {
     expect(served.status).toBe(200)
     expect(served.headers['content-type']).toBe('application/json')
     expect(document.openapi).toMatch(/^3\.1\./)
   })
 
-  test('is always the same', async () => {
+  test('GET /openapi.json is always the same', async () => {
     const again = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
     expect(again.text).toBe(served.text)
   })
 
-  test('is valid OpenAPI', async () => {
+  test('GET /openapi.json is valid OpenAPI', async () => {
     const validator = new Validator()
     const { valid, errors } = await validator.validate(JSON.parse(served.text))
     expect(errors ?? []).toEqual([])
@@ -89,7 +89,7 @@ describe('GET /openapi.json', () => {
     expect(validator.version).toBe('3.1')
   })
 
-  test('has schemas that are valid JSON Schema, with resolvable references', () => {
+  test('GET /openapi.json has schemas that are valid JSON Schema, with references that can be resolved', () => {
     const ajv = new Ajv2020({
       strict: true,
       validateFormats: false,
@@ -111,13 +111,13 @@ describe('GET /openapi.json', () => {
     }
   })
 
-  test('has every route, and nothing else', () => {
+  test('GET /openapi.json has exactly the routes of the gateway', () => {
     const told = operations().map(({ method, path }) => `${method} ${path}`)
     const routes = ROUTES.map((route) => `${route.method.toLowerCase()} ${describedPath(route)}`)
     expect(told.toSorted()).toEqual(routes.toSorted())
   })
 
-  test('describes every operation, its authentication, and its errors', () => {
+  test('GET /openapi.json describes every operation, its authentication, and its errors', () => {
     const schemes = Object.keys(document.components.securitySchemes)
     const ids = operations().map(({ operation }) => operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
@@ -128,12 +128,12 @@ describe('GET /openapi.json', () => {
       for (const scheme of operation.security.flatMap((all) => Object.keys(all)))
         expect(schemes).toContain(scheme)
       const statuses = Object.keys(operation.responses)
-      // Some are redirects, and one is not implemented.
+      // Some endpoints only redirect, and one is not implemented.
       expect(
         statuses.some((status) => ['200', '301', '302', '501'].includes(status)),
         path,
       ).toBe(true)
-      // The liveness endpoint answers 200 whatever else may be wrong.
+      // The liveness endpoint answers 200 whatever other errors there are.
       if (path === '/healthz') expect(statuses).toEqual(['200'])
       else expect(statuses, path).toEqual(expect.arrayContaining(['500', '503']))
       if (operation.security.length > 0) expect(statuses, path).toContain('403')
@@ -153,17 +153,17 @@ describe('GET /openapi.json', () => {
     ['get', '/metrics', [{}, { metricsToken: [] }]],
     ['get', '/healthz', []],
     ['get', '/openapi.json', []],
-  ])('says who may call %s %s', (method, path, security) => {
+  ])('GET /openapi.json describes the authentication of %s %s', (method, path, security) => {
     expect(operationAt(method, path).security).toEqual(security)
   })
 })
 
-test('describes /readyz: a plain text while not ready, and an envelope before routing starts', () => {
+test('GET /openapi.json describes /readyz: a plain text while not ready, and an envelope before routing starts', () => {
   const { content } = operationAt('get', '/readyz').responses['503'] ?? { content: {} }
   expect(Object.keys(content).toSorted()).toEqual(['application/json', 'text/plain'])
 })
 
-describe('its descriptions of responses and errors are true', () => {
+describe('the described responses and errors', () => {
   const ajv = new Ajv2020({ strictTypes: false, strictRequired: false })
   const matches = (schema: object, value: unknown): void => {
     const validate = ajv.compile(schema)
@@ -172,7 +172,7 @@ describe('its descriptions of responses and errors are true', () => {
   const errorOf = (area: string): object => document.components.schemas[`error-${area}`] ?? {}
 
   test.each(['/api/user/self', '/api/log/', '/api/log/stat', '/api/data/'] as const)(
-    'GET %s',
+    'the response of GET %s has its description',
     async (path) => {
       const { body, status } = await manage(fixture.gateway.url, ADA, `GET ${path}`)
       expect(status).toBe(200)
@@ -182,7 +182,7 @@ describe('its descriptions of responses and errors are true', () => {
     },
   )
 
-  test('errors of each area', async () => {
+  test('errors of each area have their description', async () => {
     matches(errorOf('management'), (await manage(fixture.gateway.url, ADA, 'GET /api/nothing')).body)
     const of = async (path: string): Promise<unknown> =>
       JSON.parse((await call(fixture.gateway.url, {}, { path, key: 'ann' })).text)
@@ -194,7 +194,7 @@ describe('its descriptions of responses and errors are true', () => {
   })
 })
 
-/** Parts of bodies that are described by their names alone, and the reason. */
+/** Parts of bodies that are described only by their names, and the reason. */
 const UNDESCRIBED: Readonly<Record<string, string>> = {
   param_override: 'any JSON, or a text of it',
   status_code_mapping: 'any JSON, or a text of it',
@@ -203,7 +203,7 @@ const UNDESCRIBED: Readonly<Record<string, string>> = {
   'price.*': 'prices, which the schema of gateway.yaml checks',
 }
 
-/** Paths of the parts of a schema that accept anything. */
+/** Paths of the parts of a schema that accept any value. */
 function undescribedIn(schema: Part, at: readonly string[] = []): string[] {
   if ('const' in schema || 'enum' in schema) return []
   const { properties, additionalProperties: more, items, anyOf } = schema
@@ -215,7 +215,7 @@ function undescribedIn(schema: Part, at: readonly string[] = []): string[] {
   return isOpen && !properties ? [at.join('.')] : parts
 }
 
-test('describes every part of the bodies of management requests', () => {
+test('every part of the bodies of management requests is described', () => {
   const bodies = operations().filter(
     ({ operation: { tags, requestBody } }) => tags[0] === 'management' && requestBody,
   )
@@ -228,7 +228,7 @@ test('describes every part of the bodies of management requests', () => {
   }
 })
 
-describe('its descriptions of requests are what the program checks', () => {
+describe('the described requests', () => {
   const ajv = new Ajv2020({ strictTypes: false, strictRequired: false })
   const CHAT = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }
   const MESSAGES = { model: 'messages', max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] }
@@ -236,7 +236,7 @@ describe('its descriptions of requests are what the program checks', () => {
   const said = (content: unknown): object => ({ messages: [{ role: 'user', content }] })
 
   test.each(['/v1/chat/completions', '/v1/messages', '/v1/messages/count_tokens'])(
-    '%s: every field that is checked',
+    'the description of %s has every field that the program checks',
     (path) => {
       const { properties = {} } = (operationAt('post', path).requestBody?.content['application/json']
         ?.schema ?? {}) as {
@@ -326,7 +326,7 @@ describe('its descriptions of requests are what the program checks', () => {
     ['/v1/messages/count_tokens', {}, true],
     ['/v1/messages/count_tokens', { model: '' }, false],
     ['/v1/messages/count_tokens', { messages: 'hi' }, false],
-  ])('%s %j', async (path, fields, isRight) => {
+  ])('description and program agree about %s %j', async (path, fields, isRight) => {
     const base = { '/v1/messages': MESSAGES, '/v1/messages/count_tokens': COUNT }[path] ?? CHAT
     const body = JSON.parse(JSON.stringify({ ...base, ...fields }))
     const schema = operationAt('post', path).requestBody?.content['application/json']?.schema ?? {}
@@ -342,10 +342,10 @@ describe('its descriptions of requests are what the program checks', () => {
     ['/api/log/', 'start_timestamp', '1.5', false],
     ['/api/log/', 'model_name', 'm'.repeat(2000), true],
     ['/api/log/', 'model_name', 'm'.repeat(2001), false],
-  ] as const)('GET %s, %s', async (path, name, value, isRight) => {
+  ] as const)('description and program agree about GET %s, %s', async (path, name, value, isRight) => {
     const parameter = operationAt('get', path).parameters.find((one) => one.name === name)
     expect(parameter).toMatchObject({ in: 'query', required: false })
-    // Coerces types as clients do, which read the text of a query by its type.
+    // Converts types as clients do, which convert the text of a query by its type.
     const read = new Ajv2020({ strictTypes: false, coerceTypes: true })
     const schema = { type: 'object', properties: { value: parameter?.schema } }
     expect(read.validate(schema, { value })).toBe(isRight)
@@ -404,7 +404,7 @@ test('parameters, defaults and conversions are described as they are sent', () =
 })
 
 test.each([['/api/token/'], ['/api/user/']])(
-  'a change at %s may have every field of a new object',
+  'the description of a change at %s has every field of a new object',
   (path) => {
     const fieldsOf = (method: string): string[] => {
       const schema = operationAt(method, path).requestBody?.content['application/json']?.schema

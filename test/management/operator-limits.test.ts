@@ -53,7 +53,7 @@ async function change(account: Account, name: string, fields: object) {
   return manage<Key>(fixture.gateway.url, account, 'PUT /api/token/', { id, ...fields })
 }
 
-/** Calls with a key until one is refused; returns the number of others. */
+/** Makes calls with a key until one is refused; returns the number of admitted ones. */
 async function callsOf(key: string): Promise<number> {
   for (let count = 0; count < 20; count++) {
     const { status } = await fixture.chat(key, ask('m'))
@@ -66,15 +66,15 @@ async function callsOf(key: string): Promise<number> {
 const HUGE = { rate_limit_requests: 1_000_000, rate_limit_tokens: 1_000_000_000, rate_limit_window: 3600 }
 
 describe('the limit of all keys', () => {
-  test('holds beside a limit that the holder of a key gave it', async () => {
+  test("the limit of all keys applies in addition to a limit that the key's holder set", async () => {
     expect((await change(ANN, 'token-lax', HUGE)).data).toMatchObject({ ...HUGE, limits_by: '' })
     expect(await callsOf('lax')).toBe(3)
   })
-  test('and the tighter of the two counts', async () => {
+  test("the tighter of the limit of all keys and the key's own applies", async () => {
     await change(ANN, 'token-tight', { rate_limit_requests: 1, rate_limit_window: 3600 })
     expect(await callsOf('tight')).toBe(1)
   })
-  test('is replaced by one that the file or an administrator gave', async () => {
+  test('the limit of all keys is replaced by one that the file or an administrator set', async () => {
     expect(await callsOf('filed')).toBe(5)
     const { data } = await manage<{ key: string; limits_by: string }>(
       fixture.gateway.url,
@@ -92,7 +92,7 @@ describe('the limit of all keys', () => {
     expect(data.limits_by).toBe('operator')
     expect(await callsOf(data.key.slice('sk-'.length))).toBe(4)
   })
-  test('holds beside one that an administrator gave her own key, and is replaced by root’s', async () => {
+  test("the limit of all keys applies beside an administrator's limit for her own key, and is replaced by root's", async () => {
     const made = { name: 'own', expired_time: -1, remain_quota: 0, unlimited_quota: true, ...HUGE }
     expect((await manage(fixture.gateway.url, ADA, 'POST /api/token/', made)).status).toBe(200)
     expect(await keyOf(ADA, 'own')).toMatchObject({ limits_by: '' })
@@ -101,7 +101,7 @@ describe('the limit of all keys', () => {
   })
 })
 
-describe('what an operator gave a key', () => {
+describe('limits of a key that the operator set', () => {
   test.each([
     ['more requests', 'filed', { rate_limit_requests: 6 }, 'rate_limit_requests', '5'],
     ['no limit of requests', 'filed', { rate_limit_requests: 0 }, 'rate_limit_requests', '5'],
@@ -111,16 +111,19 @@ describe('what an operator gave a key', () => {
     ['no budget', 'spender', { budget: 0 }, 'budget', '1000'],
     ['another period', 'spender', { budget: 9, budget_period: 'month' }, 'budget_period', 'week'],
     ['a longer limit of an administrator', 'adas', { rate_limit_requests: 10 }, 'rate_limit_requests', '9'],
-  ])('cannot be loosened by its holder: %s', async (_, name, fields, field, most) => {
-    const account = name === 'adas' ? ADA : ANN
-    const before = await keyOf(account, `token-${name}`)
-    const refused = await change(account, `token-${name}`, { ...fields, name: 'renamed' })
-    expect(refused).toMatchObject({ status: 403, success: false, body: { code: 'operator_limit' } })
-    expect(refused.message).toMatch(new RegExp(`^${field}: .* ${most},`))
-    expect(await keyOf(account, `token-${name}`)).toEqual(before)
-  })
+  ])(
+    "an operator's limit of a key cannot be loosened by its holder: %s",
+    async (_, name, fields, field, most) => {
+      const account = name === 'adas' ? ADA : ANN
+      const before = await keyOf(account, `token-${name}`)
+      const refused = await change(account, `token-${name}`, { ...fields, name: 'renamed' })
+      expect(refused).toMatchObject({ status: 403, success: false, body: { code: 'operator_limit' } })
+      expect(refused.message).toMatch(new RegExp(`^${field}: .* ${most},`))
+      expect(await keyOf(account, `token-${name}`)).toEqual(before)
+    },
+  )
 
-  test('can be tightened by its holder, and the value of the operator stays the ceiling', async () => {
+  test("an operator's limit of a key can be tightened by its holder, and remains the maximum", async () => {
     const tight = { rate_limit_requests: 2, rate_limit_tokens: 7, rate_limit_parallel: 1 }
     const tightened = await change(ANN, 'token-filed', tight)
     expect(tightened.data).toMatchObject({ ...tight, limits_by: 'operator' })
@@ -131,13 +134,13 @@ describe('what an operator gave a key', () => {
     expect((await change(ANN, 'token-spender', { budget: 1_000 })).data).toMatchObject({ budget: 1_000 })
   })
 
-  test('is no matter of other fields, nor of the form that sends all of them back', async () => {
+  test("an operator's limit of a key is not affected by other fields, or by sending all fields back", async () => {
     const present = await keyOf(ANN, 'token-filed')
     const { id: _, ...fields } = present
     expect((await change(ANN, 'token-filed', { ...fields, model_limits: 'm' })).status).toBe(200)
   })
 
-  test('can be given by a command, and taken back', async () => {
+  test("an operator's limit of a key can be set by a command, and removed", async () => {
     const { id } = await keyOf(ANN, 'token-former')
     const budget = (...fields: string[]) =>
       sluice(['token', 'update', String(id), '--budget', ...fields], { DATA_DIR: fixture.gateway.dataDir })
@@ -150,7 +153,7 @@ describe('what an operator gave a key', () => {
     expect((await change(ANN, 'token-former', { budget: 51, budget_period: 'day' })).status).toBe(200)
   })
 
-  describe('when it made the key', () => {
+  describe('limits of a key that the operator created', () => {
     const LIMITS = {
       expired_time: 2_000_000_000,
       remain_quota: 5_000,
@@ -185,7 +188,7 @@ describe('what an operator gave a key', () => {
       ['all addresses', { allow_ips: null }, 'allow_ips'],
       ['a later end', { expired_time: 2_000_000_001 }, 'expired_time'],
       ['no end', { expired_time: -1 }, 'expired_time'],
-    ])('its holder cannot give it %s', async (what, fields, field) => {
+    ])("the holder of an operator's key cannot set %s", async (what, fields, field) => {
       const { expired_time, remain_quota, model_limits, allow_ips } = LIMITS
       const limits = { expired_time, remain_quota, model_limits, allow_ips }
       expect(await given(what, LIMITS)).toMatchObject({ limits_by: 'operator', operator_limits: limits })
@@ -196,7 +199,7 @@ describe('what an operator gave a key', () => {
       expect(await keyOf(ANN, what)).toEqual(before)
     })
 
-    test('its holder can tighten all of it, and go back', async () => {
+    test("the holder of an operator's key can tighten all of its limits, and restore them", async () => {
       await given('tightened', LIMITS)
       const tight = {
         expired_time: 1_999_999_999,
@@ -208,7 +211,7 @@ describe('what an operator gave a key', () => {
       expect((await change(ANN, 'tightened', LIMITS)).data).toMatchObject(LIMITS)
     })
 
-    test('what was spent of its quota does not come back', async () => {
+    test("the spent quota of an operator's key is not restored", async () => {
       const { key } = (await given('spent', { remain_quota: 1_000_000, unlimited_quota: false })) as Key & {
         readonly key: string
       }
@@ -220,14 +223,14 @@ describe('what an operator gave a key', () => {
       expect((await change(ANN, 'spent', { remain_quota: left })).status).toBe(200)
     })
 
-    test('a key without any limit is the holder’s alone', async () => {
+    test("the holder controls all limits of an operator's key that has none", async () => {
       expect(await given('free', {})).toMatchObject({ limits_by: '' })
       expect((await change(ANN, 'free', LIMITS)).data).toMatchObject({ ...LIMITS, limits_by: '' })
       expect((await change(ANN, 'free', NONE)).data).toMatchObject(NONE)
     })
   })
 
-  test('is told of users too', async () => {
+  test("an operator's limits are shown to users", async () => {
     const { data } = await manage(fixture.gateway.url, ANN, 'GET /api/user/self')
     expect(data).toMatchObject({ rate_limit_parallel: 50, limits_by: 'operator' })
     const of = await manage(fixture.gateway.url, ADA, 'GET /api/user/self')

@@ -41,7 +41,7 @@ const options = async (): Promise<Map<string, string>> =>
   new Map((await as<Option[]>('GET /api/option/')).data.map(({ key, value }) => [key, value]))
 
 describe('GET /api/option/', () => {
-  test('returns the options in effect, as texts, without secrets', async () => {
+  test('GET /api/option/ returns the options in effect, as texts, without secrets', async () => {
     const { data } = await as<Option[]>('GET /api/option/')
     const found = Object.fromEntries(data.map(({ key, value }) => [key, value]))
     expect(found).toMatchObject({
@@ -65,7 +65,7 @@ describe('GET /api/option/', () => {
     expect(JSON.stringify(data)).not.toContain('never-shown')
   })
 
-  test('is for root alone', async () => {
+  test('GET /api/option/ is for root only', async () => {
     expect(await as('GET /api/option/', undefined, ADMIN)).toMatchObject({ status: 403 })
     expect(await as('PUT /api/option/', { key: 'QuotaPerUnit', value: '1' }, ADMIN)).toMatchObject({
       status: 403,
@@ -82,7 +82,7 @@ describe('PUT /api/option/', () => {
     ['global.pass_through_request_enabled', 'true', 'true'],
     ['QuotaPerUnit', 1000, '1000'],
     ['hold_tokens', '100', '100'],
-  ])('sets %s, which takes effect at once and after a restart', async (key, value, text) => {
+  ])('PUT /api/option/ sets %s, which takes effect at once and after a restart', async (key, value, text) => {
     const before = (await options()).get(key)
     expect(await put(key, value)).toMatchObject({ status: 200, success: true, message: '' })
     expect((await options()).get(key)).toBe(text)
@@ -115,7 +115,7 @@ describe('PUT /api/option/', () => {
     ['__proto__', '1', 'key: expected one of QuotaPerUnit'],
     ['QuotaPerUnit', null, 'value: expected a text'],
     ['QuotaPerUnit', {}, 'value: expected a text'],
-  ])('refuses %s as %j', async (key, value, sentence) => {
+  ])('PUT /api/option/ refuses %s as %j', async (key, value, sentence) => {
     const before = await options()
     const { status, message } = await put(key, value)
     expect(status).toBe(400)
@@ -130,19 +130,19 @@ describe('PUT /api/option/', () => {
     ['ModelRatio', '{"m": 7}'],
     ['ModelPrice', '{"m": 7}'],
     ['ModelFallback', '{"m": ["n"]}'],
-  ])('refuses %s with 409 where the file sets another value', async (key, value) => {
+  ])('PUT /api/option/ refuses %s with 409 where the file sets another value', async (key, value) => {
     const answer = await put(key, value)
     expect([answer.status, answer.body['code']]).toEqual([409, 'managed_by_file'])
   })
 
-  test('accepts its own output: unchanged values need no right to change them', async () => {
+  test('PUT /api/option/ accepts its own output: unchanged values need no right to change them', async () => {
     for (const [key, value] of await options())
       expect([key, (await put(key, value)).status]).toEqual([key, 200])
   })
 })
 
 describe('groups', () => {
-  test('are created by their ratio, opened, and gone with their ratio', async () => {
+  test('groups are created by their ratio, opened, and removed with their ratio', async () => {
     await put('GroupRatio', '{"default": 1, "filed": 0.5, "gold": 0.10}')
     expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed', 'gold'])
     expect((await as('GET /api/user/self/groups', undefined, ANN)).data).toEqual({
@@ -157,7 +157,7 @@ describe('groups', () => {
     expect((await as('GET /api/group/', undefined, ADMIN)).data).toEqual(['default', 'filed'])
   })
 
-  test('stay while a channel needs them', async () => {
+  test('groups stay while a channel needs them', async () => {
     await put('GroupRatio', '{"gold": 0.1}')
     const { data } = await as<{ ids: number[] }>('POST /api/channel/', {
       name: 'golden',
@@ -173,7 +173,7 @@ describe('groups', () => {
   })
 })
 
-test.each(GATEWAY_STATES)('a command knows a group that was set over HTTP, %s', async (manner) => {
+test.each(GATEWAY_STATES)('a command knows a group that was created over HTTP, %s', async (manner) => {
   await put('GroupRatio', '{"silver": 0.9}')
   const { dataDir } = fixture.gateway
   const outcome = await inGatewayState(manner, fixture.gateway, () =>
@@ -188,7 +188,7 @@ test.each(GATEWAY_STATES)('a command knows a group that was set over HTTP, %s', 
 })
 
 describe('settings of models', () => {
-  test('are set beside a price that was set over HTTP, and removed one by one', async () => {
+  test('settings of models can be set beside a price that was set over HTTP, and removed one by one', async () => {
     await put('ModelRatio', '{"m": 1, "novel": 2}')
     await put('ModelFallback', '{"novel": ["m"]}')
     await put('ModelBalance', '{"novel": "latency"}')

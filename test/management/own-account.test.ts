@@ -30,7 +30,7 @@ const change = (account: typeof ANN, body: object | string) =>
   manage<Record<string, unknown>>(gateway.url, account, 'PUT /api/user/self', body)
 
 describe('PUT /api/user/self', () => {
-  test('changes the display name and nothing that the user may not change', async () => {
+  test('PUT /api/user/self changes the display name, and no field that the user may not change', async () => {
     const { data: before } = await manage<Record<string, unknown>>(gateway.url, ANN, 'GET /api/user/self')
     const body = {
       display_name: 'Ann B.',
@@ -50,7 +50,7 @@ describe('PUT /api/user/self', () => {
     expect(after).not.toHaveProperty('remark')
   })
 
-  test('sets a new password with the present one', async () => {
+  test('PUT /api/user/self sets a new password with the present one', async () => {
     const wrong = { status: 400, message: 'original_password: expected your present password' }
     expect(await change(ANN, { password: 'the second one' })).toMatchObject(wrong)
     expect(await change(ANN, { password: 'the second one', original_password: '' })).toMatchObject(wrong)
@@ -64,7 +64,7 @@ describe('PUT /api/user/self', () => {
     expect([await logsIn('the second one'), await logsIn('the first one')]).toEqual([200, 401])
   })
 
-  test('sets a first password without another; the next one needs it', async () => {
+  test('PUT /api/user/self sets a first password without another; the next change needs the present one', async () => {
     expect(await change(BOB, { password: 'the first one' })).toMatchObject({
       status: 200,
       data: { has_password: true },
@@ -81,12 +81,12 @@ describe('PUT /api/user/self', () => {
     [{ display_name: 'a\nb' }, 'display_name: expected'],
     [{ display_name: '👩‍👩‍👧‍👦'.repeat(65) }, 'display_name: expected'],
     ['[]', 'expected an object with the fields to change'],
-  ])('%j is a 400', async (body, sentence) => {
+  ])('PUT /api/user/self with %j is a 400', async (body, sentence) => {
     const answer = await change(BOB, body)
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
   })
 
-  test('cannot be used to guess a password', async () => {
+  test('PUT /api/user/self cannot be used to guess a password', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 21; n += 1) statuses.push((await change(EVE, { password: 'x' })).status)
     expect(statuses).toEqual([...Array.from({ length: 20 }, () => 400), 429])

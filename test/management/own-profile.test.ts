@@ -29,7 +29,7 @@ const self = (
 ) => manage<Record<string, unknown>>(gateway.url, account, 'GET /api/user/self', undefined, headers)
 
 describe('GET /api/user/self', () => {
-  test('returns exactly the listed fields, in the management envelope', async () => {
+  test('GET /api/user/self returns exactly the listed fields, in the management envelope', async () => {
     const { status, body } = await self(ANN)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -67,7 +67,7 @@ describe('GET /api/user/self', () => {
     })
   })
 
-  test('tells an admin and root their rights in the console', async () => {
+  test('GET /api/user/self returns the console rights of an admin and of root', async () => {
     expect((await self(ADMIN)).data['permissions']).toEqual({
       sidebar_settings: true,
       sidebar_modules: { admin: { setting: false } },
@@ -80,12 +80,12 @@ describe('GET /api/user/self', () => {
 })
 
 describe('the credentials of an account', () => {
-  test('may have Bearer before the access token, or not', async () => {
+  test('the access token may be sent with or without Bearer', async () => {
     const { status } = await self(ANN, { authorization: `Bearer ${ANN.accessToken}` })
     expect(status).toBe(200)
   })
 
-  test('may name the user as clients of new-api do', async () => {
+  test('the user may be named as clients of new-api do it', async () => {
     const { status } = await self(ANN, { 'gateway-user': undefined, 'new-api-user': '2' })
     expect(status).toBe(200)
   })
@@ -111,14 +111,14 @@ describe('the credentials of an account', () => {
     ],
     ["another's id", { 'gateway-user': '1' }, 401, 'does not match'],
     ['an id that is none', { 'gateway-user': '2e0' }, 401, 'expected the id of a user'],
-  ])('%s is refused', async (_, headers, status, message) => {
+  ])('an access token with %s is refused', async (_, headers, status, message) => {
     const answer = await self(ANN, headers)
     expect(answer).toMatchObject({ status, success: false })
     expect(answer.message).toContain(message)
     expect(answer.body).not.toHaveProperty('data')
   })
 
-  test('are refused with 403 where the user is banned', async () => {
+  test('the credentials of a banned user are refused with 403', async () => {
     expect(await self(BAN)).toMatchObject({
       status: 403,
       success: false,

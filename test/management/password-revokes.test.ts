@@ -46,11 +46,11 @@ const WAYS: Record<
 }
 
 describe.each(Object.keys(WAYS).map((way, index) => [way, 2 + index] as const))(
-  'the access token of a user whose password is set by %s',
+  'passwords set by %s',
   (way, id) => {
     const set = (password: string, was: string, fields = {}) => WAYS[way]?.(id, password, was, fields)
 
-    test('is kept with the first password, but replaced with a changed one', async () => {
+    test('the access token is kept with the first password, but replaced when the password changes', async () => {
       await (way === 'the user' ? WAYS['an administrator']?.(id, FIRST, '', {}) : set(FIRST, ''))
       expect(await works(id)).toBe(true)
       await set(SECOND, FIRST, { keep_access_tokens: true })

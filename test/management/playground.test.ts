@@ -24,7 +24,7 @@ const CALLS = [
 
 let fixture: Fixture
 const cookies = new Map<Person, string>()
-/** Ids of keys by their names. */
+/** Ids of keys by name. */
 const keys = new Map<string, number>()
 beforeAll(async () => {
   const limited = { rate_limit: { requests: 1, window: '1h' } }
@@ -85,20 +85,23 @@ const rowOf = ({ headers }: FullResponse) =>
   databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
 
 describe('the playground', () => {
-  test.each(CALLS)('makes calls of %s like a call with the key', async (path, played, body) => {
-    const withKey = await call(fixture.gateway.url, body, { path, key: 'ann' })
-    const without = await play(played, body)
-    expect([withKey.status, without.status]).toEqual([200, 200])
-    const [one, other] = fixture.upstream.received('m').slice(-2)
-    expect(other?.text).toBe(one?.text)
-    expect(Object.keys(other?.headers ?? {})).toEqual(Object.keys(one?.headers ?? {}))
-    expect(other?.headers).not.toMatchObject({ cookie: expect.anything() })
-    const [charged, row] = [rowOf(withKey), rowOf(without)]
-    expect(charged?.quota).toBeGreaterThan(0)
-    expect(row).toMatchObject({ token_id: keys.get('ann'), user_id: 2, quota: charged?.quota })
-  })
+  test.each(CALLS)(
+    'the playground makes calls of %s like a call with the key',
+    async (path, played, body) => {
+      const withKey = await call(fixture.gateway.url, body, { path, key: 'ann' })
+      const without = await play(played, body)
+      expect([withKey.status, without.status]).toEqual([200, 200])
+      const [one, other] = fixture.upstream.received('m').slice(-2)
+      expect(other?.text).toBe(one?.text)
+      expect(Object.keys(other?.headers ?? {})).toEqual(Object.keys(one?.headers ?? {}))
+      expect(other?.headers).not.toMatchObject({ cookie: expect.anything() })
+      const [charged, row] = [rowOf(withKey), rowOf(without)]
+      expect(charged?.quota).toBeGreaterThan(0)
+      expect(row).toMatchObject({ token_id: keys.get('ann'), user_id: 2, quota: charged?.quota })
+    },
+  )
 
-  test('streams', async () => {
+  test('the playground streams', async () => {
     fixture.upstream.script('m', streamedChat({ text: 'Hello.' }))
     const { status, headers, text } = await play(CALLS[0][1], { ...CALLS[0][2], stream: true })
     fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
@@ -106,7 +109,7 @@ describe('the playground', () => {
     expect(text).toContain('data: [DONE]')
   })
 
-  test('lists the models of the key', async () => {
+  test('the playground lists the models of the key', async () => {
     const list = await play('/api/playground/models', undefined, { key: 'narrow' })
     const withKey = await call(fixture.gateway.url, undefined, {
       method: 'GET',
@@ -118,13 +121,13 @@ describe('the playground', () => {
     expect(JSON.parse(list.text).data.map(({ id }: { id: string }) => id)).toEqual(['other'])
   })
 
-  test('takes an access token as well', async () => {
+  test('the playground accepts an access token as well', async () => {
     const headers = { authorization: ACCOUNTS.ann.accessToken, cookie: '' }
     expect((await chat({ headers: { ...headers, 'gateway-user': '2' } })).status).toBe(200)
     expect((await chat({ headers })).status).toBe(401)
   })
 
-  test.each(['ann', 'ada', 'root'] as const)('lets %s use its own keys alone', async (by) => {
+  test.each(['ann', 'ada', 'root'] as const)('the playground lets %s use its own keys only', async (by) => {
     for (const owner of ['ann', 'ada', 'root'] as const) {
       const key = owner === 'root' ? 'ofroot' : owner
       const expected = owner === by ? 200 : 404
@@ -144,18 +147,18 @@ describe('the playground', () => {
     ['no session', { headers: { cookie: '' } }, 401],
     ['a session by a page of another site', { headers: { 'sec-fetch-site': 'cross-site' } }, 403],
     ['an API key in place of a session', { headers: { authorization: 'Bearer sk-ann' } }, 401],
-  ] as const)('refuses %s', async (_, played, status) => {
+  ] as const)('the playground refuses %s', async (_, played, status) => {
     const refused = await chat(played)
     expect(refused.status).toBe(status)
     expect(JSON.parse(refused.text)).toHaveProperty('error.message')
   })
 
-  test("has the key's own rate limit", async () => {
+  test("the playground applies the key's rate limit", async () => {
     const statuses = [(await chat({ key: 'slow' })).status, (await chat({ key: 'slow' })).status]
     expect(statuses).toEqual([200, 429])
   })
 
-  test('has errors in the dialect of its path', async () => {
+  test('the playground returns errors in the dialect of its path', async () => {
     const refused = await play(CALLS[1][1], CALLS[1][2], { key: '999999' })
     expect(JSON.parse(refused.text)).toMatchObject({ type: 'error', error: { type: 'gateway_error' } })
     const [, path, body] = CALLS[3]

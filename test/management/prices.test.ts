@@ -58,7 +58,7 @@ const pricing = async (): Promise<Pricing> =>
 const priceOf = async (model: string) => (await pricing()).data.find((one) => one['model_name'] === model)
 
 describe('prices set over HTTP', () => {
-  test('are charged exactly: 2604 prompt tokens of which 2432 cached, and 383 of output', async () => {
+  test('prices set over HTTP are charged exactly: 2604 prompt tokens of which 2432 are cached, and 383 of output', async () => {
     // The model is refused while it has no price.
     expect((await fixture.chat('ann', ask('novel'))).status).toBe(400)
     expect(await put('ModelRatio', { novel: 1 })).toBe(200)
@@ -75,7 +75,7 @@ describe('prices set over HTTP', () => {
     expect((await charged('novel', 'vic'))?.quota).toBe(3525)
   })
 
-  test('may be set in any order', async () => {
+  test('prices set over HTTP may be set in any order', async () => {
     await put('CompletionRatio', { late: 3 })
     await put('ModelRatio', { novel: 1, late: 0.5 })
     const { data } = await manage<{ key: string; value: string }[]>(
@@ -87,7 +87,7 @@ describe('prices set over HTTP', () => {
     expect([shown('ModelRatio'), shown('CompletionRatio')]).toEqual([0.5, 3])
   })
 
-  test('may be of audio, relative to text', async () => {
+  test('prices set over HTTP may be of audio, relative to text', async () => {
     const details =
       '"prompt_tokens_details":{"audio_tokens":60},"completion_tokens_details":{"audio_tokens":5}'
     fixture.upstream.script('up', {
@@ -106,7 +106,7 @@ describe('prices set over HTTP', () => {
     fixture.upstream.script('up', { kind: 'whole', usage: usageText(2604, 383, 2432) })
   })
 
-  test('may be for seconds, characters, search units and images, without a price of tokens', async () => {
+  test('prices set over HTTP may be for seconds, characters, search units and images, without a price of tokens', async () => {
     expect(await put('SecondPrice', { painted: 0.0001 })).toBe(200)
     expect(await put('CharacterPrice', { painted: 15 })).toBe(200)
     expect(await put('SearchUnitPrice', { painted: 0.002 })).toBe(200)
@@ -126,13 +126,13 @@ describe('prices set over HTTP', () => {
   })
 
   test.each([{ painted: {} }, { painted: 'much' }, { painted: { 'a b': 1 } }, { painted: { default: -1 } }])(
-    'of images are refused: %j',
+    'prices of images are refused: %j',
     async (value) => {
       expect(await put('ImagePrice', value)).toBe(400)
     },
   )
 
-  test('may be prices per call', async () => {
+  test('prices set over HTTP may be prices per call', async () => {
     await put('ModelPrice', { fixed: 0.02 })
     // 0.02 USD × 500,000
     expect((await charged('fixed'))?.quota).toBe(10_000)
@@ -141,7 +141,7 @@ describe('prices set over HTTP', () => {
     expect((await fixture.chat('ann', ask('fixed'))).status).toBe(400)
   })
 
-  test('are not computed in binary fractions', async () => {
+  test('prices set over HTTP are not computed in binary fractions', async () => {
     // 2604 × 0.1 + 383 × 0.1 × 3 with binary fractions would not be 375.3.
     await put('ModelRatio', '{"novel": 0.1}')
     await put('CompletionRatio', '{"novel": 3}')
@@ -149,7 +149,7 @@ describe('prices set over HTTP', () => {
     expect((await charged('novel'))?.quota).toBe(375)
   })
 
-  test('of a built-in model change in the given fields, and nothing else', async () => {
+  test('prices of a built-in model change in the given fields only', async () => {
     const before = await priceOf('gpt-4o')
     expect(before).toMatchObject({ model_ratio: 1.25, completion_ratio: 4, cache_ratio: 0.5, quota_type: 0 })
     await put('CompletionRatio', { 'gpt-4o': 5 })
@@ -158,7 +158,7 @@ describe('prices set over HTTP', () => {
     expect(await priceOf('gpt-4o')).toEqual(before)
   })
 
-  test('have another version', async () => {
+  test('prices set over HTTP have a new version', async () => {
     await put('ModelRatio', { novel: 1 })
     const one = await charged('novel')
     await put('ModelRatio', { novel: 2 })
@@ -174,7 +174,7 @@ describe('prices set over HTTP', () => {
 })
 
 describe('GET /api/pricing', () => {
-  test('lists the tools that providers run, with source and date', async () => {
+  test('GET /api/pricing lists the tools that providers run, with source and date', async () => {
     const { tools } = await pricing()
     for (const tool of tools)
       expect(tool).toEqual({
@@ -193,7 +193,7 @@ describe('GET /api/pricing', () => {
     expect(priceOf('google', 'google_search')).toEqual([0.035, 0.014])
   })
 
-  test("lists the models available to the client, by their groups' ratios", async () => {
+  test("GET /api/pricing lists the models available to the client, by their groups' ratios", async () => {
     await put('ModelRatio', { novel: 1 })
     const { success, data, group_ratio, usable_group } = await pricing()
     expect(success).toBe(true)
@@ -206,7 +206,7 @@ describe('GET /api/pricing', () => {
       completion_ratio: 5,
       cache_ratio: 0.1,
       create_cache_ratio: 1.25,
-      // The list of the vendor of chat, as the upstream is at no vendor's address.
+      // The tool prices of the chat vendor, because the upstream is not at the address of a vendor.
       tool_prices: {
         web_search: 0.01,
         file_search: 0.0025,

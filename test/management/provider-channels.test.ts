@@ -89,7 +89,7 @@ const stored = (): string =>
     .join('')
 
 describe('a channel of a provider, created over HTTP', () => {
-  test('of AWS signs with its key and region, and shows the id of its key alone', async () => {
+  test('a channel of AWS signs with its key and region, and only shows the id of its key', async () => {
     const id = await made('bedrock', {
       type: 33,
       key: `${ACCOUNT.id}|${ACCOUNT.secret}|${REGION}`,
@@ -111,7 +111,7 @@ describe('a channel of a provider, created over HTTP', () => {
     expect((await as('PUT /api/channel/', { id, other: 'us-east-1' })).status).toBe(403)
   })
 
-  test('of Vertex has one service account for each key, in any form of JSON', async () => {
+  test('a channel of Vertex has one service account for each key, in any form of JSON', async () => {
     const account = JSON.parse(vertex.serviceAccount)
     const id = await made('vertex', {
       type: 41,
@@ -130,7 +130,7 @@ describe('a channel of a provider, created over HTTP', () => {
     expect(stored() + gateway.logs()).not.toContain(account.private_key.split('\n')[2])
   })
 
-  test('of Azure has its version in `other`', async () => {
+  test('a channel of Azure has its API version in `other`', async () => {
     await made('azure', { type: 3, key: 'azure-key-0123', other: '2024-10-21', base_url: chat.url })
     expect((await call(gateway.url, ask('azure'), { key: 'ann' })).status).toBe(200)
     expect(chat.received.at(-1)).toMatchObject({
@@ -147,7 +147,7 @@ describe('a channel of a provider, created over HTTP', () => {
     [{ type: 41, key: 'no JSON' }, "key: expected the JSON of a service account's key"],
     [{ type: 41, key: '{}', other: '{"a":"us"}' }, 'other: expected one location'],
     [{ type: 3, key: 'k', other: 'newest' }, 'base_url: expected'],
-  ])('is refused with what is expected: %j', async (fields, message) => {
+  ])('a channel of a provider is refused with what is expected: %j', async (fields, message) => {
     const refused = await as('POST /api/channel/', { name: 'bad', models: 'm', ...fields })
     expect(refused.status).toBe(400)
     expect(refused.message).toContain(message)
@@ -156,7 +156,7 @@ describe('a channel of a provider, created over HTTP', () => {
 })
 
 describe('a channel created over HTTP', () => {
-  test('is probed while it is in cooldown, if it says how often', async () => {
+  test('a channel created over HTTP is probed while it is in cooldown, if it says how often', async () => {
     const fields = { type: 8, key: 'k', base_url: chat.url }
     const refused = await as('POST /api/channel/', {
       ...fields,
@@ -175,7 +175,7 @@ describe('a channel created over HTTP', () => {
     failing = 0
   })
 
-  test('has the system prompt, the parameters and the proxy of its tool', async () => {
+  test('a channel created over HTTP has the system prompt, the parameters and the proxy of the settings', async () => {
     const url = `http://ann:${encodeURIComponent(PROXY_PASSWORD)}@${proxy.address}`
     const setting = { proxy: url, system_prompt: 'Answer briefly.' }
     const id = await made('edited', {

@@ -32,12 +32,12 @@ beforeEach(async () => {
 })
 
 describe('a session', () => {
-  test('replaces the access token', async () => {
+  test('a session replaces the access token', async () => {
     expect(await self()).toMatchObject({ status: 200, data: { id: 2, username: 'ann' } })
     expect(await self({ cookie: `theme=dark; ${cookie}; x=y` })).toMatchObject({ status: 200 })
   })
 
-  test('names its user by itself: Gateway-User may be missing', async () => {
+  test('a session identifies its user: Gateway-User may be missing', async () => {
     expect(await self({ 'gateway-user': undefined })).toMatchObject({ status: 200, data: { id: 2 } })
   })
 
@@ -47,12 +47,12 @@ describe('a session', () => {
     ['no session at all', { cookie: 'session=' }, 'not logged in'],
     ['a session that is none', { cookie: 'session=__proto__' }, 'not logged in'],
     ['an empty Authorization beside it', { authorization: '' }, 'not logged in'],
-  ])('with %s is a 401', async (_, headers, message) => {
+  ])('a session with %s is a 401', async (_, headers, message) => {
     const answer = await self(headers)
     expect([answer.status, answer.message]).toEqual([401, expect.stringContaining(message)])
   })
 
-  test('is ignored where Authorization is sent', async () => {
+  test('a session is ignored where Authorization is sent', async () => {
     expect(await self({ authorization: 'nobodys' })).toMatchObject({
       status: 401,
       message: 'invalid access token',
@@ -62,7 +62,7 @@ describe('a session', () => {
     expect(await self({ authorization: ANN.accessToken, cookie: 'session=x' })).toMatchObject({ status: 200 })
   })
 
-  test('survives a restart, and the database has only its HMAC', async () => {
+  test('a session survives a restart, and the database only has its HMAC', async () => {
     await gateway.restart()
     expect((await self()).status).toBe(200)
     const rows = databaseOf(gateway.dataDir).sessions()
@@ -71,7 +71,7 @@ describe('a session', () => {
     expect(rows.every((row) => row.expires_time - row.created_time === 30 * 86_400)).toBe(true)
   })
 
-  test('that has expired is refused, and deleted at the next log-in', async () => {
+  test('an expired session is refused, and deleted at the next log-in', async () => {
     const sessions = () => databaseOf(gateway.dataDir).sessions().length
     const before = sessions()
     await gateway.stop()
@@ -86,7 +86,7 @@ describe('a session', () => {
 
 describe('a session ends at once', () => {
   test.each(['GET', 'POST'])(
-    'after %s /api/user/logout, and no other session of the user',
+    'a session ends at once after %s /api/user/logout, and no other session of the user does',
     async (method) => {
       const { cookie: other } = await logIn(gateway.url, { username: 'ann', password: PASSWORD })
       const answer = await call(gateway.url, undefined, {
@@ -107,19 +107,19 @@ describe('a session ends at once', () => {
     },
   )
 
-  test('when the user is disabled, and stays so when the user is enabled again', async () => {
+  test('a session ends at once when the user is disabled, and does not return when the user is enabled', async () => {
     await root('POST /api/user/manage', { id: 2, action: 'disable' })
     expect(await self()).toMatchObject({ status: 403, message: 'this user has been banned' })
     await root('POST /api/user/manage', { id: 2, action: 'enable' })
     expect((await self()).status).toBe(401)
   })
 
-  test('when an administrator sets a password', async () => {
+  test('a session ends at once when an administrator sets a password', async () => {
     await root('PUT /api/user/', { id: 2, password: PASSWORD, keep_access_tokens: true })
     expect((await self()).status).toBe(401)
   })
 
-  test('when the user changes the password, through that very session', async () => {
+  test('other sessions end at once when the user changes the password in a session', async () => {
     const change = await manage(
       gateway.url,
       ANN,
@@ -133,7 +133,7 @@ describe('a session ends at once', () => {
     expect((await logIn(gateway.url, { username: 'ann', password: 'another horse' })).status).toBe(200)
   })
 
-  test('when the user is deleted', async () => {
+  test('a session ends at once when the user is deleted', async () => {
     const made = await root('POST /api/user/', { username: 'eve', password: PASSWORD })
     const { id } = made.data as { id: number }
     const { cookie: eves } = await logIn(gateway.url, { username: 'eve', password: PASSWORD })
@@ -152,15 +152,15 @@ describe('a page of another site', () => {
     [{ 'sec-fetch-site': 'cross-site', origin: 'OURS' }, 403],
     [{ 'sec-fetch-site': 'same-origin' }, 200],
     [{ 'sec-fetch-site': 'none' }, 200],
-    // A proxy may rewrite Host; sec-fetch-site comes from the browser.
+    // A proxy may rewrite Host; sec-fetch-site is set by the browser.
     [{ 'sec-fetch-site': 'same-origin', origin: 'https://console.example' }, 200],
     [{ origin: 'https://evil.example' }, 403],
     [{ origin: 'null' }, 403],
     [{ origin: 'http://127.0.0.1' }, 403],
     [{ origin: 'OURS' }, 200],
-    // X-Forwarded-Host is trusted from trusted proxies alone, and this peer is none.
+    // X-Forwarded-Host is only trusted from trusted proxies, and this peer is not one.
     [{ origin: 'https://evil.example', 'x-forwarded-host': 'evil.example' }, 403],
-  ])('ignores a session (%j: %i)', async (headers, status) => {
+  ])('a session is ignored on a page of another site (%j: %i)', async (headers, status) => {
     const sent = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name, value === 'OURS' ? gateway.url : value]),
     )
@@ -169,7 +169,7 @@ describe('a page of another site', () => {
     if (status === 403) expect(answer.body['code']).toBe('other_site')
   })
 
-  test('cannot log anybody out', async () => {
+  test('a page of another site cannot log anybody out', async () => {
     const headers = { cookie, 'sec-fetch-site': 'cross-site' }
     expect(
       (await call(gateway.url, undefined, { method: 'GET', path: '/api/user/logout', headers })).status,
@@ -177,7 +177,7 @@ describe('a page of another site', () => {
     expect((await self()).status).toBe(200)
   })
 
-  test('begins no GET that changes something, whatever its credentials', async () => {
+  test('a page of another site cannot cause a GET that changes something, whatever its credentials', async () => {
     const { data } = await root('POST /api/user/', { username: 'kim', password: PASSWORD })
     const { id } = data as { id: number }
     const asked = async (credentials: object, site?: string) => {
@@ -196,7 +196,7 @@ describe('a page of another site', () => {
       expect((await asked({ cookie: kims }, site))[0]).toBe(200)
   })
 
-  test('an access token is not a cookie: it is accepted from any site', async () => {
+  test('an access token is not a cookie, and is accepted from any site', async () => {
     const headers = { authorization: ANN.accessToken, cookie: undefined, origin: 'https://evil.example' }
     expect((await self(headers)).status).toBe(200)
   })

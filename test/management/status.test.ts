@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.discard())
 
-test('GET /api/status tells anybody the version and how quota is displayed', async () => {
+test('GET /api/status is public, and returns the version and how quota is displayed', async () => {
   const response = await fetch(`${gateway.url}/api/status`)
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   const body = (await response.json()) as { data: { start_time: number } }

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => gateway?.discard())
 
 let addresses = 0
-/** Signs in by access token, from an address of its own. */
+/** Signs in by access token, each time from a new address. */
 const enter = ({ accessToken }: { accessToken: string }, headers: Record<string, string> = {}) => {
   addresses += 1
   const from = { 'x-forwarded-for': `203.0.113.${addresses}`, ...headers }
@@ -54,7 +54,7 @@ interface Session {
 const sessionsOf = async (cookie: string) => (await as<Session[]>(cookie, 'GET /api/user/self/sessions')).data
 
 describe('a sign-in by access token', () => {
-  test('answers like one by password, and begins a session', async () => {
+  test('a sign-in by access token is answered like one by password, and begins a session', async () => {
     const { status, data, setCookie, cookie } = await enter(ANN)
     expect([status, data]).toEqual([
       200,
@@ -65,7 +65,7 @@ describe('a sign-in by access token', () => {
     expect(gateway.logs()).not.toContain(ANN.accessToken)
   })
 
-  test('ends with that access token; sessions by password do not', async () => {
+  test('a session that began by access token ends when the token is replaced; sessions by password do not', async () => {
     const { cookie: byToken } = await enter(EVE)
     await as(byToken, 'PUT /api/user/self', { password: PASSWORD })
     const { cookie: byPassword } = await logIn(gateway.url, { username: 'eve', password: PASSWORD })
@@ -76,7 +76,7 @@ describe('a sign-in by access token', () => {
     expect((await enter(EVE)).status).toBe(401)
   })
 
-  test('of a banned user is a 403, of an unknown token a 401, without a session', async () => {
+  test("a sign-in by a banned user's access token is a 403, by an unknown one a 401, without a session", async () => {
     expect(await enter(BAN)).toMatchObject({
       status: 403,
       message: 'this user has been banned',
@@ -96,12 +96,12 @@ describe('a sign-in by access token', () => {
     [{ access_token: 'x'.repeat(2_049) }, 'access_token: expected at most 2048 bytes'],
     [{ access_token: 'x', username: 'ann' }, 'username: expected none beside access_token'],
     [{ access_token: 'x', password: 'y' }, 'password: expected none beside access_token'],
-  ])('%j is a 400', async (body, sentence) => {
+  ])('a sign-in by access token with %j is a 400', async (body, sentence) => {
     const { status, message } = await logIn(gateway.url, body, { 'x-forwarded-for': '198.51.100.1' })
     expect([status, message]).toEqual([400, sentence])
   })
 
-  test('counts on the critical limit of its address', async () => {
+  test('a sign-in by access token counts on the critical limit of its address', async () => {
     const from = { 'x-forwarded-for': '198.51.100.2' }
     for (let n = 0; n < 20; n += 1)
       expect((await enter({ accessToken: `guess-${n}` }, from)).status).toBe(401)
@@ -109,13 +109,13 @@ describe('a sign-in by access token', () => {
     expect((await enter(ANN)).status).toBe(200)
   })
 
-  test('by a page of another site is refused', async () => {
+  test('a sign-in by access token from a page of another site is refused', async () => {
     expect((await enter(ANN, { origin: 'https://evil.example' })).status).toBe(403)
   })
 })
 
 describe('a first password', () => {
-  test('is set without another, keeps the session that set it, and ends the others', async () => {
+  test('a first password is set without another, keeps the session that set it, and ends the other sessions', async () => {
     const [{ cookie: first }, { cookie: second }] = [await enter(FAY), await enter(FAY)]
     expect((await as(first, 'GET /api/user/self')).data).toMatchObject({ id: 5, has_password: false })
     const set = await as(first, 'PUT /api/user/self', { password: PASSWORD })
@@ -124,13 +124,13 @@ describe('a first password', () => {
     expect((await as(second, 'GET /api/user/self')).status).toBe(401)
     expect((await enter(FAY)).status).toBe(200)
     expect((await logIn(gateway.url, { username: 'fay', password: PASSWORD })).status).toBe(200)
-    // The next one needs it.
+    // The next change needs it.
     expect((await as(first, 'PUT /api/user/self', { password: 'another horse' })).status).toBe(400)
   })
 })
 
 describe("an account's sessions", () => {
-  test('are listed with their use, and which one asks', async () => {
+  test("an account's sessions are listed with their last use, and with a mark at the current one", async () => {
     const { cookie: one } = await enter(ROOT_ACCOUNT, {
       'user-agent': 'browser one',
       'x-forwarded-for': '2001:db8::7',
@@ -153,7 +153,7 @@ describe("an account's sessions", () => {
     expect((await sessionsOf(two)).find(({ current }) => current)?.user_agent).toBe('x'.repeat(256))
   })
 
-  test('are ended one by one, by their own user alone', async () => {
+  test("an account's sessions can be ended one by one, only by their own user", async () => {
     const { cookie: one } = await enter(ROOT_ACCOUNT)
     const { cookie: two } = await enter(ROOT_ACCOUNT)
     const id = (await sessionsOf(two)).find(({ current }) => current)?.id
@@ -165,7 +165,7 @@ describe("an account's sessions", () => {
     expect((await as(one, 'DELETE /api/user/self/sessions/x')).status).toBe(400)
   })
 
-  test('note their use by the minute', async () => {
+  test("an account's sessions record their use by the minute", async () => {
     const { cookie } = await enter(ROOT_ACCOUNT)
     await gateway.stop()
     databaseOf(gateway.dataDir).write('update sessions set last_used = 5, created_time = 5')

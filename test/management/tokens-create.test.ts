@@ -44,13 +44,13 @@ const count = async (account: Account) =>
   (await manage<ShownPage>(fixture.gateway.url, account, 'GET /api/token/')).data.total
 
 describe('POST /api/token/', () => {
-  test('answers success and nothing else', async () => {
+  test('POST /api/token/ returns success and no other data', async () => {
     const { status, body } = await create(ANN, tokenBody('first'))
     expect(status).toBe(200)
     expect(body).toEqual({ success: true, message: '' })
   })
 
-  test('answers with the id and the key where reveal=1 asks for them', async () => {
+  test('POST /api/token/ returns the id and the key where reveal=1 requests them', async () => {
     const request = 'POST /api/token/?reveal=1'
     const { status, headers, data } = await manage<{ id: number; key: string }>(
       fixture.gateway.url,
@@ -68,7 +68,7 @@ describe('POST /api/token/', () => {
     expect(unasked.body).toEqual({ success: true, message: '' })
   })
 
-  test('counts on the critical limit where it reveals the key, and not otherwise', async () => {
+  test('POST /api/token/ counts on the critical limit only where it reveals the key', async () => {
     const account = { id: 5, accessToken: 'the-access-token-of-cam' }
     const statuses = []
     for (let n = 0; n < 10; n += 1)
@@ -80,7 +80,7 @@ describe('POST /api/token/', () => {
     expect(await count(account)).toBe(10)
   })
 
-  test('makes a key that works at once', async () => {
+  test('POST /api/token/ creates a key that works at once', async () => {
     const { id } = await made('works', { unlimited_quota: true })
     fixture.upstream.script('m', { kind: 'whole' })
     const key = await keyOf(fixture.gateway.url, ANN, id)
@@ -88,7 +88,7 @@ describe('POST /api/token/', () => {
     expect((await fixture.chat(key, ask('m'))).status).toBe(200)
   })
 
-  test('ignores read-only fields', async () => {
+  test('POST /api/token/ ignores read-only fields', async () => {
     const token = await made('modest', {
       id: 7777,
       user_id: 3,
@@ -107,7 +107,7 @@ describe('POST /api/token/', () => {
     expect(await count(VIP)).toBe(0)
   })
 
-  test('treats null in an optional field as absence', async () => {
+  test('POST /api/token/ treats null in an optional field as absence', async () => {
     const token = await made('nulls', {
       unlimited_quota: null,
       model_limits_enabled: null,
@@ -131,7 +131,7 @@ describe('POST /api/token/', () => {
     ['50 pictures', '👩‍👩‍👧‍👦'.repeat(50)],
     ['a name of the language', '__proto__'],
     ['SQL', "'); DROP TABLE tokens; --"],
-  ])('accepts a name of %s', async (_, name) => {
+  ])('POST /api/token/ accepts a name of %s', async (_, name) => {
     expect((await made(name)).name).toBe(name)
   })
 
@@ -148,12 +148,12 @@ describe('POST /api/token/', () => {
     ['empty routes', { vendor_routes: '' }],
     ['a blank list of addresses', { allow_ips: '' }],
     ['addresses of both kinds', { allow_ips: '10.0.0.0/8\n2001:db8::/32\n192.0.2.1' }],
-  ])('accepts %s', async (what, fields) => {
+  ])('POST /api/token/ accepts %s', async (what, fields) => {
     const token = await made(what, fields)
     expect(token).toMatchObject('allow_ips' in fields && fields.allow_ips === '' ? {} : fields)
   })
 
-  test("accepts a closed group, where it is the user's own", async () => {
+  test("POST /api/token/ accepts a closed group if it is the user's own", async () => {
     expect(await create(VIP, tokenBody('own', { group: 'vip' }))).toMatchObject({ status: 200 })
   })
 
@@ -191,13 +191,16 @@ describe('POST /api/token/', () => {
     ['routes to nothing', { vendor_routes: '{"acme":""}' }, 'vendor_routes'],
     ['routes to an unknown group', { vendor_routes: '{"acme":"nowhere"}' }, 'vendor_routes'],
     ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'vendor_routes'],
-  ])('%s is a 400 that names the field, and makes nothing', async (_, fields, named) => {
-    const before = await count(ANN)
-    const answer = await create(ANN, tokenBody('refused', fields))
-    expect(answer).toMatchObject({ status: 400, success: false })
-    expect(answer.message).toMatch(new RegExp(`^${named}: `))
-    expect(await count(ANN)).toBe(before)
-  })
+  ])(
+    'POST /api/token/ with %s is a 400 that names the field, and creates nothing',
+    async (_, fields, named) => {
+      const before = await count(ANN)
+      const answer = await create(ANN, tokenBody('refused', fields))
+      expect(answer).toMatchObject({ status: 400, success: false })
+      expect(answer.message).toMatch(new RegExp(`^${named}: `))
+      expect(await count(ANN)).toBe(before)
+    },
+  )
 
   test.each([
     ['no body', undefined],
@@ -205,11 +208,11 @@ describe('POST /api/token/', () => {
     ['a list', '[]'],
     ['null', 'null'],
     ['bytes that are no text', Buffer.from([0x22, 0xff, 0x22])],
-  ])('%s is a 400', async (_, body) => {
+  ])('POST /api/token/ with %s is a 400', async (_, body) => {
     expect(await create(ANN, body)).toMatchObject({ status: 400, success: false })
   })
 
-  test('of two at once at the limit, exactly one succeeds; then none', async () => {
+  test('of two simultaneous creations at the limit of tokens, exactly one succeeds; later ones fail', async () => {
     const both = await Promise.all(['one', 'other'].map((name) => create(NEAR, tokenBody(name))))
     expect(both.map(({ status }) => status)).toEqual(expect.arrayContaining([200, 400]))
     expect(both.find(({ status }) => status === 400)?.message).toContain(String(MAX_TOKENS))

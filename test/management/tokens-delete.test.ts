@@ -36,7 +36,7 @@ const named = async () =>
   )
 
 describe('DELETE /api/token/:id', () => {
-  test('answers success and nothing else; the very next call is refused, and the token is no longer listed', async () => {
+  test('DELETE /api/token/:id returns success and no other data; the very next call is refused, and the token is no longer listed', async () => {
     const { id } = await made('unwanted')
     const key = await keyOf(fixture.gateway.url, ANN, id)
     fixture.upstream.script('m', { kind: 'whole' })
@@ -57,7 +57,7 @@ describe('DELETE /api/token/:id', () => {
     expect(database.token('unwanted')).toMatchObject({ id })
   })
 
-  test("of another's token, and of an unknown one, is the same 404, and deletes nothing", async () => {
+  test("DELETE /api/token/:id of another user's token, and of an unknown one, is the same 404, and deletes nothing", async () => {
     const foreign = await remove(database.token('token-ofbob').id)
     const missing = await remove(987_654_321)
     expect(foreign).toMatchObject({ status: 404, success: false })
@@ -66,11 +66,14 @@ describe('DELETE /api/token/:id', () => {
     expect((await fixture.chat('ofbob', ask('m'))).status).toBe(200)
   })
 
-  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('the invalid id %s is a 400', async (id) => {
-    expect(await remove(id)).toMatchObject({ status: 400, success: false })
-  })
+  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])(
+    'DELETE /api/token/:id with the invalid id %s is a 400',
+    async (id) => {
+      expect(await remove(id)).toMatchObject({ status: 400, success: false })
+    },
+  )
 
-  test('lets a call under way finish, and settles it', async () => {
+  test('DELETE /api/token/:id lets a call in flight finish, and settles it', async () => {
     const { id } = await made('busy')
     const before = database.user('ann')
     const key = await keyOf(fixture.gateway.url, ANN, id)
@@ -88,7 +91,7 @@ describe('DELETE /api/token/:id', () => {
     expect(database.user('ann').quota + database.user('ann').used_quota).toBe(AMPLE)
   })
 
-  test('of a token declared in gateway.yaml is permanent', async () => {
+  test('DELETE /api/token/:id of a token in gateway.yaml is permanent', async () => {
     expect((await remove(database.token('token-declared').id)).status).toBe(200)
     await fixture.gateway.restart()
     expect(await named()).not.toContain('token-declared')
@@ -97,7 +100,7 @@ describe('DELETE /api/token/:id', () => {
 })
 
 describe('POST /api/token/batch', () => {
-  test("answers with the number deleted; others' ids are ignored", async () => {
+  test('POST /api/token/batch returns the number of deleted tokens, and ignores ids of other users', async () => {
     const [one, two, kept] = [await made('one'), await made('two'), await made('kept')]
     const keys = await Promise.all([one, two].map(({ id }) => keyOf(fixture.gateway.url, ANN, id)))
     fixture.upstream.script('m', { kind: 'whole' })
@@ -115,7 +118,7 @@ describe('POST /api/token/batch', () => {
     expect((await removeAll({ ids: [kept.id] })).data).toBe(1)
   })
 
-  test('accepts more ids than one SQL statement can name', async () => {
+  test('POST /api/token/batch accepts more ids than one SQL statement can have', async () => {
     const { id } = await made('among many')
     const ids = Array.from({ length: 90_000 }, (_, index) => 1_000_000 + index)
     expect((await removeAll({ ids: [...ids, id] })).data).toBe(1)
@@ -131,11 +134,11 @@ describe('POST /api/token/batch', () => {
     ['2^53', { ids: [2 ** 53] }],
     ['text', { ids: ['1e3'] }],
     ['malformed JSON', '{"ids":'],
-  ])('%s is a 400', async (_, body) => {
+  ])('POST /api/token/batch with %s is a 400', async (_, body) => {
     expect(await removeAll(body)).toMatchObject({ status: 400, success: false })
   })
 
-  test('with an invalid id deletes nothing', async () => {
+  test('POST /api/token/batch with an invalid id deletes nothing', async () => {
     const { id } = await made('spared')
     expect((await removeAll({ ids: [id, 0] })).status).toBe(400)
     expect(await named()).toContain('spared')

@@ -43,8 +43,8 @@ test('the eleventh search within a minute is a 429 with retry-after; another use
   expect((await search(BOB)).status).toBe(200)
 })
 
-describe('the 21st reveal within 20 minutes', () => {
-  test('of one key or of several, is a 429; another user is not affected, nor are requests that reveal nothing', async () => {
+describe('the reveal limit', () => {
+  test('the 21st reveal within 20 minutes, of one key or of several, is a 429; other users and requests are not affected', async () => {
     const { id } = databaseOf(gateway.dataDir).token('token-ofann')
     const one = (account: Account) => manage(gateway.url, account, `POST /api/token/${id}/key`)
     const several = () => manage(gateway.url, ANN, 'POST /api/token/batch/keys', { ids: [id] })

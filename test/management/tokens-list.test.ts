@@ -39,7 +39,7 @@ const list = (account: Account, query = '') =>
 const get = (account: Account, id: number | string) =>
   manage<ShownToken>(gateway.url, account, `GET /api/token/${id}`)
 
-describe('management of tokens is open to', () => {
+describe('the credentials for the management of tokens', () => {
   const ENDPOINTS = [
     'GET /api/token/',
     'GET /api/token/search',
@@ -58,7 +58,7 @@ describe('management of tokens is open to', () => {
       ['an API key', { authorization: 'sk-ofBob0123456789' }],
       ['a client without Gateway-User', { 'gateway-user': undefined }],
       ["a client with another's id", { 'gateway-user': '2' }],
-    ])('%s is a 401', async (_, headers) => {
+    ])('the management of tokens refuses %s with 401', async (_, headers) => {
       const answer = await manage(gateway.url, BOB, endpoint, {}, headers)
       expect(answer).toMatchObject({ status: 401, success: false })
       expect(answer.message).not.toBe('')
@@ -66,7 +66,7 @@ describe('management of tokens is open to', () => {
     })
   })
 
-  test('an access token alone or behind Bearer', async () => {
+  test('the management of tokens is open to an access token alone or behind Bearer', async () => {
     const headers = { authorization: `Bearer ${BOB.accessToken}` }
     for (const path of ['GET /api/token/', 'GET /api/token/search'] as const)
       expect(await manage(gateway.url, BOB, path, undefined, headers)).toMatchObject({ status: 200 })
@@ -74,7 +74,7 @@ describe('management of tokens is open to', () => {
 })
 
 describe('GET /api/token/', () => {
-  test('is an empty page for a user without tokens', async () => {
+  test('GET /api/token/ is an empty page for a user without tokens', async () => {
     const { status, body } = await list(NOBODY)
     expect(status).toBe(200)
     expect(body).toEqual({
@@ -84,7 +84,7 @@ describe('GET /api/token/', () => {
     })
   })
 
-  test("has the client's own tokens, complete except for the key", async () => {
+  test("GET /api/token/ returns the client's own tokens, complete except for the key", async () => {
     const before = Math.floor(Date.now() / 1000)
     const {
       created_time: created,
@@ -138,16 +138,19 @@ describe('GET /api/token/', () => {
     ['?p=x&page_size=1e1', 1, 10, 104, 10],
     ['?p=99', 99, 10, undefined, 0],
     ['?p=999999999999&page_size=100', 999_999_999_999, 100, undefined, 0],
-  ])('%s is page %i of %i, newest first', async (query, page, pageSize, first, count) => {
-    const { status, data } = await list(MANY, query)
-    expect(status).toBe(200)
-    expect(data).toMatchObject({ page, page_size: pageSize, total: MANY_COUNT })
-    expect(data.items.map(({ name }) => name)).toEqual(
-      Array.from({ length: count }, (_, index) => `token-many${(first ?? 0) - index}`),
-    )
-  })
+  ])(
+    'GET /api/token/ with %s is page %i of %i, newest first',
+    async (query, page, pageSize, first, count) => {
+      const { status, data } = await list(MANY, query)
+      expect(status).toBe(200)
+      expect(data).toMatchObject({ page, page_size: pageSize, total: MANY_COUNT })
+      expect(data.items.map(({ name }) => name)).toEqual(
+        Array.from({ length: count }, (_, index) => `token-many${(first ?? 0) - index}`),
+      )
+    },
+  )
 
-  test('shows a token that expired, or has no quota, as such before its first use', async () => {
+  test('GET /api/token/ shows a token that is expired or has no quota as such before its first use', async () => {
     const old = await createToken(gateway.url, ANN, 'old', { expired_time: 1 })
     expect(old.status).toBe(3)
     const empty = await createToken(gateway.url, ANN, 'empty', { remain_quota: 0 })
@@ -157,7 +160,7 @@ describe('GET /api/token/', () => {
 })
 
 describe('GET /api/token/:id', () => {
-  test("of another's token, and of an unknown one, is the same 404", async () => {
+  test("GET /api/token/:id of another user's token, and of an unknown one, is the same 404", async () => {
     const { data } = await list(BOB)
     const foreign = await get(ANN, data.items[0]?.id ?? 0)
     const missing = await get(ANN, 987_654_321)
@@ -168,13 +171,13 @@ describe('GET /api/token/:id', () => {
   })
 
   test.each(['0', '-1', '1e3', '1.5', '007', '9007199254740992', 'abc', '%31', '1%20', '__proto__'])(
-    'the invalid id %s is a 400',
+    'GET /api/token/:id with the invalid id %s is a 400',
     async (id) => {
       expect(await get(ANN, id)).toMatchObject({ status: 400, success: false })
     },
   )
 
-  test('of the largest possible id is a 404', async () => {
+  test('GET /api/token/:id with the largest possible id is a 404', async () => {
     expect(await get(ANN, '9007199254740991')).toMatchObject({ status: 404 })
   })
 })

@@ -7,7 +7,7 @@ import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture
 import { keyOf, createToken, type ShownToken } from '../equipment/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
-/** Ten prompt tokens at one quota unit, twenty of output at four. */
+/** Ten prompt tokens at one quota unit, and twenty output tokens at four. */
 const COST = 10 + 20 * 4
 
 let fixture: Fixture
@@ -27,7 +27,7 @@ afterAll(() => fixture?.close())
 const put = (id: number, fields: Record<string, unknown>) =>
   manage<ShownToken>(fixture.gateway.url, ANN, 'PUT /api/token/', { id, ...fields })
 
-/** A token whose only call is an open stream that holds quota; `finish` ends the stream. */
+/** A token whose only call is an open stream with a hold; `finish` ends the stream. */
 async function streaming(name: string, quota: number) {
   const { id } = await createToken(fixture.gateway.url, ANN, name, { remain_quota: quota })
   const key = await keyOf(fixture.gateway.url, ANN, id)
@@ -45,9 +45,9 @@ async function streaming(name: string, quota: number) {
 }
 
 describe('a quota set while a stream is open', () => {
-  test('is the remainder beside its hold, and its settlement is charged against it', async () => {
+  test('a quota set while a stream is open is what remains beside its hold, and its settlement is charged against it', async () => {
     const { id, key, hold, finish } = await streaming('more', 6000)
-    // A second such call of 6,000 has too little left.
+    // A second such call needs a hold of more than the remaining 6,000.
     expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
     expect((await put(id, { remain_quota: 7000 })).data.remain_quota).toBe(7000)
     const refused = await fixture.chat(key, ask('m', { max_tokens: 1000 }))
@@ -66,7 +66,7 @@ describe('a quota set while a stream is open', () => {
     expect(over.json().error.message).toContain(`quota is not enough for this request: ${left} remain`)
   })
 
-  test('of zero lets the stream end, and no other begin', async () => {
+  test('a quota of zero set while a stream is open lets the stream end, and no other begin', async () => {
     const { id, key, hold, finish } = await streaming('nothing', 100_000)
     expect((await put(id, { remain_quota: 1 })).data.status).toBe(1)
     const refused = await fixture.chat(key, ask('m'))
@@ -78,7 +78,7 @@ describe('a quota set while a stream is open', () => {
     expect((await fixture.chat(key, ask('m'))).json().error.code).toBe('token_exhausted')
   })
 
-  test('removing the limit lets another begin', async () => {
+  test('a limit removed while a stream is open lets another stream begin', async () => {
     const { id, key, finish } = await streaming('limit', 6000)
     expect((await fixture.chat(key, ask('m', { max_tokens: 1000 }))).status).toBe(403)
     await put(id, { unlimited_quota: true })
@@ -101,13 +101,13 @@ test('under concurrent calls and settings, the sums are exact', async () => {
   const row = database.token('storm')
   expect(row.used_quota).toBe(60 * COST)
   expect(database.openHolds()).toEqual([])
-  // The gateway's own balance equals the row's, also after everything was set once more.
+  // The balance in memory equals that in the row, also after everything was set once more.
   const left = async (): Promise<string> =>
     (await fixture.chat(key, ask('m', { max_tokens: 1_000_000 }))).json().error.message
   expect(await left()).toContain(`: ${row.remain_quota} remain`)
   await put(id, { remain_quota: 777 })
   expect(await left()).toContain(': 777 remain')
-  // Setting token quotas does not change their user's balance: only charges do.
+  // Setting token quotas does not change their user's balance; only charges do.
   const { quota, used_quota: used } = database.user('ann')
   expect(quota + used).toBe(AMPLE)
 })

@@ -40,7 +40,7 @@ function expectNeverKept({ headers }: ManagementResponse): void {
 }
 
 describe('POST /api/token/:id/key', () => {
-  test('is the whole key with sk-, and forbids caching', async () => {
+  test('POST /api/token/:id/key returns the whole key with sk-, and forbids caching', async () => {
     const answer = await reveal(ANN, ids.one)
     expect(answer).toMatchObject({
       status: 200,
@@ -49,7 +49,7 @@ describe('POST /api/token/:id/key', () => {
     expectNeverKept(answer)
   })
 
-  test("of another's token, of a deleted one and of an unknown one is the same 404", async () => {
+  test("POST /api/token/:id/key of another user's, a deleted and an unknown token is the same 404", async () => {
     const missing = await reveal(ANN, 987_654_321)
     expect(missing).toMatchObject({ status: 404, success: false })
     for (const id of [ids.foreign, ids.gone]) {
@@ -59,18 +59,21 @@ describe('POST /api/token/:id/key', () => {
     }
   })
 
-  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])('the invalid id %s is a 400', async (id) => {
-    expect(await reveal(ANN, id)).toMatchObject({ status: 400, success: false })
-  })
+  test.each(['0', '-1', '1e3', '9007199254740992', 'x'])(
+    'POST /api/token/:id/key with the invalid id %s is a 400',
+    async (id) => {
+      expect(await reveal(ANN, id)).toMatchObject({ status: 400, success: false })
+    },
+  )
 
-  test('leaves no key in the log', async () => {
+  test('POST /api/token/:id/key leaves no key in the log', async () => {
     await expect.poll(() => gateway.logs()).toContain(`/api/token/${ids.one}/key`)
     expect(gateway.logs()).not.toContain('sk-one')
   })
 })
 
 describe('POST /api/token/batch/keys', () => {
-  test("is the whole keys by id; unknown ids and others' are omitted", async () => {
+  test('POST /api/token/batch/keys returns the whole keys by id, without unknown ids and those of other users', async () => {
     const answer = await revealAll({ ids: [ids.two, ids.foreign, ids.one, ids.gone, 987_654_321, ids.one] })
     expect(answer.status).toBe(200)
     expect(answer.data).toEqual({ keys: { [ids.one]: 'sk-one', [ids.two]: 'sk-two' } })
@@ -78,7 +81,7 @@ describe('POST /api/token/batch/keys', () => {
     expect((await revealAll({ ids: [ids.foreign] })).data).toEqual({ keys: {} })
   })
 
-  test('accepts 100 ids, and refuses 101 with the maximum', async () => {
+  test('POST /api/token/batch/keys accepts 100 ids, and refuses 101 with the maximum', async () => {
     const many = Array.from({ length: 101 }, (_, index) => index + 1)
     expect((await revealAll({ ids: many.slice(0, 100) })).status).toBe(200)
     const answer = await revealAll({ ids: many })
@@ -108,11 +111,11 @@ describe('POST /api/token/batch/keys', () => {
     ['a list of lists', { ids: [[1]] }],
     ['a list', [1]],
     ['malformed JSON', '{"ids":[1'],
-  ])('%s is a 400', async (_, body) => {
+  ])('POST /api/token/batch/keys with %s is a 400', async (_, body) => {
     expect(await revealAll(body)).toMatchObject({ status: 400, success: false })
   })
 
-  test('reports a hundred thousand mistakes in a sentence', async () => {
+  test('POST /api/token/batch/keys reports a hundred thousand errors in one sentence', async () => {
     const { status, message } = await revealAll({ ids: Array.from({ length: 100_000 }, () => 0) })
     expect(status).toBe(400)
     expect(message.length).toBeLessThan(1000)

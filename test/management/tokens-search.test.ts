@@ -73,7 +73,7 @@ describe('GET /api/token/search', () => {
     ['by SQL that matches nothing', { keyword: "' OR 1=1 --" }, []],
     ['by SQL beside %', { keyword: "%' OR '1'='1%" }, []],
     ['that is a name of the language', { keyword: '__proto__' }, ['__proto__']],
-  ])('finds a name %s', async (_, query, names) => {
+  ])('GET /api/token/search finds a name %s', async (_, query, names) => {
     expect(await found(query)).toEqual(names)
   })
 
@@ -85,22 +85,22 @@ describe('GET /api/token/search', () => {
     ['by how it begins, after sk-', { token: 'sk-Beta%' }, ['alphabet']],
     ['by what is in it', { token: '%Key%' }, Object.values(NAMES).toReversed()],
     ['by SQL', { token: "' OR '1'='1" }, []],
-  ])('finds a key %s', async (_, query, names) => {
+  ])('GET /api/token/search finds a key %s', async (_, query, names) => {
     expect(await found(query)).toEqual(names)
   })
 
-  test('finds tokens that match both the name and the key', async () => {
+  test('GET /api/token/search finds tokens that match both the name and the key', async () => {
     expect(await found({ keyword: 'alpha%', token: '%Key%' })).toEqual(['alphabet', 'Alpha'])
     expect(await found({ keyword: 'alpha%', token: 'Beta%' })).toEqual(['alphabet'])
     expect(await found({ keyword: 'Alpha', token: 'Beta%' })).toEqual([])
   })
 
-  test('without patterns is the list', async () => {
+  test('GET /api/token/search without patterns is the list', async () => {
     expect(await found({})).toEqual(Object.values(NAMES).toReversed())
     expect(await found({ keyword: '', token: '' })).toHaveLength(Object.keys(NAMES).length)
   })
 
-  test('is paged as the list is, with keys masked', async () => {
+  test('GET /api/token/search is paged as the list is, with keys masked', async () => {
     const { data: page } = await search(ANN, { token: '%Key%', p: '2', ps: '3' })
     expect(page).toMatchObject({ page: 2, page_size: 3, total: 8 })
     expect(page.items.map(({ name }) => name)).toEqual(['back\\slash', 'beta11', 'beta_1'])
@@ -109,7 +109,7 @@ describe('GET /api/token/search', () => {
   })
 
   test.each(['%%', 'ab%%', '%%ab', 'a%b%c%d', '%', 'a%', '%_%', '%👩‍👩‍👧‍👦%', 'sk-%'])(
-    '%j breaks a rule: 400 in either field',
+    'GET /api/token/search refuses the pattern %j with 400 in either field',
     async (pattern) => {
       const inKey = await search(ANN, { token: pattern })
       expect(inKey).toMatchObject({ status: 400, success: false })
@@ -121,11 +121,11 @@ describe('GET /api/token/search', () => {
     },
   )
 
-  test('counts two characters as a person does', async () => {
+  test('GET /api/token/search counts two characters as a person does', async () => {
     expect(await found({ keyword: '%👩‍👩‍👧‍👦x%' })).toEqual([])
   })
 
-  test("never finds another's tokens", async () => {
+  test("GET /api/token/search never finds another user's tokens", async () => {
     expect(await found({ keyword: 'Alpha' }, FULL)).toEqual([])
     expect(await found({ token: 'AlphaKey0123456789' }, FULL)).toEqual([])
   })
@@ -133,7 +133,7 @@ describe('GET /api/token/search', () => {
 
 describe('a user with the maximum number of tokens', () => {
   test.each([{ keyword: 'full%' }, { token: 'full%' }, { token: 'sk-full%' }])(
-    'may not use %: %j',
+    'a user with the maximum number of tokens may not use %: %j',
     async (query) => {
       const answer = await search(FULL, query)
       expect(answer).toMatchObject({ status: 400, success: false })
@@ -141,12 +141,12 @@ describe('a user with the maximum number of tokens', () => {
     },
   )
 
-  test('can only search exactly', async () => {
+  test('a user with the maximum number of tokens can only search exactly', async () => {
     expect(await found({ keyword: 'FULL 3' }, FULL)).toEqual(['full 3'])
     expect(await found({ token: 'sk-full3' }, FULL)).toEqual(['full 3'])
   })
 
-  test('with one fewer can search by pattern', async () => {
+  test('a user with one token less than the maximum can search by pattern', async () => {
     const { data } = await search(FULL, { keyword: 'full 3' })
     await manage(gateway.url, FULL, `DELETE /api/token/${data.items[0]?.id}`)
     expect((await search(FULL, { keyword: 'full%' })).data.total).toBe(MAX - 1)

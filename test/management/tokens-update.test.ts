@@ -12,7 +12,7 @@ const MAX_QUOTA = 500_000_000_000_000
 
 let fixture: Fixture
 let database: GatewayDatabase
-/** The configuration with that status of the token `loose`, if any. */
+/** The configuration with this status of the token `loose`, if any. */
 let configured: (status?: number) => Configuration
 beforeAll(async () => {
   fixture = await startFixture((upstream) => {
@@ -62,7 +62,7 @@ async function called(key: string, model = 'm'): Promise<[number, unknown]> {
   return [answer.status, answer.status === 200 ? undefined : answer.json().error.code]
 }
 
-/** A version is another one after a change. */
+/** The version changes with every change. */
 const ANY: unknown = expect.any(String)
 
 const CHANGES: Fields[] = [
@@ -81,7 +81,7 @@ const CHANGES: Fields[] = [
 
 describe('PUT /api/token/', () => {
   test.each(CHANGES)(
-    'writes %j and leaves the rest, and answers with the token, key masked',
+    'PUT /api/token/ writes %j and keeps the other fields, and returns the token, its key masked',
     async (fields) => {
       const before = await made('plain')
       const { status, body } = await put({ id: before.id, ...fields })
@@ -92,18 +92,18 @@ describe('PUT /api/token/', () => {
     },
   )
 
-  test('writes all of it at once', async () => {
+  test('PUT /api/token/ writes all fields at once', async () => {
     const before = await made('all')
     const fields = Object.assign({}, ...CHANGES) as Fields
     expect((await put({ id: before.id, ...fields })).data).toEqual({ ...before, ...fields, version: ANY })
   })
 
-  test('accepts a token as it was read', async () => {
+  test('PUT /api/token/ accepts a token as it was read', async () => {
     const before = await made('round trip', { allow_ips: '127.0.0.1', group: 'open' })
     expect((await put({ ...before })).data).toEqual(before)
   })
 
-  test('ignores read-only fields, including a status', async () => {
+  test('PUT /api/token/ ignores read-only fields, including a status', async () => {
     const before = await made('modest')
     const ignored = {
       user_id: 3,
@@ -123,7 +123,7 @@ describe('PUT /api/token/', () => {
     expect((await put({ id: before.id, status: 'no status at all' })).status).toBe(200)
   })
 
-  test('treats null as absence, except in allow_ips, where it removes the list', async () => {
+  test('PUT /api/token/ treats null as absence, except in allow_ips, where it removes the list', async () => {
     const before = await made('nulls', {
       group: 'open',
       model_limits: 'm',
@@ -155,7 +155,7 @@ describe('PUT /api/token/', () => {
     )
   })
 
-  test("of another's token, and of an unknown one, is the same 404, and writes nothing", async () => {
+  test("PUT /api/token/ of another user's token, and of an unknown one, is the same 404, and writes nothing", async () => {
     const { id } = database.token('token-ofbob')
     const missing = await put({ id: 987_654_321, name: 'x' })
     for (const answer of [await put({ id, name: 'x' }), await setStatus(id, 2)]) {
@@ -182,13 +182,16 @@ describe('PUT /api/token/', () => {
     ['routes to nothing', { vendor_routes: '{"acme":""}' }, 'vendor_routes'],
     ['routes that are no JSON', { vendor_routes: 'acme' }, 'vendor_routes'],
     ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'vendor_routes'],
-  ])('%s is a 400 that names the field, and writes nothing', async (_, fields, named) => {
-    const before = await made('steady')
-    const answer = await put({ id: before.id, model_limits: 'm', ...fields })
-    expect(answer).toMatchObject({ status: 400, success: false })
-    expect(answer.message).toMatch(new RegExp(`^${named}: `))
-    expect(await get(before.id)).toEqual(before)
-  })
+  ])(
+    'PUT /api/token/ with %s is a 400 that names the field, and writes nothing',
+    async (_, fields, named) => {
+      const before = await made('steady')
+      const answer = await put({ id: before.id, model_limits: 'm', ...fields })
+      expect(answer).toMatchObject({ status: 400, success: false })
+      expect(answer.message).toMatch(new RegExp(`^${named}: `))
+      expect(await get(before.id)).toEqual(before)
+    },
+  )
 
   test.each([
     ['no id', {}],
@@ -201,25 +204,25 @@ describe('PUT /api/token/', () => {
     ['a list', []],
     ['malformed JSON', '{"id":1,'],
     ['no body', undefined],
-  ])('%s is a 400, with status_only too', async (_, body) => {
+  ])('PUT /api/token/ with %s is a 400, with status_only too', async (_, body) => {
     expect(await put(body)).toMatchObject({ status: 400, success: false })
     const status = typeof body === 'object' && !Array.isArray(body) ? { ...body, status: 2 } : body
     expect(await put(status, '?status_only=1')).toMatchObject({ status: 400, success: false })
   })
 
-  test('any quota is accepted for an unlimited token, and has to be valid before it is limited again', async () => {
+  test('PUT /api/token/ accepts any quota of an unlimited token, which must be valid before the token is limited again', async () => {
     const { id } = await made('boundless', { unlimited_quota: true })
     expect((await put({ id, remain_quota: MAX_QUOTA + 1 })).data.remain_quota).toBe(MAX_QUOTA + 1)
     expect((await put({ id, unlimited_quota: false })).status).toBe(400)
     expect((await put({ id, remain_quota: -5 })).data).toMatchObject({ remain_quota: -5, status: 1 })
     expect((await put({ id, unlimited_quota: false, remain_quota: -5 })).status).toBe(400)
-    // Overspending is no error: nothing is left.
+    // A quota that was exceeded is accepted: nothing remains.
     expect((await put({ id, unlimited_quota: false })).data).toMatchObject({ remain_quota: -5, status: 4 })
   })
 })
 
 describe('status_only=1', () => {
-  test('writes the status alone; the very next call is refused, then accepted again', async () => {
+  test('status_only=1 only writes the status; the very next call is refused, then accepted again', async () => {
     const { id, key } = await keyed('switched')
     expect(await called(key)).toEqual([200, undefined])
     const before = await get(id)
@@ -231,16 +234,19 @@ describe('status_only=1', () => {
     expect(await called(key)).toEqual([200, undefined])
   })
 
-  test.each([0, 3, 4, 7, -1, 1.5, '1', true, null, undefined])('status %j is a 400', async (status) => {
-    const { id } = await made('stubborn')
-    const answer = await setStatus(id, status)
-    expect(answer).toMatchObject({ status: 400, success: false })
-    expect(answer.message).toMatch(/^status: /)
-    expect((await get(id)).status).toBe(1)
-  })
+  test.each([0, 3, 4, 7, -1, 1.5, '1', true, null, undefined])(
+    'status_only=1 with the status %j is a 400',
+    async (status) => {
+      const { id } = await made('stubborn')
+      const answer = await setStatus(id, status)
+      expect(answer).toMatchObject({ status: 400, success: false })
+      expect(answer.message).toMatch(/^status: /)
+      expect((await get(id)).status).toBe(1)
+    },
+  )
 
   test.each(['?status_only=0', '?status_only=true', '?status_only='])(
-    '%s is not read as true',
+    'status_only with the value %s is not read as true',
     async (query) => {
       const { id } = await made('not it')
       expect((await put({ id, status: 2, name: 'now this' }, query)).data).toMatchObject({
@@ -255,53 +261,59 @@ describe('a token that expired', () => {
   test.each([
     ['and was used', true],
     ['and was not used', false],
-  ])('%s is not enabled; with a later expiry it works without enabling', async (name, isUsed) => {
-    const { id, key } = await keyed(name, { expired_time: 1_700_000_000 })
-    if (isUsed) {
-      expect(await called(key)).toEqual([401, 'token_expired'])
-      await expect.poll(() => database.token(name).status).toBe(3)
-    }
-    const refused = await setStatus(id, 1)
-    expect(refused).toMatchObject({ status: 400, success: false })
-    expect(refused.message).toContain('expired_time')
-    expect((await put({ id, name: `${name}, renamed` })).data.status).toBe(3)
-    expect((await put({ id, expired_time: 4_000_000_000 })).data.status).toBe(1)
-    expect(await called(key)).toEqual([200, undefined])
-    expect((await setStatus(id, 1)).data.status).toBe(1)
-  })
+  ])(
+    'an expired token %s cannot be enabled; with a later expiry it works without enabling',
+    async (name, isUsed) => {
+      const { id, key } = await keyed(name, { expired_time: 1_700_000_000 })
+      if (isUsed) {
+        expect(await called(key)).toEqual([401, 'token_expired'])
+        await expect.poll(() => database.token(name).status).toBe(3)
+      }
+      const refused = await setStatus(id, 1)
+      expect(refused).toMatchObject({ status: 400, success: false })
+      expect(refused.message).toContain('expired_time')
+      expect((await put({ id, name: `${name}, renamed` })).data.status).toBe(3)
+      expect((await put({ id, expired_time: 4_000_000_000 })).data.status).toBe(1)
+      expect(await called(key)).toEqual([200, undefined])
+      expect((await setStatus(id, 1)).data.status).toBe(1)
+    },
+  )
 })
 
 describe('a token whose quota is used up', () => {
   test.each<[string, Fields]>([
     ['is given some', { remain_quota: 1_000_000 }],
     ['has no limit any more', { unlimited_quota: true }],
-  ])('is not enabled; once it %s it works without enabling', async (name, cure) => {
-    const { id, key } = await keyed(name, { remain_quota: 0 })
-    expect(await called(key)).toEqual([401, 'token_exhausted'])
-    await expect.poll(() => database.token(name).status).toBe(4)
-    const refused = await setStatus(id, 1)
-    expect(refused).toMatchObject({ status: 400, success: false })
-    expect(refused.message).toContain('remain_quota')
-    expect((await put({ id, ...cure })).data.status).toBe(1)
-    expect(await called(key)).toEqual([200, undefined])
-    expect((await setStatus(id, 1)).data.status).toBe(1)
-  })
+  ])(
+    'a token whose quota is used up cannot be enabled; once it %s it works without enabling',
+    async (name, cure) => {
+      const { id, key } = await keyed(name, { remain_quota: 0 })
+      expect(await called(key)).toEqual([401, 'token_exhausted'])
+      await expect.poll(() => database.token(name).status).toBe(4)
+      const refused = await setStatus(id, 1)
+      expect(refused).toMatchObject({ status: 400, success: false })
+      expect(refused.message).toContain('remain_quota')
+      expect((await put({ id, ...cure })).data.status).toBe(1)
+      expect(await called(key)).toEqual([200, undefined])
+      expect((await setStatus(id, 1)).data.status).toBe(1)
+    },
+  )
 
-  test('stays disabled, whatever quota it is given', async () => {
+  test('a token whose quota is used up stays disabled if it was disabled, whatever quota it is given', async () => {
     const { id, key } = await keyed('off and empty', { remain_quota: 0 })
     await setStatus(id, 2)
     expect((await put({ id, remain_quota: 1_000_000 })).data.status).toBe(2)
     expect(await called(key)).toEqual([401, 'token_disabled'])
   })
 
-  test('may be enabled where it was disabled, and is exhausted then', async () => {
+  test('a disabled token whose quota is used up can be enabled, and is exhausted then', async () => {
     const { id } = await keyed('off, then on', { remain_quota: 0 })
     await setStatus(id, 2)
     expect(await setStatus(id, 1)).toMatchObject({ status: 200, data: { status: 4 } })
   })
 })
 
-describe('the very next call follows', () => {
+describe('changes at the very next call', () => {
   test.each<[string, Fields, [number, unknown]]>([
     ['the time', { expired_time: 1 }, [401, 'token_expired']],
     ['the quota', { remain_quota: 0 }, [401, 'token_exhausted']],
@@ -310,14 +322,14 @@ describe('the very next call follows', () => {
     ['the addresses', { allow_ips: '10.0.0.0/8' }, [403, 'ip_not_allowed']],
     ['the group', { group: 'open' }, [503, 'model_not_found']],
     ['the routes', { vendor_routes: '{"acme":"open"}' }, [503, 'model_not_found']],
-  ])('%s', async (name, fields, outcome) => {
+  ])('a change of %s applies to the very next call', async (name, fields, outcome) => {
     const { id, key } = await keyed(name)
     expect(await called(key)).toEqual([200, undefined])
     expect((await put({ id, ...fields })).status).toBe(200)
     expect(await called(key)).toEqual(outcome)
   })
 
-  test('the change of unlimited_quota', async () => {
+  test('a change of unlimited_quota applies to the very next call', async () => {
     const { id, key } = await keyed('limits', { remain_quota: 3 })
     expect(await called(key)).toEqual([403, 'insufficient_quota'])
     await put({ id, unlimited_quota: true })
@@ -327,7 +339,7 @@ describe('the very next call follows', () => {
   })
 })
 
-test('a declared token under another name is still the declared one', async () => {
+test('a declared token that is renamed is still the declared one', async () => {
   const { id } = database.token('token-loose')
   expect((await put({ id, name: 'my own name' })).status).toBe(200)
   await fixture.gateway.restart()
@@ -337,7 +349,7 @@ test('a declared token under another name is still the declared one', async () =
   expect(await called('loose')).toEqual([200, undefined])
 })
 
-test('a declared status may be changed, and comes back at the next reload', async () => {
+test('a declared status can be changed, and returns at the next reload', async () => {
   const { id } = database.token('my own name')
   await fixture.gateway.apply(configured(2))
   await expect.poll(() => called('loose')).toEqual([401, 'token_disabled'])

@@ -75,7 +75,7 @@ const sum = (line: Series['series'][number] | undefined, field: string): number 
   (line?.points ?? []).reduce((total, point) => total + (point[field] ?? 0), 0)
 
 describe('a series of usage', () => {
-  test('has the calls of all users for admins, to the unit of the log', async () => {
+  test('a usage series of admins has the calls of all users, equal to the log to the unit', async () => {
     expect(statuses).toEqual([200, 200, 200, 503, 401])
     const series = await get(ADA, '/api/usage?by=user&tz=Asia/Kolkata')
     expect(series.series.map(({ key, label }) => [key, label])).toEqual([
@@ -95,7 +95,7 @@ describe('a series of usage', () => {
     expect(series.latency.filter(({ p95_ms }) => p95_ms !== null)).toHaveLength(1)
   })
 
-  test('has an account no calls but its own, and neither users nor channels to choose', async () => {
+  test('a usage series of an account has only its own calls, and neither users nor channels to choose', async () => {
     const own = await get(ANN, '/api/usage/self?by=model&step=hour')
     expect(own.totals['requests']).toBe(2)
     expect(own.series.map(({ key }) => key).toSorted()).toEqual(['m', 'n'])
@@ -104,7 +104,7 @@ describe('a series of usage', () => {
     expect((await get(ANN, '/api/usage/self?username=ben')).totals['requests']).toBe(2)
   })
 
-  test('comes as CSV with a column for each field of a point', async () => {
+  test('a usage series can be downloaded as CSV with a column for each field of a point', async () => {
     const { status, headers, text } = await file(ADA, '/api/usage?by=model&top=1&format=csv')
     expect(status).toBe(200)
     expect(headers['content-type']).toContain('text/csv')
@@ -124,13 +124,13 @@ describe('a series of usage', () => {
     'from=1000&to=1000',
     'step=hour&from=1000&to=99999999',
     'format=xml',
-  ])('refuses %s', async (query) => {
+  ])('a usage series is refused with %s', async (query) => {
     expect((await file(ADA, `/api/usage?${query}`)).status).toBe(400)
   })
 })
 
 describe('refused calls', () => {
-  test('are counted by code, those without a valid key under none', async () => {
+  test('refused calls are counted by code, and those without a valid key under no user', async () => {
     await vi.waitUntil(async () => (await get(ADA, '/api/usage/refusals')).total === 2, 30_000)
     const { series } = await get(ADA, '/api/usage/refusals?step=day')
     expect(series.map(({ key }) => key).toSorted()).toEqual(['invalid_api_key', 'model_not_found'])

@@ -24,7 +24,7 @@ interface RowPage {
 const DAY = 86_400
 /** A midnight (UTC) ten days ago, in Unix seconds. */
 const MIDNIGHT = (Math.floor(Date.now() / 1000 / DAY) - 10) * DAY
-/** Rows of cyd, one a second from that midnight on: more than two chunks of an export. */
+/** The number of rows of cyd, one a second from that midnight: more than two chunks of an export. */
 const MANY = 4500
 
 let fixture: Fixture
@@ -68,7 +68,7 @@ afterAll(() => fixture?.close())
 
 /**
  * Writes rows that only time could produce: rows of ten days ago with their sums, and sums of a hundred days
- * ago, whose rows are gone.
+ * ago, whose rows are deleted.
  */
 function withOldRows(): void {
   const database = databaseOf(fixture.gateway.dataDir)
@@ -130,7 +130,7 @@ const file = async (account: typeof ANN, path: string) =>
     headers: { authorization: account.accessToken, 'gateway-user': String(account.id) },
   })
 
-describe('visible rows', () => {
+describe('rows that an account may see', () => {
   test.each(['/api/log/', '/api/log/stat', '/api/log/export', '/api/data/'] as const)(
     '%s is for admins',
     async (path) => {
@@ -152,7 +152,7 @@ describe('visible rows', () => {
     },
   )
 
-  test('of an account are its own alone, without channel and upstream model', async () => {
+  test('the rows of an account are its own only, without channel and upstream model', async () => {
     const page = await list(ANN, '/api/log/self')
     expect(idsOf(page)).toEqual([made[1], made[0]])
     for (const row of page.items) {
@@ -166,7 +166,7 @@ describe('visible rows', () => {
 })
 
 describe('GET /api/log/', () => {
-  test('shows everything that a call settled, as a page', async () => {
+  test('GET /api/log/ returns everything that a call settled, as a page', async () => {
     const page = await list(ADA, `/api/log/?request_id=${made[0]}`)
     const now = Date.now() / 1000
     expect(page).toEqual({
@@ -222,7 +222,7 @@ describe('GET /api/log/', () => {
     expect(created).toBeLessThanOrEqual(now)
   })
 
-  test('is the newest first, in pages of at most 100', async () => {
+  test('GET /api/log/ returns the newest rows first, in pages of at most 100', async () => {
     const first = await list(ADA, '/api/log/?page_size=1000')
     expect(first).toMatchObject({ page: 1, page_size: 100, total: MANY + 3 })
     expect(idsOf(first).slice(0, 3)).toEqual(made.toReversed())
@@ -252,11 +252,11 @@ describe('GET /api/log/', () => {
       'username=ben&model_name=&start_timestamp=&end_timestamp=0',
       [2],
     ],
-  ])('is filtered by %s', async (_, query, expected) => {
+  ])('GET /api/log/ can be filtered by %s', async (_, query, expected) => {
     expect(idsOf(await list(ADA, `/api/log/?${query}`))).toEqual(expected.map((index) => made[index]))
   })
 
-  test('includes both ends of a time range, for any user', async () => {
+  test('GET /api/log/ includes both ends of a time range, for any user', async () => {
     for (const who of ['', '&username=cyd']) {
       const time = `start_timestamp=${MIDNIGHT + 10}&end_timestamp=${MIDNIGHT + 19}`
       const { total, items } = await list(ADA, `/api/log/?${time}${who}&page_size=20`)
@@ -267,15 +267,18 @@ describe('GET /api/log/', () => {
     }
   })
 
-  test.each(['start_timestamp=yesterday', 'end_timestamp=-5', 'type=x'])('%s is a 400', async (query) => {
-    const answer = await manage(fixture.gateway.url, ADA, `GET /api/log/?${query}`)
-    expect(answer).toMatchObject({ status: 400, success: false })
-    expect(answer.message).toContain(query.split('=')[0])
-  })
+  test.each(['start_timestamp=yesterday', 'end_timestamp=-5', 'type=x'])(
+    'GET /api/log/ with %s is a 400',
+    async (query) => {
+      const answer = await manage(fixture.gateway.url, ADA, `GET /api/log/?${query}`)
+      expect(answer).toMatchObject({ status: 400, success: false })
+      expect(answer.message).toContain(query.split('=')[0])
+    },
+  )
 })
 
 describe('GET /api/log/stat', () => {
-  test('sums up the selected rows, and the last minute', async () => {
+  test('GET /api/log/stat sums up the selected rows, and the last minute', async () => {
     expect(await stat(ADA, '/api/log/stat?username=ann')).toMatchObject({
       quota: 270 + 30,
       requests: 2,
@@ -292,7 +295,7 @@ describe('GET /api/log/stat', () => {
     expect(await stat(ADA, '/api/log/stat?type=5')).toMatchObject({ quota: 0, requests: 0, rpm: 0, tpm: 0 })
   })
 
-  test('includes days whose rows are gone', async () => {
+  test('GET /api/log/stat includes days whose rows are deleted', async () => {
     expect(await stat(ADA, '/api/log/stat?username=cyd')).toMatchObject({
       requests: MANY + 7,
       quota: 5 * (MANY + 7),
@@ -302,7 +305,7 @@ describe('GET /api/log/stat', () => {
     expect(await stat(ADA, `/api/log/stat?username=cyd&${until}`)).toMatchObject({ requests: 7, quota: 35 })
   })
 
-  test('takes parts of a day from the rows', async () => {
+  test('GET /api/log/stat takes parts of a day from the rows', async () => {
     const part = `start_timestamp=${MIDNIGHT + 10}&end_timestamp=${MIDNIGHT + 19}`
     expect(await stat(ADA, `/api/log/stat?${part}`)).toMatchObject({ requests: 10, quota: 50 })
     const rest = `start_timestamp=${MIDNIGHT + 10}&username=cyd`
@@ -313,7 +316,7 @@ describe('GET /api/log/stat', () => {
 describe('GET /api/log/export', () => {
   const lines = (text: string): string[] => text.split('\r\n')
 
-  test('is a CSV file of all selected rows, the newest first', async () => {
+  test('GET /api/log/export returns a CSV file of all selected rows, the newest first', async () => {
     const { headers, text } = await file(ADA, '/api/log/export')
     expect(headers['content-type']).toBe('text/csv; charset=utf-8')
     expect(headers['content-disposition']).toMatch(/^attachment; filename="[\w.-]+\.csv"$/)
@@ -328,24 +331,24 @@ describe('GET /api/log/export', () => {
     expect(lines((await file(ADA, '/api/log/export?type=1')).text)).toEqual([header, ''])
   })
 
-  test("is of the client's own rows, without channel and upstream model", async () => {
+  test("GET /api/log/export returns the client's own rows without channel and upstream model", async () => {
     const [header = '', ...rows] = lines((await file(ANN, '/api/log/self/export')).text)
     expect(header).not.toMatch(/channel|upstream/)
     expect(rows.map((row) => row.split(',')[0])).toEqual([made[1], made[0], ''])
   })
 
-  test('quotes where necessary, and neutralises formulas in names', async () => {
+  test('GET /api/log/export quotes where necessary, and neutralises formulas in names', async () => {
     const { text } = await file(ANN, '/api/log/self/export?model_name=n')
     expect(text).toContain(`,"'=1+1,""x""",n,`)
   })
 
-  test('refuses before it sends', async () => {
+  test('GET /api/log/export refuses a request before it sends any row', async () => {
     const { status, headers } = await file(ADA, '/api/log/export?type=x')
     expect(status).toBe(400)
     expect(headers['content-type']).toBe('application/json')
   })
 
-  test('survives a client that leaves', async () => {
+  test('GET /api/log/export survives a client that leaves', async () => {
     const headers = { authorization: ADA.accessToken, 'gateway-user': String(ADA.id) }
     const live = await open(fixture.gateway.url, undefined, {
       method: 'GET',
@@ -360,7 +363,7 @@ describe('GET /api/log/export', () => {
 })
 
 describe('GET /api/data/', () => {
-  test('is the use of each model on each day, for all users', async () => {
+  test('GET /api/data/ returns the use of each model on each day, for all users', async () => {
     const { data } = await manage(fixture.gateway.url, ADA, 'GET /api/data/')
     const today = Math.floor(Date.now() / 1000 / DAY) * DAY
     expect(data).toEqual([
@@ -370,7 +373,7 @@ describe('GET /api/data/', () => {
     ])
   })
 
-  test('is limited to one user, who is then named, and to the requested days', async () => {
+  test('GET /api/data/ can be limited to one user, who is then named, and to the requested days', async () => {
     const old = MIDNIGHT - 90 * DAY
     const days = `start_timestamp=${old + 5}&end_timestamp=${old + DAY}`
     expect((await manage(fixture.gateway.url, ADA, `GET /api/data/?username=cyd&${days}`)).data).toEqual([
@@ -379,7 +382,7 @@ describe('GET /api/data/', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/data/?username=nobody')).data).toEqual([])
   })
 
-  test("is the client's own under /self", async () => {
+  test("GET /api/data/self returns the client's own use", async () => {
     const { data } = await manage(fixture.gateway.url, BEN, 'GET /api/data/self')
     expect(data).toEqual([
       {
@@ -393,7 +396,7 @@ describe('GET /api/data/', () => {
     ])
   })
 
-  test('covers at most 366 days', async () => {
+  test('GET /api/data/ covers at most 366 days', async () => {
     const days = (n: number): string =>
       `start_timestamp=${MIDNIGHT - (n - 1) * DAY}&end_timestamp=${MIDNIGHT}`
     expect((await manage(fixture.gateway.url, ADA, `GET /api/data/?${days(366)}`)).status).toBe(200)

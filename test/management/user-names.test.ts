@@ -30,23 +30,26 @@ describe('a confusable name', () => {
     ['ａｎｎ', 'there is a user "ann" already, and "ａｎｎ" differs from it in forms of letters alone'],
     ['аnn', 'username: expected letters of one alphabet, found Latin and Cyrillic ones in "аnn"'],
     ['ROOT', 'there is a user "root" already, and "ROOT" differs from it in case alone'],
-  ])('is refused for a new user and for an existing one: %j', async (name, sentence) => {
+  ])('a confusable name is refused for a new user and for an existing one: %j', async (name, sentence) => {
     expect(await make(name)).toMatchObject({ status: 400, message: sentence })
     const { data } = await make(`for a moment ${Math.random()}`)
     const renamed = await as('PUT /api/user/', { id: data['id'], username: name })
     expect(renamed).toMatchObject({ status: 400, message: sentence })
   })
 
-  test("does not include names in scripts that need joiners, or one's own name in other letter case", async () => {
+  test("names in scripts that need joiners, and one's own name in other letter case, are not confusable", async () => {
     expect((await make('می\u200Cخواهم')).status).toBe(200)
     expect(await as('PUT /api/user/', { id: 2, username: 'Ann' })).toMatchObject({ status: 200 })
     expect(await as('PUT /api/user/', { id: 2, username: 'ann' })).toMatchObject({ status: 200 })
   })
 
-  test.each(['ann\u202E', 'ROOT', 'ｒｏｏｔ', 'rооt'])('is refused in the file: %j', async (name) => {
-    const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
-      started.discard(),
-    )
-    await expect(starting).rejects.toThrow(/invisible characters|alone|one alphabet/)
-  })
+  test.each(['ann\u202E', 'ROOT', 'ｒｏｏｔ', 'rооt'])(
+    'a confusable name is refused in the file: %j',
+    async (name) => {
+      const starting = startGateway({ config: { users: [ROOT, user(2, name, [])] } }).then((started) =>
+        started.discard(),
+      )
+      await expect(starting).rejects.toThrow(/invisible characters|alone|one alphabet/)
+    },
+  )
 })

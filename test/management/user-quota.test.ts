@@ -6,7 +6,7 @@ import { databaseOf } from '../equipment/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
-/** 10 prompt tokens at one quota unit, 5 of output at four. */
+/** 10 prompt tokens at one quota unit, and 5 output tokens at four. */
 const COST = 10 + 5 * 4
 const QUOTA = 100_000
 
@@ -41,25 +41,28 @@ describe('a quota changed during a call', () => {
     ['subtract', 777, QUOTA - 777],
     ['override', 50_000, 50_000],
     ['override', 0, 0],
-  ])('by %s %i is charged with the rest of the call, to the unit', async (mode, value, after) => {
-    const finished = Promise.withResolvers<void>()
-    fixture.upstream.script('m', { kind: 'stream', endsAfter: finished.promise, usage: usageText(10, 5) })
-    const stream = await fixture.live('ann', askStream('m', { max_tokens: 100 }))
-    await stream.until('data:')
-    const { status, data } = await quota(mode, value)
-    expect([status, data.quota]).toEqual([200, after])
-    expect(databaseOf(fixture.gateway.dataDir).openHolds()).toHaveLength(1)
-    finished.resolve()
-    expect((await stream.end()).text).toContain('[DONE]')
-    expect(row().quota).toBe(after - COST)
-    // The balance in memory equals the row: exactly that much can be spent, and no more.
-    fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
-    const call = await fixture.chat('second', ask('m', { max_tokens: 5_000_000 }))
-    expect(call.status).toBe(403)
-    expect(call.json().error.message).toContain(`${after - COST} remain`)
-  })
+  ])(
+    'a quota changed by %s %i during a call is charged with the rest of the call, to the unit',
+    async (mode, value, after) => {
+      const finished = Promise.withResolvers<void>()
+      fixture.upstream.script('m', { kind: 'stream', endsAfter: finished.promise, usage: usageText(10, 5) })
+      const stream = await fixture.live('ann', askStream('m', { max_tokens: 100 }))
+      await stream.until('data:')
+      const { status, data } = await quota(mode, value)
+      expect([status, data.quota]).toEqual([200, after])
+      expect(databaseOf(fixture.gateway.dataDir).openHolds()).toHaveLength(1)
+      finished.resolve()
+      expect((await stream.end()).text).toContain('[DONE]')
+      expect(row().quota).toBe(after - COST)
+      // The balance in memory equals the row: exactly this amount can be spent, and no more.
+      fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
+      const call = await fixture.chat('second', ask('m', { max_tokens: 5_000_000 }))
+      expect(call.status).toBe(403)
+      expect(call.json().error.message).toContain(`${after - COST} remain`)
+    },
+  )
 
-  test('in every way, under many calls, still adds up', async () => {
+  test('after changes of a quota in every way under many calls, the sums are exact', async () => {
     const usedBefore = row().used_quota
     const calls = Array.from({ length: 40 }, (_, index) =>
       fixture.chat(index % 2 === 0 ? 'ann' : 'second', ask('m', { max_tokens: 100 })),
@@ -75,7 +78,7 @@ describe('a quota changed during a call', () => {
 })
 
 describe('a quota', () => {
-  test('that is removed cannot be spent by the next call, and one that is added can', async () => {
+  test('a quota that is removed cannot be spent by the next call, and one that is added can', async () => {
     expect((await quota('subtract', QUOTA)).data.quota).toBe(0)
     const refused = await fixture.chat('ann', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
@@ -83,14 +86,14 @@ describe('a quota', () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('set by PUT /api/user/ is the new balance', async () => {
+  test('a quota set by PUT /api/user/ is the new balance', async () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     await manage(fixture.gateway.url, ROOT_ACCOUNT, 'PUT /api/user/', { id: 2, quota: 3 })
     expect(row().quota).toBe(3)
     expect((await fixture.chat('ann', ask('m'))).json().error.message).toContain('3 remain')
   })
 
-  test('cannot be set below zero, nor above the bound', async () => {
+  test('a quota cannot be set below zero or above the maximum', async () => {
     const less = await quota('subtract', QUOTA + 1)
     expect([less.status, less.message]).toEqual([
       400,

@@ -59,7 +59,7 @@ async function createUserWithKey(fields: object = {}): Promise<{ id: number; use
   return answer.data
 }
 
-describe('administration of users is open to', () => {
+describe('access to the administration of users', () => {
   test.each<[Request, object?]>([
     ['GET /api/user/'],
     ['GET /api/user/search?keyword=a'],
@@ -68,7 +68,7 @@ describe('administration of users is open to', () => {
     ['PUT /api/user/', { id: 2, remark: 'x' }],
     ['DELETE /api/user/2'],
     ['POST /api/user/manage', { id: 2, action: 'promote' }],
-  ])('%s: no common user, no API key, nobody unknown', async (request, body) => {
+  ])('%s is not open to common users, API keys and unknown clients', async (request, body) => {
     const common = await ann(request, body)
     expect(common).toMatchObject({ status: 403, success: false, body: { code: 'role_too_low' } })
     expect((await as({ id: 2, accessToken: 'sk-ann' })(request, body)).status).toBe(401)
@@ -77,7 +77,7 @@ describe('administration of users is open to', () => {
 })
 
 describe('POST /api/user/', () => {
-  test('makes a user who can log in, and shows it without secrets', async () => {
+  test('POST /api/user/ creates a user who can log in, and returns it without secrets', async () => {
     const { status, data } = await admin('POST /api/user/', {
       username: 'Zoë',
       password: PASSWORD,
@@ -110,7 +110,7 @@ describe('POST /api/user/', () => {
     expect((await admin(`GET /api/user/${data.id}`)).data).toEqual(data)
   })
 
-  test('requires a name and a password alone', async () => {
+  test('POST /api/user/ only requires a name and a password', async () => {
     const { data } = await admin('POST /api/user/', { username: '__proto__', password: '12345678' })
     expect(data).toMatchObject({
       username: '__proto__',
@@ -152,7 +152,7 @@ describe('POST /api/user/', () => {
       'remark: expected a text of at most 255',
     ],
     ['null', 'expected an object with the fields of a user'],
-  ])('%j is a 400', async (body, sentence) => {
+  ])('POST /api/user/ with %j is a 400', async (body, sentence) => {
     const answer = await admin('POST /api/user/', body)
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
   })
@@ -166,17 +166,17 @@ describe('POST /api/user/', () => {
     },
   )
 
-  test('a quota may be as large as the bound', async () => {
+  test('a quota may be as large as the maximum', async () => {
     expect(await createUserWithKey({ quota: BOUND })).toMatchObject({ quota: BOUND })
   })
 })
 
-describe("a role must be below the administrator's own", () => {
+describe("roles below the administrator's own", () => {
   test.each([
     ['an admin, an admin', ADMIN, 10],
     ['an admin, root', ADMIN, 100],
     ['root, root', ROOT_ACCOUNT, 100],
-  ])('%s', async (_, account, role) => {
+  ])("a role that is not below the administrator's own cannot be given: %s", async (_, account, role) => {
     const body = { username: 'climber', password: PASSWORD, role }
     expect(await as(account)('POST /api/user/', body)).toMatchObject({
       status: 403,
@@ -187,7 +187,7 @@ describe("a role must be below the administrator's own", () => {
     expect((await root(`GET /api/user/${id}`)).data).toMatchObject({ role: 1 })
   })
 
-  test('an admin does not promote, root promotes and demotes', async () => {
+  test('an admin cannot promote, and root promotes and demotes', async () => {
     const { id } = await createUserWithKey()
     expect((await admin('POST /api/user/manage', { id, action: 'promote' })).status).toBe(403)
     expect(await root('POST /api/user/manage', { id, action: 'promote' })).toMatchObject({
@@ -224,7 +224,7 @@ describe('only root acts on users of the same role, or above', () => {
     ['PUT /api/user/', { id: 3, role: 1 }],
     ['PUT /api/user/', { id: 3, password: PASSWORD }],
     ['PUT /api/user/', { id: 3, display_name: 'x', username: 'admin2' }],
-  ])('an admin does not %s %j', async (request, body) => {
+  ])('an admin cannot %s %j', async (request, body) => {
     const before = (await root<UserPage>('GET /api/user/?page_size=100')).data.items.slice(-4)
     expect(await admin(request, body)).toMatchObject({
       status: 403,
@@ -259,7 +259,7 @@ describe('only root acts on users of the same role, or above', () => {
     })
   })
 
-  test('root acts on admins, and on itself', async () => {
+  test('root may manage admins, and itself', async () => {
     expect((await root('PUT /api/user/', { id: 4, remark: 'seen' })).data).toMatchObject({ remark: 'seen' })
     expect((await root('PUT /api/user/', { id: 1, quota: 7, role: 100 })).data).toMatchObject({
       quota: 7,
@@ -268,14 +268,14 @@ describe('only root acts on users of the same role, or above', () => {
   })
 })
 
-describe('the last root', () => {
+describe('the last root user', () => {
   test.each<[Request, object?]>([
     ['POST /api/user/manage', { id: 1, action: 'disable' }],
     ['POST /api/user/manage', { id: 1, action: 'demote' }],
     ['POST /api/user/manage', { id: 1, action: 'delete' }],
     ['PUT /api/user/', { id: 1, role: 10 }],
     ['DELETE /api/user/1'],
-  ])('%s %j is refused', async (request, body) => {
+  ])('%s %j is refused for the last root user', async (request, body) => {
     const answer = await root(request, body)
     expect([answer.status, answer.message]).toEqual([
       400,
@@ -284,8 +284,8 @@ describe('the last root', () => {
   })
 })
 
-describe('GET /api/user/ and /api/user/search', () => {
-  test('list users newest first, in pages', async () => {
+describe('lists of users', () => {
+  test('lists of users have the newest first, in pages', async () => {
     const all = (await admin<UserPage>('GET /api/user/?page_size=100')).data
     expect(all).toMatchObject({ page: 1, page_size: 100, total: all.items.length })
     const ids = all.items.map(({ id }) => id)
@@ -297,7 +297,7 @@ describe('GET /api/user/ and /api/user/search', () => {
     expect((await admin<UserPage>('GET /api/user/?p=999')).data).toMatchObject({ page: 999, items: [] })
   })
 
-  test('find users by part of a name or address in any case, by id, and by group', async () => {
+  test('users are found by part of a name or address in any case, by id, and by group', async () => {
     const { id } = await createUserWithKey({ username: 'Søren', display_name: 'K. 100%', group: 'vip' })
     await root('PUT /api/user/', { id, email: 'sk@example.dk' })
     const found = async (query: string) =>
@@ -316,19 +316,19 @@ describe('GET /api/user/ and /api/user/search', () => {
 
 describe('the id of a user', () => {
   test.each(['-1', '0', '9007199254740992', '1e3', '1.0', 'x', '%31', '0x1', '99999999999999999'])(
-    'in a path is not %s',
+    'the id of a user in a path cannot be %s',
     async (id) => {
       expect((await admin(`GET /api/user/${id}`)).status).toBe(400)
       expect((await admin(`DELETE /api/user/${id}`)).status).toBe(400)
     },
   )
 
-  test.each([-1, 0, 2 ** 53, '1', 1.5, null])('in a body is not %j', async (id) => {
+  test.each([-1, 0, 2 ** 53, '1', 1.5, null])('the id of a user in a body cannot be %j', async (id) => {
     expect((await admin('PUT /api/user/', { id, remark: 'x' })).status).toBe(400)
     expect((await admin('POST /api/user/manage', { id, action: 'disable' })).status).toBe(400)
   })
 
-  test('that does not exist is a 404', async () => {
+  test('the id of a user that does not exist is a 404', async () => {
     expect((await admin('GET /api/user/9007199254740991')).status).toBe(404)
     expect((await admin('PUT /api/user/', { id: 999, remark: 'x' })).status).toBe(404)
     expect((await admin('DELETE /api/user/999')).status).toBe(404)
@@ -337,7 +337,7 @@ describe('the id of a user', () => {
 })
 
 describe('PUT /api/user/', () => {
-  test('writes the fields that are sent, and no other', async () => {
+  test('PUT /api/user/ writes only the fields that are sent', async () => {
     const { id } = await createUserWithKey()
     const { data: before } = await admin(`GET /api/user/${id}`)
     expect((await admin('PUT /api/user/', { id, remark: 'x', status: 2, used_quota: 5 })).data).toEqual({
@@ -372,7 +372,7 @@ describe('PUT /api/user/', () => {
     [{ username: 'ann' }, 'there is a user "ann" already'],
     [{ group: 'nope' }, 'group: there is no group "nope"'],
     [{ password: 'short' }, 'password: expected a text of 8 to 128 characters'],
-  ])('%j is a 400, and changes nothing', async (fields, sentence) => {
+  ])('PUT /api/user/ with %j is a 400, and changes nothing', async (fields, sentence) => {
     const { id } = await createUserWithKey()
     const { data: before } = await admin(`GET /api/user/${id}`)
     const answer = await admin('PUT /api/user/', { id, remark: 'changed', ...fields })
@@ -380,7 +380,7 @@ describe('PUT /api/user/', () => {
     expect((await admin(`GET /api/user/${id}`)).data).toEqual(before)
   })
 
-  test("takes effect at the user's next call", async () => {
+  test("PUT /api/user/ takes effect at the user's next call", async () => {
     expect((await fixture.chat('ann', ask('v'))).status).toBe(503)
     await admin('PUT /api/user/', { id: 2, group: 'vip' })
     expect((await fixture.chat('ann', ask('v'))).status).toBe(200)
@@ -390,7 +390,7 @@ describe('PUT /api/user/', () => {
 })
 
 describe('POST /api/user/manage', () => {
-  test('disables and enables, by id or by name, from the next call on', async () => {
+  test('POST /api/user/manage disables and enables, by id or by name, from the next call', async () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect(await admin('POST /api/user/manage', { username: 'ann', action: 'disable' })).toMatchObject({
       data: { id: 2, status: 2 },
@@ -405,7 +405,7 @@ describe('POST /api/user/manage', () => {
     expect((await ann('GET /api/user/self')).status).toBe(200)
   })
 
-  test('changes a status declared in gateway.yaml, until its next reload', async () => {
+  test('POST /api/user/manage changes a status declared in gateway.yaml, until its next reload', async () => {
     const status = async () => (await admin('GET /api/user/5')).data.status
     expect((await admin('POST /api/user/manage', { id: 5, action: 'disable' })).status).toBe(200)
     expect(await status()).toBe(2)
@@ -433,7 +433,7 @@ describe('POST /api/user/manage', () => {
       { id: 2, action: 'add_quota', value: BOUND + 1, mode: 'override' },
       'value: expected whole quota units from 0',
     ],
-  ])('%j is a 400', async (body, sentence) => {
+  ])('POST /api/user/manage with %j is a 400', async (body, sentence) => {
     const answer = await admin('POST /api/user/manage', body)
     expect([answer.status, answer.message]).toEqual([400, expect.stringContaining(sentence)])
   })
@@ -443,7 +443,7 @@ describe('a deleted user', () => {
   test.each<[string, (id: number) => [Request, object?]]>([
     ['DELETE /api/user/:id', (id) => [`DELETE /api/user/${id}`]],
     ['POST /api/user/manage', (id) => ['POST /api/user/manage', { id, action: 'delete' }]],
-  ])('by %s is removed everywhere, and its name may be reused', async (_, request) => {
+  ])('a user deleted by %s is removed everywhere, and the name may be used again', async (_, request) => {
     const { id, username } = await createUserWithKey()
     const answer = await admin<undefined>(...request(id))
     expect(answer).toMatchObject({ status: 200, body: { success: true, message: '' } })
@@ -460,7 +460,7 @@ describe('a deleted user', () => {
     expect(found).not.toContainEqual(expect.objectContaining({ id }))
   })
 
-  test('has no tokens, from the next call on, not even after a restart that declares it', async () => {
+  test('a deleted user has no tokens, from the next call, not even after a restart that declares the user', async () => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
     expect((await admin('DELETE /api/user/2')).status).toBe(200)
     const refused = await fixture.chat('ann', ask('m'))

@@ -82,7 +82,7 @@ const CASES: Readonly<Record<string, Case>> = {
 }
 
 describe.each(Object.entries(CASES))('a version of a %s', (_, { path, read, change, valueOf, expected }) => {
-  test('refuses a change that is based on an older one, with the present object', async () => {
+  test('a change that is based on an older version is refused, with the present object', async () => {
     const { version } = await read()
     expect(await as(path, { ...change(11), version })).toMatchObject({ status: 200 })
     const present = await read()
@@ -94,14 +94,14 @@ describe.each(Object.entries(CASES))('a version of a %s', (_, { path, read, chan
     expect(valueOf(await read())).toBe(expected(12))
   })
 
-  test('is the same until somebody edits the object, and none is needed', async () => {
+  test('a version is the same until the object is edited, and is not required', async () => {
     const { version } = await read()
     expect((await read()).version).toBe(version)
     expect(await as(path, change(13))).toMatchObject({ status: 200 })
     expect(valueOf(await read())).toBe(expected(13))
   })
 
-  test('lets one of several changes at once through', async () => {
+  test('of several simultaneous changes with the same version only one is accepted', async () => {
     const { version } = await read()
     const values = [21, 22, 23, 24, 25]
     const statuses = await Promise.all(
@@ -112,7 +112,7 @@ describe.each(Object.entries(CASES))('a version of a %s', (_, { path, read, chan
   })
 })
 
-test('calls of a key change neither its version nor that of its user', async () => {
+test('calls of a key do not change its version or that of its user', async () => {
   const before = [(await tokenNow()).version, (await CASES['user']?.read())?.version]
   fixture.upstream.script('m', wholeChat({ text: 'Hello.' }))
   expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
@@ -120,7 +120,7 @@ test('calls of a key change neither its version nor that of its user', async () 
   expect([(await tokenNow()).version, (await CASES['user']?.read())?.version]).toEqual(before)
 })
 
-test('a change of a channel that brings its own version back changes the keys and keeps no version', async () => {
+test('a change of a channel that sends its version back changes the key, and does not store that version', async () => {
   const { version } = (await as(`GET /api/channel/${channelId}`)).data
   const changed = await as('PUT /api/channel/', { id: channelId, key: 'sk-other', version })
   expect(changed.status).toBe(200)
