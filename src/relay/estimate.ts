@@ -29,7 +29,7 @@ export interface Estimate {
   /** The most that it can cost, in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
-  /** Names that this codec may report in `x-gateway-dropped`, in addition to `DROPPED_FIELDS`. */
+  /** Expected tokens of the prompt, except for parts of unknown size. */
   readonly promptTokens: number
   /** Tokens that such parts count as. */
   readonly unknownTokens: number

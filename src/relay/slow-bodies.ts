@@ -23,7 +23,7 @@ export class PendingBody {
   readonly #receivedBefore: number
   readonly #progress: () => number
   #samples = 0
-  /** Adds members to an object's text: one that is JSON text, and others given as values. */
+  /** Progress at the last sample. */
   #progressAtSample = 0
   /** Progress at the sample before the last. */
   #progressOneEarlier = 0

@@ -18,9 +18,8 @@ const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
 }
 
 /**
- * Finds the compactions among a usage's iterations: the tokens that the provider used to summarize the
- * conversation. The provider bills them but leaves them out of the sums, which cover only the reply's
- * iterations. Returns none if the sums already equal all iterations, because a proxy has added them.
+ * Position of a signed thought in a message: its range in the reasoning, in code points, and the number of
+ * calls before it.
  */
 export interface ThoughtPlace {
   readonly from: number

@@ -103,7 +103,7 @@ export class ReplyParts {
     return this.#calls.copyArguments(index, bytes, match)
   }
 
-  /** The events that end a response; they contain its status. */
+  /** Adds arguments to the call with this index. */
   growCall(index: number, text: string): void {
     this.#calls.readArguments(index, text)
   }

@@ -17,7 +17,13 @@ const VERSION_2 = /\/v2$/
 /** Fields that the second version refuses and for which it has no replacement. */
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
-/** `batchEmbedContents`: up to 100 texts per request. */
+/**
+ * Adapts the request to a channel: maps the model's name, and renames fields for the upstream's version of
+ * the protocol. The first version limits chunks by `max_chunks_per_doc`, which is added if absent. The second
+ * accepts documents only as texts and refuses unknown fields; it returns no documents, so the gateway adds
+ * them to the response. In pass-through mode only the name is mapped (`passThrough` is the gateway's option;
+ * the channel has its own).
+ */
 export function gateRerankRequest(
   scan: ScannedObject,
   request: RerankRequest,

@@ -78,7 +78,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
 }
 
-/** Number of tokens for the tools of a list that have a type of their own. */
+/** Number of tools in a list that are not functions, including those in namespaces. */
 function typedTools(scan: ScannedObject, list: Node | undefined): number {
   if (list === undefined || scan.kindOf(list) !== 'array') return 0
   let count = 0

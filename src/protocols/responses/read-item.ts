@@ -18,7 +18,10 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]>
   ['tool_search_call', ['tool_search', 'arguments']],
 ])
 
-/** Tools are also counted from the blocks. */
+/**
+ * Reads an item of a whole response or of a stream as parts. Items that the provider ran itself, and others
+ * that other dialects cannot express, become opaque parts; none is refused.
+ */
 export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   switch (item['type']) {
     case 'message':

@@ -15,7 +15,7 @@ const MAX_COALESCED_BYTES = 16_384
 const KEEP_ALIVE_MS = 10_000
 /** Longest idle timeout that an upstream can set. */
 const MAX_KEEP_ALIVE_MS = 60_000
-/** Appends to a text. An item that was never added begins with it. */
+/** Connections are closed this many milliseconds before the upstream's own idle timeout. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 
 /** Buffer that all connections read into; whatever is kept is copied. */

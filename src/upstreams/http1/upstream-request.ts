@@ -8,7 +8,7 @@ export interface UpstreamResponseHead {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Why a response is incomplete, in this dialect's terms; with any other reason a response is complete. */
+/** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */
 export interface UpstreamResponseListener {
   onHead(head: UpstreamResponseHead): void
   /** Handles a piece of the body; its bytes are not reused. */
