@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript that every Node can parse: finds a suitable Node, then runs the command.
+// Plain JavaScript that every Node can parse. It finds a suitable Node and then runs the command.
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
@@ -28,7 +28,7 @@ function bundledNode() {
   }
 }
 
-// Looks at the files alone, by the list that tools/build.mjs wrote.
+// Compares only the files, with the list that tools/build.mjs wrote.
 function isBuiltOfSources() {
   const list = new URL('../dist/sources.json', import.meta.url)
   if (!existsSync(list)) return false
@@ -44,13 +44,13 @@ function isBuiltOfSources() {
   })
 }
 
-// A flag of the operator's replaces ours of the same name.
+// A flag set by the operator replaces ours of the same name.
 function lacksFlags() {
   const given = new Set(process.execArgv.map((flag) => flag.split('=')[0]))
   return FLAGS.some((flag) => !given.has(flag.split('=')[0]))
 }
 
-// Starts the program again with the flags: as the same process where the system can do that.
+// Starts the program again with the flags, within the same process if the system supports that.
 function startAgain() {
   const args = [...FLAGS, ...process.execArgv, ...process.argv.slice(1)]
   if (process.execve) process.execve(process.execPath, [process.execPath, ...args])
@@ -58,7 +58,7 @@ function startAgain() {
 }
 
 function runWith(node, args = [...(isService ? FLAGS : []), ...process.argv.slice(1)]) {
-  // The channel tells the child when this process is gone, however it ended.
+  // Through the channel the child notices when this process is gone, however it ended.
   const child = spawn(node, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
@@ -81,14 +81,15 @@ if (!newEnough(process.versions.node.split('.').map(Number))) {
   }
 } else if (isService && lacksFlags()) startAgain()
 else {
-  // Ends with the process that started it: a signal that kills that one cannot be passed on.
+  // Exits together with the process that started it, because that process cannot forward the signal by which
+  // it is killed.
   process.on('disconnect', () => process.exit(1))
   process.channel?.unref()
   // Caches compiled code, with types stripped: later starts are faster and use less memory.
   const { directory } = nodeModule.enableCompileCache()
   // Worker threads find the cache through this variable.
   if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory)
-  // A package contains only the built files; a clone runs them while they are of its sources as they are.
+  // A package contains only the built files. A clone runs them as long as they match its sources.
   const source = new URL('../src/cli/index.ts', import.meta.url)
   const built = new URL('../dist/cli/index.js', import.meta.url)
   if (existsSync(source) && !isBuiltOfSources()) await import(source.href)

@@ -1,6 +1,6 @@
-// Stack traces of the built program name files and lines of src, by the maps beside its files. Node's own
-// support (`--enable-source-maps`) reads every map when its file is loaded, which takes 50 ms of a start and
-// 4 MB; this reads a map when a stack trace needs it.
+// Makes stack traces of the built program name files and lines of src, by the source maps beside its files.
+// Node's own support (`--enable-source-maps`) reads every map when its file is loaded, which takes 50 ms of a
+// start and 4 MB; this reads a map only when a stack trace needs it.
 import { readFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -13,14 +13,14 @@ function mapOf(url) {
     try {
       map = new SourceMap(JSON.parse(readFileSync(fileURLToPath(`${url}.map`), 'utf8')))
     } catch {
-      // A file of Node, or one without a map.
+      // A file that belongs to Node, or has no map.
     }
     maps.set(url, map)
   }
   return maps.get(url)
 }
 
-// A frame as V8 prints it, with the position in the source in place of that in the built file.
+// Formats a frame like V8, with the position in the source instead of that in the built file.
 function frame(site) {
   const [url, line, column] = [site.getFileName(), site.getLineNumber(), site.getColumnNumber()]
   const origin = url?.startsWith('file:') ? mapOf(url)?.findOrigin(line, column) : undefined

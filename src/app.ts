@@ -41,12 +41,12 @@ import { refuseLoop } from './upstreams/loop-detection.ts'
 
 /** Services that the application needs. */
 export interface AppParts {
-  /** Mark of our own requests to upstreams, by which loops are recognized. */
+  /** Marks our own requests to upstreams, so that loops are detected. */
   readonly mark: string
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
-  /** The host that the gateway listens on, as it is configured. */
+  /** The host that the gateway listens on, as configured. */
   readonly host: string
   readonly cors: () => Cors
   readonly limits: RateLimiter
@@ -54,34 +54,34 @@ export interface AppParts {
   /** Limit of relay calls for each address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
-  /** Loaded on first use: an idle gateway does not need it. */
+  /** Loaded at first use, because an idle gateway does not need it. */
   readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
   readonly console: Console
   readonly metrics: Metrics
-  /** Counters of the calls that leave no row in the log. */
+  /** Counts calls that leave no row in the usage log. */
   readonly refusals: RefusalCounts
   /** Whether calls are accepted. */
   readonly isOpen: () => boolean
-  /** Whether connections are kept. */
+  /** Whether connections are kept alive. */
   readonly isStaying: () => boolean
   readonly readiness: () => Promise<Readiness>
-  /** Called with an error of the database that a request met. */
+  /** Called with a database error that occurred during a request. */
   readonly onStoreFailure: (error: StoreUnavailable) => void
   readonly log: Logger
-  /** Present where the environment names an exporter. */
+  /** Present if the environment names an exporter. */
   readonly tracing: Tracing | undefined
 }
 
 /** Route of a request. */
 interface Route {
-  /** Undefined where there is none. */
+  /** Undefined if no endpoint matched. */
   endpoint: Endpoint | undefined
-  /** Area whose envelope errors come in. */
+  /** Area that decides the envelope of errors. */
   area: Area
 }
 
-/** Result of a look-up among the raw routes. */
+/** Result of a lookup among the raw routes. */
 type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
@@ -94,12 +94,12 @@ export class App {
     this.#parts = parts
   }
 
-  /** Finds the address of a client, by the present configuration. */
+  /** Determines the address of a client, by the current configuration. */
   get clientAddress(): ClientAddress {
     return this.#parts.clientAddress()
   }
 
-  /** Requests whose response is not finished. */
+  /** Number of requests whose response is not finished. */
   get openExchanges(): number {
     return this.#openExchanges
   }
@@ -116,9 +116,9 @@ export class App {
     const path = pathOf(request.url)
     const route: Route = { endpoint: undefined, area: pathArea(path) }
     this.#openExchanges += 1
-    // The last response on this connection: the client calls elsewhere.
+    // This is the last response on the connection, so that the client calls another node next.
     if (!this.#parts.isStaying()) response.closesConnection = true
-    // A request is over when its response is closed and all its work is done: only then is its charge
+    // A request is over when its response is closed and all its work is done, because only then is its charge
     // known.
     let open = 2
     const over = (): void => {
@@ -181,7 +181,7 @@ export class App {
     const isMethod = isModelMethod(path)
     if (found && !isMethod) route.area = found.area
     await this.#parts.globalLimit.take(request, response, path)
-    // A method that models do not have is not there, although the path is also that of a model.
+    // A method that models do not have is a 404, although the path also matches that of a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowed(request, path, found)
     const meant = json.suggest(path)
@@ -234,7 +234,7 @@ export class App {
     if (cause instanceof StoreUnavailable) this.#parts.onStoreFailure(cause)
     const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
     const code = error instanceof GatewayError ? error.code : undefined
-    // A settled call is in the log, whatever its client is told.
+    // A settled call already has a row in the usage log, whatever its client was told.
     if (code !== undefined && endpoint && isCall(endpoint) && record.reason === undefined)
       this.#parts.refusals.add(code, record)
     if (code !== undefined) record.failure ??= code
@@ -245,7 +245,7 @@ export class App {
       return
     }
     const { status, headers, body } = renderError(area, error, id)
-    // A client that hardly sends is not waited for.
+    // The gateway does not wait for a client that hardly sends anything.
     if (code === 'request_timeout') {
       response.closesConnection = true
       response.closesImmediately = true
@@ -293,7 +293,7 @@ const NO_CALL = {
   failure: undefined,
 }
 
-// 499, as other proxies write it, for a client that did not wait.
+// 499, the usual status in logs of proxies for a client that disconnected.
 function statusOf(response: Response): number {
   return response.isFinished ? response.status : 499
 }

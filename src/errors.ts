@@ -1,19 +1,20 @@
-/** An error that the gateway itself may answer with. `docs/api.md: Errors`. */
+/** A kind of error that the gateway itself responds with. `docs/api.md: Errors`. */
 export interface ErrorKind {
   readonly status: number
   readonly type: string
-  /** The code for clients, where it is not the error's name: two errors may share one. */
+  /** The code for clients if it differs from the error's name; two errors may share one. */
   readonly code?: string
   /**
-   * An identical request would meet it again, at once and a minute later: sent as `x-should-retry: false`,
-   * which official clients follow. Errors that time or another attempt may mend do not recur.
+   * Whether an identical request would meet the error again, at once and a minute later. Sent as
+   * `x-should-retry: false`, which official clients follow. Errors that time or another attempt may resolve
+   * do not recur.
    */
   readonly recurs: boolean
-  /** The code that clients of messages are shown; absent = none. */
+  /** The code that clients of the messages protocol see; none if absent. */
   readonly inMessages?: string
 }
 
-/** Every error of the gateway's own, by code. Programs read the code, people the message. */
+/** All of the gateway's own errors, by code. Programs read the code, people the message. */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error', recurs: true },
   invalid_request: { status: 400, type: 'invalid_request_error', recurs: true },
@@ -94,18 +95,18 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS
 
 /**
- * An error with a code and a message for the client. Thrown anywhere; rendered in one place, by the area of
- * the route.
+ * An error with a code and a message for the client. It can be thrown anywhere; one place renders it,
+ * according to the area of the route.
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode
-  /** Seconds after which the client may try again; sent as `retry-after`. */
+  /** Seconds after which the client may retry; sent as `retry-after`. */
   readonly retryAfter: number | undefined
-  /** The methods that the path takes instead; sent as `allow`. */
+  /** The methods that the path supports; sent as `allow`. */
   readonly allow: string | undefined
-  /** Figures for programs, beside the code: `{ limit: 100, given: 101 }`. */
+  /** Numbers for programs, in addition to the code: `{ limit: 100, given: 101 }`. */
   readonly details: Readonly<Record<string, number>> | undefined
-  /** The object as it is now, where a change was based on an older version. */
+  /** The current object, if a change was based on an older version of it. */
   readonly present: object | undefined
 
   constructor(

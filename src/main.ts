@@ -12,20 +12,20 @@ import type { IdleThread } from './store/sqlite/database-thread.ts'
 /** A gateway that listens. */
 export interface Gateway {
   readonly url: string
-  /** Settings at its start. */
+  /** Settings at the time of the start. */
   readonly settings: Settings
   /** Credentials to print once, at the first start on an empty database. */
   readonly firstCredentials: FirstCredentials | undefined
-  /** Calls that earlier runs left open and this one settled; `quota`: the sum of their charges. */
+  /** Calls that earlier runs left open and this one settled; `quota` is the sum of their charges. */
   readonly recovered: { readonly count: number; readonly quota: number }
   /**
-   * Resolves when the database can no longer be relied on: the process should end, and the next one will
-   * recover.
+   * Resolves when the database can no longer be relied on. The process should then end; the next one
+   * recovers.
    */
   readonly failed: Promise<Error>
   /**
-   * Takes no more calls, lets running ones end, writes everything, and unlocks the data folder. Resolves to
-   * the number of calls that could not be settled; the next start will settle them.
+   * Stops taking calls, lets running ones end, writes everything, and unlocks the data folder. Resolves to
+   * the number of calls that could not be settled; the next start settles them.
    */
   close(): Promise<number>
 }
@@ -34,7 +34,7 @@ export interface Gateway {
 export interface OpenedParts {
   /** Thread of the embedded database. */
   readonly thread?: IdleThread | undefined
-  /** Lock on the data folder, which the gateway releases. */
+  /** Lock on the data folder; the gateway releases it. */
   readonly folder?: DataFolderLock
 }
 
@@ -69,7 +69,7 @@ export async function startGateway(
     log: { info: (sentence) => log.info(sentence), warn: (sentence) => log.warn(sentence) },
     thread,
   })
-  // The database opens in a thread of its own: the modules that serve calls are loaded meanwhile.
+  // The database opens in its own thread, while the modules that serve calls are loaded.
   const [{ serve }, accounts] = await Promise.all([import('./process/serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(

@@ -1,4 +1,7 @@
-/** The used part of WebAssembly's types, which TypeScript has only with the types of a browser. */
+/**
+ * The parts of WebAssembly's types that are used here; TypeScript has them only together with the types of
+ * browsers.
+ */
 declare namespace WebAssembly {
   interface Module {
     readonly [Symbol.toStringTag]: string

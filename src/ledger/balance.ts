@@ -1,5 +1,5 @@
 /**
- * One balance in this process, the only place where free quota is computed. `remain` includes every queued
+ * One balance in this process, and the only place that computes free quota. `remain` includes every queued
  * settlement, durable or not; `held` is the sum of the open holds.
  */
 export class Balance {
@@ -14,7 +14,7 @@ export class Balance {
     this.remain = remain
   }
 
-  /** Quota units that a further hold may take. */
+  /** Quota units available for another hold. */
   get free(): number {
     return this.remain - this.held
   }
@@ -24,7 +24,7 @@ export class Balance {
     return this.remain
   }
 
-  /** Whether the store has all of this balance, so that it may be evicted and read again. */
+  /** Whether the store contains the whole state of this balance, so that it may be evicted and read again. */
   get isIdle(): boolean {
     return this.held === 0 && this.pendingWrites === 0
   }

@@ -7,26 +7,26 @@ import { LeaseTable } from './lease-table.ts'
 import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
 
-/** Longest interval between reports. */
+/** Maximum interval between reports. */
 const REPORT_MS = 200
-/** Delay before a loan is requested again for an account that another session keeps locked. */
+/** Delay before a loan is requested again for an account that another session has locked. */
 const LOCKED_RETRY_MS = 100
-/** Shortest interval between rounds that other nodes have asked for. */
+/** Minimum interval between reports requested by other nodes. */
 const ASKED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
-/** Interval of full comparisons with the bank, in which it also fences lost nodes. */
+/** Interval of full comparisons with the bank, which also fence lost nodes. */
 const COMPARE_INTERVAL_MS = 10_000
 /** Delay between attempts to reach the bank. */
 const RETRY_MS = 250
-/** Longest time that `close` spends on the last report and the return of leases. */
+/** Maximum time that `close` spends on the last report and the return of leases. */
 const CLOSE_TIMEOUT_MS = 2_000
-/** Longest time that a read waits for the report of what was just settled. */
+/** Maximum time that a read waits until recent settlements have been reported. */
 const FLUSH_TIMEOUT_MS = 1_000
 
 /**
  * The only queue between this node and the bank, with one request at a time: loans first, then reports, then
- * released leases. The latest state from the bank is therefore always current.
+ * released leases. Therefore a state received from the bank is never older than one received before.
  */
 export class BankClient {
   readonly leases: LeaseTable
@@ -36,11 +36,11 @@ export class BankClient {
   readonly #clock = new LeaseClock()
   #reportedMs = Number.NEGATIVE_INFINITY
   #comparedMs = Number.NEGATIVE_INFINITY
-  /** Set while the bank's view of the holds here may be outdated. */
+  /** Set while the bank may have an outdated view of this node's holds. */
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
-  /** Set while another node has asked for a report. */
+  /** Set while another node is waiting for a report. */
   #isAsked = false
   #isDown = false
   #isStopping = false
@@ -54,7 +54,7 @@ export class BankClient {
     this.leases = new LeaseTable(() => this.mayBeFenced)
   }
 
-  /** Whether the bank may have fenced this node, or is about to: then no lease may be spent. */
+  /** Whether the bank may have fenced this node, or is about to. No lease may be spent then. */
   get mayBeFenced(): boolean {
     return this.#clock.mayBeFenced
   }
@@ -69,10 +69,10 @@ export class BankClient {
     this.#onForgotten = listener
   }
 
-  /** Reports the outbox of an earlier run and releases its leases; then keeps reporting. */
+  /** Reports the outbox of an earlier run and releases its leases; then reports continuously. */
   async start(): Promise<void> {
     while (this.#outbox.mayHaveEntries) await this.#report()
-    // Locked accounts: their leases still pay for these calls.
+    // The leases of locked accounts still have to pay for these calls.
     this.leases.chargeUnreported(await this.#outbox.readAll())
     await this.#leave()
     this.#reportedMs = Number.NEGATIVE_INFINITY
@@ -81,8 +81,8 @@ export class BankClient {
   }
 
   /**
-   * Requests a loan, built when it is sent; undefined for an unknown token. Rejects with `StoreUnavailable`
-   * within two seconds.
+   * Requests a loan, which is built when it is sent; undefined for an unknown token. Rejects with
+   * `StoreUnavailable` within two seconds.
    */
   acquire(request: () => LoanRequest): Promise<Loan | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
@@ -91,7 +91,7 @@ export class BankClient {
     return loan
   }
 
-  /** Notes that a call was settled, and is in the outbox. */
+  /** Call it after a settled call has been added to the outbox. */
   onSettled(): void {
     if (this.#outbox.onSettled()) this.#alarm.ring()
   }
@@ -109,13 +109,19 @@ export class BankClient {
     await this.#waitForReport()
   }
 
-  /** Notes that the connection to the bank was made anew: an older copy may be in its place. */
+  /**
+   * Call it after the connection to the bank was restored: an older copy of the bank may have taken its
+   * place.
+   */
   onReconnected(): void {
     this.#mustResync = true
     this.leases.expectRestored()
   }
 
-  /** Reports soon, as another node asks for, whereupon the bank sends what is not known here. */
+  /**
+   * Reports soon because another node asked for it; the bank's answer contains what this node does not know
+   * yet.
+   */
   ask(): void {
     this.#isAsked = true
     if (performance.now() - this.#roundMs >= ASKED_MS) this.#alarm.ring()
@@ -128,7 +134,8 @@ export class BankClient {
     await this.#running
     this.#clock.close()
     this.#loans.rejectAll(new StoreUnavailable('the bank is closed'))
-    // Unreleased leases stay unusable for a minute, so one lost response must not end the attempts.
+    // Leases that are not released stay unusable for a minute, so a single lost response must not end the
+    // attempts.
     for (const endMs = performance.now() + CLOSE_TIMEOUT_MS; ; await delay(RETRY_MS)) {
       try {
         return await this.#leaveBank(isUnresolved)
@@ -145,7 +152,7 @@ export class BankClient {
     else await this.#leave()
   }
 
-  // Keeps leases that pay for calls not yet counted: the bank must not lend them again.
+  // Keeps the leases that pay for calls not yet counted, so that the bank does not lend them again.
   async #leave(): Promise<void> {
     const keepsLeases = this.#outbox.hasLocked
     if (keepsLeases) await this.#compare()
@@ -187,12 +194,12 @@ export class BankClient {
   }
 
   async #runRound(): Promise<void> {
-    // A fenced node may have lost its leases, so it must know their state before it takes loans.
+    // A fenced node may have lost its leases, so it must learn their state before it takes loans.
     if (this.mayBeFenced) await this.#report()
     const loans = this.#loans.takeBatch()
     if (loans.length > 0) {
       await this.#acquireBatch(loans)
-      // The calls take what they borrowed before the rest counts as spare.
+      // Lets the waiting calls use their loans before the unused part counts as spare.
       await nextTurn()
     }
     const nowMs = performance.now()
@@ -304,9 +311,13 @@ interface BankClientParts {
   readonly openHolds: () => Iterable<OpenHold>
   /** Called after each report. */
   readonly onReported?: () => Promise<void>
-  /** Called with the error when the bank becomes unreachable, and with undefined on its return. */
+  /**
+   * Called with the error when the bank becomes unreachable, and with undefined when it is reachable again.
+   */
   readonly onReachabilityChange: (failure: Error | undefined) => void
-  /** Called with calls of tokens that the database lacks, as after a restore: they cannot be charged. */
+  /**
+   * Called with calls whose tokens are missing from the database, as after a restore; they cannot be charged.
+   */
   readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
 }
 
@@ -318,7 +329,7 @@ class Alarm {
     this.#rung.resolve()
   }
 
-  /** Sleeps for so many milliseconds, or until a ring; not at all for 0. */
+  /** Sleeps for `ms` milliseconds or until a ring; returns at once for 0. */
   async sleep(ms: number): Promise<void> {
     if (ms > 0) {
       const timer = setTimeout(() => this.ring(), ms).unref()
@@ -334,13 +345,13 @@ const TIMEOUT_MS = 1_500
 /** Maximum number of requests in one batch. */
 const BATCH_SIZE = 100
 
-/** A request that waits for the bank. */
+/** A request for a loan that waits for the bank. */
 interface PendingLoan {
-  /** Builds the request by what is leased when it is sent: other calls may have changed that meanwhile. */
+  /** Builds the request when it is sent, because other calls may have changed the leases until then. */
   readonly request: () => LoanRequest
   resolve(loan: Loan | undefined): void
   reject(error: unknown): void
-  /** Whether it still waits for an answer. */
+  /** Whether it still waits for a response. */
   isOpen: boolean
 }
 
@@ -376,7 +387,7 @@ class LoanQueue {
     })
   }
 
-  /** Queues a request again that could not be answered; false if it has timed out meanwhile. */
+  /** Queues a request again that could not be answered; returns false if it has timed out. */
   putBack(pending: PendingLoan): boolean {
     if (pending.isOpen) this.#waiting.push(pending)
     return pending.isOpen

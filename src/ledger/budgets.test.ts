@@ -19,7 +19,7 @@ import { BudgetExceeded } from './unaffordable.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CALLS = byTier(400, 5000)
 const PROMPT = 5
-/** Around the end of a month that ends in the middle of a week. */
+/** The end of a month that falls in the middle of a week. */
 const BOUNDARY = Date.parse('2026-12-01T00:00:00Z')
 const DAY_MS = 86_400_000
 
@@ -65,7 +65,10 @@ async function usedOf(rows: Pick<Rows, 'read'>, names: readonly BudgetName[]): P
   return new Map(used.map(({ name, used }) => [name, used]))
 }
 
-/** Expects the use of a budget, once the node of each call has reported it: a busy machine does so late. */
+/**
+ * Expects a budget to be used up to an amount, once the node of each call has reported it; a busy machine may
+ * do so late.
+ */
 async function expectUsed(
   rows: Pick<Rows, 'read'>,
   names: readonly BudgetName[],
@@ -134,7 +137,7 @@ test(`${CALLS} calls at clocks that jump, with kills, leave each budget at the s
       await settled
     }
     if (random() < 0.02) {
-      // Another run, which knows nothing but the file.
+      // Another run, which knows only the file.
       await Promise.all([...open.values()].map(({ hold }) => hold.whenDurable()))
       ledger = new Ledger(store, `run ${++runs}`)
       await ledger.recover()
@@ -219,10 +222,10 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
             return await admitted(of(node.ledger), terms, { id, startedMs: BOUNDARY, amount: 10 })
           } catch (error) {
             if (error instanceof BudgetExceeded) return undefined
-            // A busy database may be late: the gateway says 503, and clients try again.
+            // A busy database may be late: the gateway responds with 503, and clients retry.
             if (!(error instanceof StoreUnavailable)) throw error
           }
-          // Without a turn of the event loop no answer of the database would ever be read.
+          // Without a turn of the event loop, responses of the database would never be read.
           await delay(5, undefined, { signal })
         }
       }

@@ -85,7 +85,7 @@ type Step =
   | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
   | { readonly do: 'set'; readonly remain: number }
   | { readonly do: 'limit'; readonly unlimited: boolean }
-  /** Waits for all writes so far. */
+  /** Waits for all writes queued so far. */
   | { readonly do: 'wait' }
 
 const steps = fc.array(

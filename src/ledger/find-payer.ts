@@ -6,23 +6,24 @@ import { GatewayError } from '../errors.ts'
 import type { AccountSource } from './account-source.ts'
 import { affordable, NO_BUDGETS, type Payer } from './payer.ts'
 
-/** Facts that decide which budgets a call is charged to. */
+/** The properties of a call that decide which budgets it is charged to. */
 interface ChargedCall {
   readonly token: Pick<Token, 'id' | 'budget'>
   readonly user: Pick<User, 'id' | 'budget'>
-  /** Groups that may answer; each once. */
+  /** Groups whose channels may answer, each once. */
   readonly groups: readonly Pick<Group, 'name' | 'budget'>[]
-  /** Start of the call by the time of day, which decides its periods. */
+  /** Start of the call in Unix milliseconds, which decides the periods of its budgets. */
   readonly startedMs: number
-  /** Quota units that have to be free; undefined for a call that costs nothing. */
+  /** Quota units that must be free; undefined for a free call. */
   readonly amount: number | undefined
 }
 
 const NO_TERMS: readonly PeriodBudget[] = []
 
 /**
- * Finds all that a call of this token is charged to, in the same turn if it is known here and affordable.
- * Admit the call in the turn in which this returns or resolves: the accounts may be forgotten after it.
+ * Finds everything that a call of this token is charged to; synchronously, if it is known here and
+ * affordable. Admit the call in the turn in which this returns or resolves, because the accounts may be
+ * evicted afterwards.
  */
 export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
   const terms = periodBudgets(call)
@@ -69,8 +70,8 @@ function periodBudgets({ token, user, groups, startedMs }: ChargedCall): readonl
 }
 
 /**
- * Finds all that a hold of an earlier run is held on; undefined for an unknown token. A first loan may be
- * less than was held. What cannot be borrowed is held all the same: it is owed.
+ * Finds everything that a hold of an earlier run reserved quota on; undefined for an unknown token. The first
+ * loan may be less than was held. What cannot be borrowed is held anyway, because it is owed.
  */
 export async function findParkedPayer(
   accounts: AccountSource,

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { LeaseClock, type Moment } from './lease-clock.ts'
 
-/** A lease clock whose bank has just answered, over clocks that the test moves; times are in seconds. */
+/** A lease clock whose bank has just answered, on clocks that the test controls; times are in seconds. */
 function answeredClock(): {
   readonly clock: LeaseClock
-  /** Lets time pass, with a tick each second unless the process is suspended. */
+  /** Lets time pass, with a tick every second unless the process is suspended. */
   readonly pass: (seconds: number, options?: { readonly suspended: boolean }) => void
   readonly moveTimeOfDay: (seconds: number) => void
   readonly now: () => Moment
@@ -49,7 +49,7 @@ test.each([2.001, 1_300, -2.001, -86_400])(
     const before = now()
     moveTimeOfDay(seconds)
     expect(clock.mayBeFenced).toBe(true)
-    // An answer to a question from before the move does not count.
+    // The answer to a request sent before the move does not count.
     clock.answered(before)
     expect(clock.mayBeFenced).toBe(true)
     clock.answered(now())

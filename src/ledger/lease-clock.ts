@@ -1,32 +1,35 @@
-/** Silence after which this node spends no more leases: the bank fences it after 60 s by its own clock. */
+/**
+ * Time without an answer after which this node spends no more leases: the bank fences it after 60 s by its
+ * own clock.
+ */
 const LEASE_VALID_MS = 50_000
-/** Distance that the time of day may move against the monotonic clock. */
+/** Maximum drift of the time of day against the monotonic clock. */
 const MAX_MOVE_MS = 2_000
-/** Interval of the ticks, and the time without one after which the process was suspended. */
+/** Interval of the ticks, and the time without a tick that means that the process was suspended. */
 const TICK_MS = 1_000
 const SUSPENDED_MS = 5_000
 
-/** One moment by both clocks, in milliseconds. */
+/** One moment on both clocks, in milliseconds. */
 export interface Moment {
   readonly monotonicMs: number
   readonly timeOfDayMs: number
 }
 
-/** The present moment. */
+/** The current moment. */
 export function presentMoment(): Moment {
   return { monotonicMs: performance.now(), timeOfDayMs: Date.now() }
 }
 
 /**
- * Tells how long the leases of this node may be spent without word from the bank. Where the clock was set, or
- * the process suspended, the bank's clock may have moved further than the monotonic clock here: then the bank
- * has to answer first.
+ * Determines how long this node may spend its leases without an answer of the bank. After the clock was set
+ * or the process suspended, the bank's clock may have advanced further than the monotonic clock here, so the
+ * bank must answer first.
  */
 export class LeaseClock {
   readonly #now: () => Moment
   readonly #ticking: NodeJS.Timeout
   #validUntilMs = Number.NEGATIVE_INFINITY
-  /** Time of day less the monotonic clock when the bank was last asked. */
+  /** Time of day minus the monotonic clock when the bank was last asked. */
   #aheadMs = 0
   #tickMs: number
   #resumedMs = Number.NEGATIVE_INFINITY
@@ -47,19 +50,19 @@ export class LeaseClock {
     )
   }
 
-  /** Notes that the bank has answered what was sent at that moment. */
+  /** Records that the bank has answered a request sent at that moment. */
   answered({ monotonicMs, timeOfDayMs }: Moment): void {
     if (monotonicMs < this.#resumedMs) return
     this.#validUntilMs = monotonicMs + LEASE_VALID_MS
     this.#aheadMs = timeOfDayMs - monotonicMs
   }
 
-  /** Notes that the leases are another process's. */
+  /** Ends the use of the leases, because they now belong to another process. */
   end(): void {
     this.#validUntilMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Notes that the process runs. */
+  /** Records that the process is running; called at each tick. */
   tick(): void {
     const { monotonicMs } = this.#now()
     if (monotonicMs - this.#tickMs > SUSPENDED_MS) {

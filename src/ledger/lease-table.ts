@@ -5,7 +5,7 @@ import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
 import { namesOf } from './payer.ts'
 
-/** Expected size of a hold, in quota units, before there was one. */
+/** Expected size of a hold, in quota units, before the first one. */
 const INITIAL_TYPICAL_HOLD = 50_000
 /** Time without use after which the spare part of a lease is released. */
 const IDLE_MS = 5_000
@@ -17,7 +17,7 @@ export class LeaseTable {
   readonly #mayBeFenced: () => boolean
   #onRecalled: (account: AccountName) => void = () => {}
 
-  /** `mayBeFenced` tells whether the bank may have fenced this node. */
+  /** `mayBeFenced` returns whether the bank may have fenced this node. */
   constructor(mayBeFenced: () => boolean) {
     this.#mayBeFenced = mayBeFenced
   }
@@ -26,7 +26,7 @@ export class LeaseTable {
     return this.#balances.get(account)
   }
 
-  /** The balance of an account, created without a lease if it is new. */
+  /** The balance of an account; a new one is created without a lease. */
   getOrCreate(account: AccountName): LeasedBalance {
     let balance = this.#balances.get(account)
     if (!balance) {
@@ -36,12 +36,12 @@ export class LeaseTable {
     return balance
   }
 
-  /** Called with accounts of which the bank has recalled a lease that has open holds. */
+  /** Called with accounts of which the bank has recalled a lease that still has open holds. */
   set onRecalled(listener: (account: AccountName) => void) {
     this.#onRecalled = listener
   }
 
-  /** Applies states that the bank has sent. */
+  /** Applies states received from the bank. */
   applyStates(states: readonly AccountState[]): void {
     for (const state of states) {
       const balance = this.#balances.get(state.account)
@@ -49,12 +49,12 @@ export class LeaseTable {
     }
   }
 
-  /** Notes that the bank may be an older copy of the one that was last asked. */
+  /** Prepares for answers of an older copy of the bank. */
   expectRestored(): void {
     for (const balance of this.#balances.values()) balance.expectRestored()
   }
 
-  /** Reports of held amounts that the bank does not have yet, or of all with `all`. */
+  /** Reports of held amounts that the bank does not know yet; with `all`, of all held amounts. */
   takeReports(open: Iterable<OpenHold>, all: boolean): HeldReport[] {
     const estimates = new Map<AccountName, number>()
     for (const { account, budgets, facts, expectedCost } of open) {
@@ -76,13 +76,13 @@ export class LeaseTable {
     for (const account of accounts) this.#balances.get(account)?.markUnsynced()
   }
 
-  /** Takes calls of an earlier run, which the bank has not counted, out of the balances here. */
+  /** Charges calls of an earlier run, which the bank has not counted, to the balances here. */
   chargeUnreported(entries: readonly OutboxEntry[]): void {
     for (const entry of entries)
       for (const name of accountsOf(entry)) this.getOrCreate(name).charge(entry.quota)
   }
 
-  /** Notes that the bank has counted these calls. */
+  /** Records that the bank has counted these calls. */
   applyReported(entries: readonly OutboxEntry[]): void {
     for (const entry of entries)
       for (const name of accountsOf(entry)) this.#balances.get(name)?.applyReported(entry.quota)
@@ -93,7 +93,10 @@ export class LeaseTable {
     if (this.#balances.get(account)?.hasSpare) this.#recalled.add(account)
   }
 
-  /** Takes spare quota out of the leases, to be released to the bank: what was recalled or has been idle. */
+  /**
+   * Takes spare quota out of the leases, to be released to the bank: quota that was recalled or has been
+   * idle.
+   */
   releaseSpare(nowMs: number): { readonly account: AccountName; readonly keep: number }[] {
     const spare: { account: AccountName; keep: number }[] = []
     for (const balance of this.#balances.values()) {
@@ -105,7 +108,7 @@ export class LeaseTable {
     return spare
   }
 
-  /** Evicts accounts without use, and returns their names. */
+  /** Evicts unused accounts, and returns their names. */
   evictIdle(nowMs: number): AccountName[] {
     const evicted: AccountName[] = []
     for (const [account, balance] of this.#balances) {

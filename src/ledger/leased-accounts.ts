@@ -17,27 +17,27 @@ import type { LeasedBalance } from './leased-balance.ts'
 import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 import { refusalOf } from './unaffordable.ts'
 
-/** Times that other nodes have to release their spare quota, the later ones for nodes on busy machines. */
+/** Times given to other nodes to release their spare quota; the later ones are for nodes on busy machines. */
 const RECALL_WAITS_MS = [100, 200, 400]
-/** Maximum number of loans for one call: other calls may spend each of them first. */
+/** Maximum number of loans for one call, because other calls may spend each of them first. */
 const MAX_LOANS = 3
 
 /** A token's account with leased balances. */
 interface LeasedAccount extends Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
-  /** Budgets of the latest call, which is what the next loan is for. */
+  /** Budgets of the latest call, for which the next loan is taken. */
   budgets: readonly ChargedBudget[]
   isRenewing: boolean
 }
 
-/** Accounts of one node in a cluster, which spends what it has leased. */
+/** Accounts of one node in a cluster. The node spends what it has leased. */
 export class LeasedAccounts implements AccountSource {
   readonly #rows: Pick<Rows, 'write'>
   readonly #bankClient: BankClient
   /** Asks the other nodes to release their spare quota of an account. */
   readonly #recall: (account: AccountName) => Promise<void>
-  /** Accounts that are not known to have changed. */
+  /** Cached accounts, none of which is known to have changed. */
   readonly #accounts = new Map<number, LeasedAccount>()
   readonly #lookups = new Map<string, Promise<FoundAccount | undefined>>()
   readonly #renewals = new Set<LeasedAccount>()
@@ -71,7 +71,7 @@ export class LeasedAccounts implements AccountSource {
     return budgets
   }
 
-  // Known at once: what is not leased yet is borrowed for the call.
+  // Nothing to load: what is not leased yet is borrowed for the call.
   loadBudgets(): Promise<void> {
     return Promise.resolve()
   }
@@ -140,7 +140,7 @@ export class LeasedAccounts implements AccountSource {
     return changed ?? undefined
   }
 
-  /** Handles a change of an account on any node: it and its lease are read again. */
+  /** Handles a change of an account on any node: the account and its lease are read again. */
   onChanged(name: AccountName): void {
     this.#bankClient.leases.markUnsynced([name])
     this.forget(name)
@@ -153,14 +153,14 @@ export class LeasedAccounts implements AccountSource {
     void this.#bankClient.resync()
   }
 
-  /** Evicts a token's account, or those of all tokens of a user. */
+  /** Evicts the account of a token, or those of all tokens of a user. */
   forget(name: string): void {
     this.#changeCount += 1
     this.#evict(name)
   }
 
   #evict(name: string): void {
-    // Budgets are found again with each call.
+    // Accounts of budgets are looked up for each call anyway.
     if (name.startsWith('b:')) return
     const id = Number(name.slice(2))
     if (name.startsWith('t:')) this.#accounts.delete(id)
@@ -223,7 +223,7 @@ export class LeasedAccounts implements AccountSource {
     this.#renewals.clear()
   }
 
-  // Renews a lease of a recalled account that has open holds, as far as the bank has quota left.
+  // Renews the lease of a recalled account that has open holds, as far as the bank has quota left.
   #renewLease(name: AccountName): void {
     for (const account of this.#accounts.values()) {
       if (account.token.account !== name && account.user.account !== name) continue
@@ -247,9 +247,9 @@ function isLeasedLow(balance: LeasedBalance): boolean {
   return balance.isLow && !balance.isScarce
 }
 
-/** Number of calls that a loan is to last for. */
+/** Number of calls for which a loan should last. */
 const CALLS_PER_LOAN = 64
-/** Largest first loan, in quota units, while no hold of the account is known. */
+/** Maximum first loan in quota units, while the size of the account's holds is unknown. */
 const FIRST_LOAN_MAX = 3_200_000
 
 /** Builds the request for the first loan of a token. */
@@ -258,7 +258,7 @@ function firstLoan(token: LoanRequest['token']): LoanRequest {
   return { token, need: { token: 0, user: 0 }, max }
 }
 
-/** Builds the request for a loan that affords `amount`, and further calls if possible. */
+/** Builds the request for a loan that covers `amount`, and further calls if possible. */
 function loanFor({ account: { token, user, unlimited }, budgets }: Payer, amount: number): LoanRequest {
   const need = (free: number): number => Math.max(0, Math.ceil(amount - free))
   const max = ({ typicalHold, free }: LeasedBalance): number =>
@@ -276,7 +276,7 @@ function loanFor({ account: { token, user, unlimited }, budgets }: Payer, amount
   }
 }
 
-/** Whether all balances cover `amount` once other nodes have returned what they do not need. */
+/** Whether all balances will cover `amount` once other nodes have returned what they do not need. */
 function isCovered(
   { tokenState, userState, budgetStates }: Loan,
   { unlimited }: Account,
@@ -286,7 +286,7 @@ function isCovered(
   return states.every(({ remain }) => remain >= amount)
 }
 
-/** Free quota on this node and in the bank: of token and user, and of each budget. */
+/** Free quota on this node and in the bank: that of token and user, and that of each budget. */
 function freeIn(
   { tokenState, userState, budgetStates }: Loan,
   { token, user, unlimited }: Account,
@@ -299,7 +299,7 @@ function freeIn(
   }
 }
 
-/** Accounts of which other nodes have to return quota. */
+/** Accounts on which other nodes have to return quota. */
 function shortages(loan: Loan, { account, budgets }: Payer, amount: number): readonly AccountName[] {
   const { tokenState, userState } = loan
   const { token, user, unlimited } = account

@@ -17,7 +17,7 @@ describe('what a node has borrowed', () => {
     balance.hold(-60)
     balance.charge(40)
     expect(balance.free).toBe(60)
-    // State from before the bank knew of the charge.
+    // A state from before the bank knew of the charge.
     balance.applyState(state(100))
     expect([balance.free, balance.accountRemain]).toEqual([60, 960])
     balance.applyReported(40)

@@ -1,32 +1,32 @@
 import type { AccountName, HeldReport, AccountState } from '../store/bank.ts'
 import { Balance } from './balance.ts'
 
-/** Calls' worth of a lease at which the next one is requested. */
+/** A new lease is requested when the remaining one covers only this number of calls. */
 const RENEW_AT_CALLS = 16
-/** Calls' worth of quota that the bank has left below which an account is scarce. */
+/** An account is scarce if the bank's remaining quota covers fewer than this number of calls. */
 const SCARCE_CALLS = 8
 /** Weight of one hold in the moving average `typicalHold`. */
 const HOLD_WEIGHT = 1 / 8
 
 /**
- * Leased balance of an account. `remain` is the lease less the charges that the bank has not counted yet.
+ * Leased balance of an account. `remain` is the lease minus the charges that the bank has not counted yet.
  * None of it can be spent while the bank may have fenced this node.
  */
 export class LeasedBalance extends Balance {
   readonly account: AccountName
-  /** Rises whenever the bank recalls all leases of the account; falls where the bank is an older copy. */
+  /** Rises whenever the bank recalls all leases of the account; lower if the bank is an older copy. */
   epoch = 0
   /** Moving average of holds, in quota units. */
   typicalHold: number
   /** Time of the last hold or release, by `performance.now()`. */
   lastUsedMs = performance.now()
-  /** Charges that the bank is not known to have counted. */
+  /** Charges that the bank may not have counted yet. */
   #unreported = 0
   #leased = 0
   #bankRemain = 0
   #bankFree = 0
   #reported = { held: 0, estimate: 0 }
-  /** Set while the bank may be an older copy of the one that was last asked. */
+  /** Set while the bank may be an older copy of the one asked before. */
   #mayBeRestored = false
   readonly #mayBeFenced: () => boolean
 
@@ -54,7 +54,7 @@ export class LeasedBalance extends Balance {
     return this.#bankFree < SCARCE_CALLS * this.typicalHold
   }
 
-  /** Whether a lease is about to be used up. */
+  /** Whether the lease is nearly used up. */
   get isLow(): boolean {
     return this.#leased > 0 && this.free < RENEW_AT_CALLS * this.typicalHold
   }
@@ -80,14 +80,15 @@ export class LeasedBalance extends Balance {
     this.#unreported += quota
   }
 
-  /** Notes that the bank has counted a part of the charges. */
+  /** Records that the bank has counted a part of the charges. */
   applyReported(quota: number): void {
     this.#unreported -= quota
   }
 
   /**
-   * Applies a state that the bank has sent; of an earlier epoch, only the charges that it has counted, unless
-   * the bank may be an older copy. Returns whether the lease was recalled, or is not in that copy.
+   * Applies a state received from the bank. If it is of an earlier epoch, only its counted charges apply,
+   * unless the bank may be an older copy. Returns whether the lease was recalled, or is missing from that
+   * copy.
    */
   applyState({ epoch, amount, remain, free, counted = 0 }: AccountState): boolean {
     this.#unreported -= counted
@@ -102,19 +103,19 @@ export class LeasedBalance extends Balance {
     return isLost
   }
 
-  /** Makes the next state count whatever its epoch: that of an older copy of the bank may be lower. */
+  /** Accepts the next state whatever its epoch, because that of an older copy of the bank may be lower. */
   expectRestored(): void {
     this.#mayBeRestored = true
   }
 
-  /** Takes the spare part out of the lease, before the bank is told; returns the rest. */
+  /** Takes the spare part out of the lease before the bank is informed; returns what remains. */
   releaseSpare(): number {
     const { required: kept } = this
     this.#setLease(Math.min(this.#leased, kept))
     return kept
   }
 
-  /** The held amount to report; undefined if the bank has it already. */
+  /** The held amount to report; undefined if the bank already knows it. */
   takeReport(estimate: number): HeldReport | undefined {
     const { held, account } = this
     if (held === this.#reported.held && estimate === this.#reported.estimate) return undefined
@@ -122,7 +123,7 @@ export class LeasedBalance extends Balance {
     return { account, held, estimate }
   }
 
-  /** Makes the next `takeReport` repeat the held amount, which may not have arrived. */
+  /** Makes the next `takeReport` repeat the held amount, because the last report may not have arrived. */
   markUnsynced(): void {
     this.#reported = { held: -1, estimate: -1 }
   }
@@ -130,7 +131,7 @@ export class LeasedBalance extends Balance {
   #enterEpoch(epoch: number): void {
     this.epoch = epoch
     this.#setLease(0)
-    // The bank has dropped its record of the holds together with the lease.
+    // The bank dropped its record of the holds together with the lease.
     this.#reported = { held: 0, estimate: 0 }
   }
 

@@ -7,13 +7,13 @@ import { charge, countWrite, type Payer } from './payer.ts'
 import { StorageHealth } from './storage-health.ts'
 import type { WaitingHolds } from './waiting-holds.ts'
 
-/** Delay before a settlement that the store refused, as on a full disk, is repeated. */
+/** Delay before a settlement that the store refused, for instance because the disk is full, is repeated. */
 const SETTLE_RETRY_MS = 200
 
-/** Writes of a ledger: notes whether the store takes them, and repeats settlements until it does. */
+/** Writes of a ledger. Records whether the store accepts them, and repeats settlements until it does. */
 export class LedgerWriter {
   readonly storage = new StorageHealth()
-  /** Called with each call once its charge is durable; undefined without listeners. */
+  /** Called with each call once its charge is durable; undefined if there are no listeners. */
   onSettled: ((call: SettledCall) => void) | undefined
   readonly #store: Pick<Store, 'write'>
   readonly #waiting: WaitingHolds
@@ -28,8 +28,8 @@ export class LedgerWriter {
   }
 
   /**
-   * Whether the last write succeeded. While it did not, a hold has to be durable before its upstream is
-   * called: no upstream should work for what a full disk cannot charge.
+   * Whether the last write succeeded. If not, a hold must be durable before its upstream is called, so that
+   * no upstream works for a call that a full disk cannot charge.
    */
   get isWritable(): boolean {
     return this.#lastWriteSucceeded
@@ -40,14 +40,14 @@ export class LedgerWriter {
     return this.#settling + this.#repeating
   }
 
-  /** Number of settlements that the store refused, and that are repeated. */
+  /** Number of settlements that the store refused and that are being repeated. */
   get repeating(): number {
     return this.#repeating
   }
 
   /**
-   * Checks whether calls can be charged, by a write that needs room and leaves nothing behind. Settlements
-   * that could not be written tell more: while there are any, the answer is no.
+   * Checks whether calls can be charged, by a write that needs disk space and leaves nothing behind. If
+   * settlements could not be written, the answer is no without such a check.
    */
   async probe(): Promise<boolean> {
     try {
@@ -60,12 +60,12 @@ export class LedgerWriter {
     return this.storage.isOk
   }
 
-  /** Stops repeating settlements that cannot be written: the next start settles them as a crash. */
+  /** Stops repeating settlements that cannot be written; the next start settles them as after a crash. */
   stopRetrying(): void {
     this.#isRetryStopped = true
   }
 
-  /** Resolves to the error, or to undefined where the write is durable; never rejects. */
+  /** Resolves to undefined once the write is durable, or to the error; never rejects. */
   async write(payer: Payer, written: Promise<void>): Promise<Error | undefined> {
     countWrite(payer, 1)
     let failure: Error | undefined
@@ -80,14 +80,14 @@ export class LedgerWriter {
   }
 
   /**
-   * Repeats the settlement until the store takes it: no charge is dropped. If the store refuses writes, this
-   * rejects at once, and the settlement goes on.
+   * Repeats the settlement until the store accepts it, so that no charge is lost. If the store refuses
+   * writes, this rejects at once and the settlement continues in the background.
    */
   async settle(hold: OpenHold, payer: Payer, row: SettledCall): Promise<void> {
     this.#settling += 1
     const failure = await this.#writeSettlement(payer, row).finally(() => (this.#settling -= 1))
     if (!failure) return
-    // Nothing was delivered of a call whose hold is not on the disk either.
+    // If the hold is not on the disk either, nothing of the call was delivered.
     if (hold.hasWriteFailed || hold.isUnwritten) {
       charge(payer, -row.quota)
       throw failure
@@ -100,7 +100,7 @@ export class LedgerWriter {
 
   async #repeat(payer: Payer, row: SettledCall): Promise<void> {
     this.#repeating += 1
-    // Until it is written, the account here is ahead of the store, and must not be forgotten.
+    // Until the settlement is written, the account here is ahead of the store and must not be evicted.
     countWrite(payer, 1)
     try {
       do await delay(SETTLE_RETRY_MS)
@@ -111,7 +111,7 @@ export class LedgerWriter {
     }
   }
 
-  // Resolves to undefined where the settlement is durable, and else to the reason for repeating it.
+  // Resolves to undefined once the settlement is durable, otherwise to the reason to repeat it.
   async #writeSettlement(payer: Payer, row: SettledCall): Promise<StoreUnavailable | undefined> {
     countWrite(payer, 1)
     this.#waiting.writeDue()
@@ -134,7 +134,7 @@ export class LedgerWriter {
     this.#noteStorage(failure)
   }
 
-  // An error of one statement tells nothing of the store.
+  // An error of a single statement does not mean that the store is unavailable.
   #noteStorage(failure: unknown): void {
     if (failure instanceof StoreUnavailable) this.storage.note('file', failure)
     else if (failure === undefined && this.#repeating === 0 && !this.storage.isOk)

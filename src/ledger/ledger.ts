@@ -17,16 +17,16 @@ import { PriceSets } from './price-sets.ts'
 import { type BudgetExceeded, refusalOf, Unaffordable } from './unaffordable.ts'
 import { WaitingHolds } from './waiting-holds.ts'
 
-/** Admits, grows and settles the holds of this node. `docs/ledger.md` describes how. */
+/** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */
 export class Ledger {
   readonly accounts: AccountSource
   readonly priceSets: PriceSets
-  /** Writes of this ledger, and their outcomes. */
+  /** Writes of this ledger and their outcomes. */
   readonly writes: LedgerWriter
   readonly exceededBudgets: ExceededBudgets
   /** Holds that are not settled. */
   readonly openHolds = new DenseSet<OpenHold>()
-  /** Holds of calls that go on at their upstreams, whatever becomes of this process. */
+  /** Holds of calls that continue at their upstreams, even if this process ends. */
   readonly parkedHolds = new DenseSet<OpenHold>()
   readonly #store: Store
   readonly #owner: string
@@ -34,7 +34,7 @@ export class Ledger {
   /** Holds for whose growth quota is being borrowed. */
   readonly #borrowing = new WeakSet<OpenHold>()
 
-  /** `owner` names this run of the process; a start recovers the holds of all others. */
+  /** `owner` names this run of the process; a start recovers the holds of all other runs. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
     this.#store = store
     this.priceSets = new PriceSets(store)
@@ -59,7 +59,7 @@ export class Ledger {
     return this.writes.probe()
   }
 
-  /** Stops repeating settlements that cannot be written: the next start settles them as a crash. */
+  /** Stops repeating settlements that cannot be written; the next start settles them as after a crash. */
   stopRetrying(): void {
     this.writes.stopRetrying()
   }
@@ -70,9 +70,9 @@ export class Ledger {
   }
 
   /**
-   * Takes `amount` off all that the call is charged to in the same turn, or throws `Unaffordable`. The
-   * upstream may be called at once, but nothing may be sent to the client before the hold is durable, which
-   * `WaitingHolds` delays.
+   * Reserves `amount` synchronously on all balances that the call is charged to, or throws `Unaffordable`.
+   * The upstream may be called at once, but nothing may be sent to the client before the hold is durable;
+   * `WaitingHolds` delays that write.
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
     if (amount > affordable(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
@@ -84,7 +84,10 @@ export class Ledger {
     return hold
   }
 
-  /** Called by `OpenHold.whenDurable`, once. Resolves to the error, or to undefined where it is durable. */
+  /**
+   * Called once by `OpenHold.whenDurable`. Resolves to undefined once the hold is durable, otherwise to the
+   * error.
+   */
   write(hold: OpenHold): Promise<Error | undefined> {
     const { facts, account, amount, budgets } = hold
     this.#waiting.delete(hold)
@@ -103,16 +106,16 @@ export class Ledger {
   }
 
   /**
-   * Changes a user's fields and quota. Resolves once that is durable and added quota can be spent; to
-   * undefined for an unknown user. Open holds settle against the new quota.
+   * Changes a user's fields and quota. Resolves once that is durable and added quota can be spent; resolves
+   * to undefined for an unknown user. Open holds are settled against the new quota.
    */
   changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     return this.accounts.changeUser(change)
   }
 
   /**
-   * Changes a token. Resolves once that is durable and calls are admitted by it; to undefined if the user has
-   * no such token. A new quota does not include open holds, which settle against it.
+   * Changes a token. Resolves once that is durable and calls are admitted by it; resolves to undefined if the
+   * user has no such token. A new quota does not include open holds, which are settled against it.
    */
   changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
     return this.accounts.changeToken(change)
@@ -128,20 +131,20 @@ export class Ledger {
     }
     hold.refusal = undefined
     addHold(hold, by)
-    // An unwritten hold is written with all of its amount.
+    // A hold that is not written yet will be written with its current amount.
     if (hold.isUnwritten) return true
     const userId = account.user.id
     void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, user_id: userId, by }))
     return true
   }
 
-  // Borrows once for each growth: a stream asks again with every frame.
+  // Borrows once for each growth, because a stream asks again with every frame.
   #borrowFor(hold: OpenHold, by: number): void {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)
     this.accounts.ensureAffordable(hold, by).then(
       () => this.#borrowing.delete(hold),
-      // The bank knows which balance is short; a lease may be short of any.
+      // The bank knows which balance is too low; here any of the leases may be.
       (error: unknown) => {
         if (error instanceof Unaffordable) hold.refusal = error
       },
@@ -171,15 +174,15 @@ export class Ledger {
   }
 
   /**
-   * Takes up the holds that an earlier run has parked, each with its account. Call once, before any call.
-   * `onUnowned` is told the calls whose tokens are gone.
+   * Takes over the holds that an earlier run has parked, each with its account. Call it once, before any
+   * call. `onUnowned` is called with the ids of calls whose tokens no longer exist.
    */
   async takeUpParked(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
       const { token_id: tokenId, amount, budgets } = parked
       const payer = await findParkedPayer(this.accounts, tokenId, budgetsIn(budgets), amount)
-      // Without its token nobody can be charged; the row stays for whoever looks into it.
+      // Without its token no one can be charged; the row stays for an investigation.
       if (!payer) {
         onUnowned(parked.id)
         continue
@@ -220,26 +223,26 @@ export class Ledger {
   }
 }
 
-/** Budgets that are remembered at once. */
+/** Maximum number of remembered budgets. */
 const MAX_NOTED = 10_000
 
-/** Notes in the store which budgets calls were refused for: each at its first refusal in a period. */
+/** Records in the store the budgets for which calls were refused, each at its first refusal in a period. */
 class ExceededBudgets {
   readonly #rows: Pick<Rows, 'write'>
-  /** Names that are in the store, or on their way to it. */
+  /** Names that are in the store or are being written to it. */
   readonly #noted = new Set<BudgetName>()
 
   constructor(rows: Pick<Rows, 'write'>) {
     this.#rows = rows
   }
 
-  /** Notes the budgets that a call was refused for. */
+  /** Records the budgets for which a call was refused. */
   note({ exceeded }: BudgetExceeded): void {
     for (const { name, amount } of exceeded) {
       if (this.#noted.has(name)) continue
       if (this.#noted.size >= MAX_NOTED) this.#noted.clear()
       this.#noted.add(name)
-      // The next refusal does what this one could not.
+      // If this write fails, the next refusal repeats it.
       this.#rows.write('noteExceededBudget', { name, amount }).catch(() => this.#noted.delete(name))
     }
   }

@@ -12,8 +12,8 @@ import { type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 const MAX_ACCOUNTS = 50_000
 
 /**
- * Accounts of a node that has the database to itself. The first use reads through the writer's queue, behind
- * every write queued earlier; from then on the balances here are ahead of the store, never behind it.
+ * Accounts of a node that has the database to itself. The first use reads through the writer's queue, after
+ * every write queued earlier. From then on the balances here are ahead of the store, never behind it.
  */
 export class LocalAccounts implements AccountSource {
   readonly #store: Store
@@ -48,7 +48,7 @@ export class LocalAccounts implements AccountSource {
     return found && account ? { ...found, account } : undefined
   }
 
-  // There is no bank to borrow from: admission refuses, and states the rest.
+  // There is no bank to borrow from, so nothing is done here; admission refuses and states what remains.
   ensureAffordable(payer: Payer): Promise<Payer> {
     return Promise.resolve(payer)
   }
@@ -62,10 +62,10 @@ export class LocalAccounts implements AccountSource {
   }
 
   /**
-   * Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable: a
-   * change that the store refuses must not have paid for a call. The balance moves by the difference of the
-   * row, so that charges made meanwhile count. Writes resolve in queue order: a balance that was read before
-   * this write is cached by then, and one that is not was read after it.
+   * Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable,
+   * because a change that the store refuses must not have paid for a call. The balance changes by the
+   * difference in the row, so that concurrent charges count. Writes resolve in queue order: a balance that
+   * was read before this write is cached by then, and one that is not was read after it.
    */
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     const changed = await this.#store.write('changeUser', change)
@@ -75,8 +75,8 @@ export class LocalAccounts implements AccountSource {
   }
 
   /**
-   * Changes a token; undefined if the user has no such token. Once durable, the balance moves by the
-   * difference of the row: calls settled since the write was queued stay charged, and open holds settle
+   * Changes a token; undefined if the user has no such token. Once durable, the balance changes by the
+   * difference in the row: calls settled since the write was queued stay charged, and open holds are settled
    * against the new number.
    */
   async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
@@ -84,8 +84,7 @@ export class LocalAccounts implements AccountSource {
     if (!changed) return undefined
     const account = this.#accounts.get(change.tokenId)
     if (account) {
-      // Subtraction comes first: the numbers of unlimited tokens are so large that their sum need not be
-      // exact.
+      // Subtracts first: the numbers of unlimited tokens are so large that their sum may be inexact.
       account.token.remain = account.token.remain - changed.remainBefore + changed.token.remain_quota
       account.unlimited = changed.token.unlimited_quota
     }
@@ -95,7 +94,7 @@ export class LocalAccounts implements AccountSource {
   async #loadAccount(tokenId: number): Promise<Account | undefined> {
     const row = await this.#store.write('loadAccount', { tokenId })
     if (!row) return undefined
-    // A cached user is newer than the row: calls of another token may have charged it meanwhile.
+    // A cached user is newer than the row, because calls of another token may have been charged since.
     let user = this.#users.get(row.user.id)
     if (!user) {
       user = new Balance(row.user.id, row.user.quota)
@@ -128,7 +127,7 @@ export class LocalAccounts implements AccountSource {
 /** Maximum number of cached accounts; beyond it, idle ones are evicted, oldest first. */
 const MAX_BUDGETS = 50_000
 
-/** Balance of a budget's account, and the amount of the budget that it was computed with. */
+/** Balance of a budget's account, and the amount of the budget by which it was computed. */
 interface LocalBudget {
   readonly balance: Balance
   amount: number
@@ -136,7 +135,7 @@ interface LocalBudget {
 
 /**
  * Accounts of budgets on a node that has the database to itself. The first use reads what is used in the
- * period behind every write queued earlier; from then on the balances here are ahead of the store.
+ * period, after every write queued earlier; from then on the balances here are ahead of the store.
  */
 class LocalBudgets {
   readonly #store: Pick<Store, 'write'>
@@ -147,7 +146,7 @@ class LocalBudgets {
     this.#store = store
   }
 
-  /** The cached accounts, with the amounts that the terms state, if any; undefined where one is missing. */
+  /** The cached accounts, with the amounts stated in `terms`; undefined if one is missing. */
   get(terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
     if (terms.length === 0) return NO_BUDGETS
     const charged: ChargedBudget[] = []
@@ -182,8 +181,8 @@ class LocalBudgets {
     if (this.#budgets.size > MAX_BUDGETS) this.#evictIdle()
   }
 
-  // Calls are admitted by the new amount at once; what was charged and what is held stays. The store learns
-  // of it for its own sums, and again with the next change or load.
+  // Calls are admitted by the new amount at once; charges and holds stay. The store gets the new amount for
+  // its own sums, and again with the next change or load.
   #changeAmount(budget: LocalBudget, { name, amount }: PeriodBudget): void {
     budget.balance.remain += amount - budget.amount
     budget.amount = amount

@@ -26,26 +26,26 @@ export class OpenHold implements Hold {
   readonly facts: HoldFacts
   readonly account: Account
   readonly budgets: readonly ChargedBudget[]
-  /** The moment of its admission, by `performance.now()`. */
+  /** Time of its admission, by `performance.now()`. */
   readonly admittedAt = performance.now()
   /** Position in the ledger's set of open holds. */
   index = -1
-  /** Why the hold could not grow when it was last asked to; written by the ledger. */
+  /** Why the hold could not grow at the last attempt; set by the ledger. */
   refusal: Unaffordable | undefined
-  /** Outcome of the hold's write, once that is queued. */
+  /** Outcome of writing the hold, once the write is queued. */
   #written: Promise<boolean> | undefined
   #isDurable = false
   #writeFailure: Error | undefined
   #settling: Promise<void> | undefined
   #isSettled = false
   #isParked = false
-  /** Outcome of parking, once that began; undefined again where it failed. */
+  /** Outcome of parking, once that has begun; undefined again if it failed. */
   #parking: Promise<boolean> | undefined
   #amount: number
   #marked = 0
   readonly #ledger: HoldLedger
 
-  /** Called by `Ledger.admit` and `OpenHold.unrecorded` alone. */
+  /** Called only by `Ledger.admit` and `OpenHold.unrecorded`. */
   constructor(ledger: HoldLedger, { account, budgets }: Payer, facts: HoldFacts, amount: number) {
     this.#ledger = ledger
     this.account = account
@@ -54,7 +54,7 @@ export class OpenHold implements Hold {
     this.#amount = amount
   }
 
-  /** A hold of a call that costs nothing and is not recorded, neither now nor at its settlement. */
+  /** A hold of a free call, which is not recorded, neither now nor at its settlement. */
   static unrecorded(account: Account, facts: HoldFacts): OpenHold {
     return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0).#alreadyDurable()
   }
@@ -78,7 +78,7 @@ export class OpenHold implements Hold {
     return this.#amount
   }
 
-  /** Cost known so far, which a crash would be charged. */
+  /** Cost known so far, which is charged after a crash. */
   get expectedCost(): number {
     return Math.min(this.#amount, this.facts.prompt_amount + this.#marked)
   }
@@ -87,18 +87,19 @@ export class OpenHold implements Hold {
     return this.#isDurable
   }
 
-  /** Whether the hold is neither on the disk nor on its way there: a crash would charge its call nothing. */
+  /**
+   * Whether the hold is neither on the disk nor being written; after a crash its call would not be charged.
+   */
   get isUnwritten(): boolean {
     return this.#written === undefined
   }
 
   /**
-   * Has the hold written, unless it is on its way already. Resolves to true once it is durable, to false if
-   * it could not be written: then nothing may be sent for its call. The first byte to the client waits for
-   * this.
+   * Writes the hold, unless that has already begun. Resolves to true once it is durable, or to false if it
+   * could not be written; then nothing may be sent for its call. The first byte to the client waits for this.
    */
   whenDurable(): Promise<boolean> {
-    // Its settlement says more than it would, and nothing may follow that.
+    // The settlement replaces the hold's own write, and nothing may be written after it.
     if (!this.#written && this.#settling) return isFulfilled(this.#settling)
     return (this.#written ??= this.#write())
   }
@@ -109,12 +110,12 @@ export class OpenHold implements Hold {
     return this.#isDurable
   }
 
-  /** Whether the write of the hold failed: then nothing may be sent for its call. */
+  /** Whether writing the hold failed; then nothing may be sent for its call. */
   get hasWriteFailed(): boolean {
     return this.#writeFailure !== undefined
   }
 
-  /** Error of the write of the hold; undefined where it did not fail. */
+  /** Error of writing the hold; undefined if it did not fail. */
   get writeFailure(): Error | undefined {
     return this.#writeFailure
   }
@@ -123,15 +124,14 @@ export class OpenHold implements Hold {
     return this.#isSettled
   }
 
-  /** Whether the call goes on at its upstream without this process. */
+  /** Whether the call continues at its upstream without this process. */
   get isParked(): boolean {
     return this.#isParked
   }
 
   /**
-   * Keeps the hold open beyond its call, and beyond this process: whoever learns how the call ended settles
-   * it. Resolves to whether that is durable; where it is not, the hold is one of its call again, which
-   * settles it.
+   * Keeps the hold open beyond its call and this process; the process that learns how the call ended settles
+   * it. Resolves to whether that is durable. If not, the call owns the hold again and must settle it.
    */
   park(): Promise<boolean> {
     if (this.#isSettled) return Promise.resolve(this.#isParked)
@@ -146,19 +146,19 @@ export class OpenHold implements Hold {
     return false
   }
 
-  /** Quota units that `grow` could add at this moment. */
+  /** Quota units that `grow` could add now. */
   get maxGrowth(): number {
     return affordable(this.account, this.budgets)
   }
 
-  /** Adds `by` quota units; false, and nothing added, if they are not free. */
+  /** Adds `by` quota units; returns false and adds nothing if they are not free. */
   grow(by: number): boolean {
     if (this.#isSettled || !this.#ledger.grow(this, by)) return false
     this.#amount += by
     return true
   }
 
-  /** Notes the cost of the output so far; written with the next commit. */
+  /** Records the cost of the output so far; it is written with the next commit. */
   markProgress(amount: number): void {
     if (this.#isSettled) return
     this.#marked = Math.max(this.#marked, amount)

@@ -1,7 +1,7 @@
 import type { Hold } from '../domain/hold.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
 
-/** Facts that calls of operators lack. */
+/** Facts that a call by an operator does not have. */
 const NO_FACTS = {
   requested_model: '',
   group: '',
@@ -12,8 +12,8 @@ const NO_FACTS = {
 } as const
 
 /**
- * Permission for one call by which an operator tests a channel. Nobody pays for it, so nothing is held or
- * charged.
+ * Permission for one call by which an operator tests a channel. Nothing is held or charged, because no
+ * account pays for it.
  */
 export class OperatorHold implements Hold {
   readonly facts: HoldFacts
@@ -28,7 +28,7 @@ export class OperatorHold implements Hold {
     return this.#isSettled
   }
 
-  /** Ends the permission: nothing more may be sent for it. */
+  /** Ends the permission; nothing more may be sent for the call. */
   settle(): void {
     this.#isSettled = true
   }

@@ -5,18 +5,18 @@ import { accountsOf } from './lease-table.ts'
 /** Number of settled calls in one report. */
 const REPORT_ROWS = 500
 
-/** Settled calls of this node that the bank has not counted, as far as they can be reported. */
+/** Settled calls of this node that the bank has not counted; reads only those that can be reported. */
 export class Outbox {
   readonly #file: Pick<NodeFile, 'write'>
   /** Set while there may be entries that can be reported. */
   #mayHaveEntries = true
-  /** Calls settled since the last read, and whether entries can be reported since then. */
+  /** Number of calls settled since the last read, and whether new entries can be reported since then. */
   #settled = 0
   #hasNews = false
   #hasMore = false
-  /** Accounts that another session keeps locked in the bank: what charges them has to wait. */
+  /** Accounts that another session has locked in the bank; entries that charge them have to wait. */
   #locked: ReadonlySet<AccountName> = new Set()
-  /** Places of entries that the bank has counted, and that are not removed from the file yet. */
+  /** Places of entries that the bank has counted and that are not removed from the file yet. */
   readonly #counted = new Set<number>()
 
   constructor(file: Pick<NodeFile, 'write'>) {
@@ -28,12 +28,12 @@ export class Outbox {
     return this.#mayHaveEntries
   }
 
-  /** Whether the last page was not all. */
+  /** Whether there are entries beyond the last page. */
   get hasMore(): boolean {
     return this.#hasMore
   }
 
-  /** Whether there is enough for a report ahead of its time. */
+  /** Whether there are enough entries to report early. */
   get isFull(): boolean {
     return this.#hasMore || this.#settled >= REPORT_ROWS
   }
@@ -43,7 +43,7 @@ export class Outbox {
     return this.#locked.size > 0
   }
 
-  /** Notes that a call was settled; true if there is enough for a report now. */
+  /** Records that a call was settled; returns true if there are enough entries to report now. */
   onSettled(): boolean {
     this.#mayHaveEntries = true
     this.#hasNews = true
@@ -69,14 +69,14 @@ export class Outbox {
     }
   }
 
-  /** Reads all entries, which an earlier run left, and which are locked. */
+  /** Reads all entries: those that an earlier run left, including those on locked accounts. */
   readAll(): Promise<readonly OutboxEntry[]> {
     return this.#file.write('outbox', { limit: Number.MAX_SAFE_INTEGER, except: [] })
   }
 
   /**
-   * Takes the bank's answer to a report of these entries. Returns those that it has counted, and of them
-   * those that no earlier answer had: an entry whose removal failed comes again.
+   * Processes the bank's answer to a report of these entries. Returns those that it has counted, and which of
+   * them no earlier answer included: an entry whose removal failed is reported again.
    */
   heed(
     entries: readonly OutboxEntry[],

@@ -1,13 +1,13 @@
 import { type BudgetName, chargedBudgets, type PeriodBudget } from '../domain/budget.ts'
 import type { Account, Balance } from './balance.ts'
 
-/** The account of a budget in one period: what is left of it in that period is a balance like any other. */
+/** The account of a budget in one period: what remains of it in that period is a balance like any other. */
 export interface ChargedBudget {
   readonly terms: PeriodBudget
   readonly balance: Balance
 }
 
-/** No budgets; a constant, so that calls without any do not pay for them. */
+/** No budgets; a constant, so that calls without budgets cost nothing extra. */
 export const NO_BUDGETS: readonly ChargedBudget[] = []
 
 /** All balances that one call is charged to. */
@@ -16,17 +16,14 @@ export interface Payer {
   readonly budgets: readonly ChargedBudget[]
 }
 
-/**
- * Quota that a hold may take: the least of token, user and budgets. The token's own is left out where it is
- * unlimited.
- */
+/** Quota available for a hold: the minimum over token, user and budgets. An unlimited token is left out. */
 export function affordable(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   let free = account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
   for (const { balance } of budgets) free = Math.min(free, balance.free)
   return free
 }
 
-/** Adds to what is held of every balance; a negative amount releases. */
+/** Adds to the held amount of every balance; a negative amount releases. */
 export function addHold(payer: Payer, amount: number): void {
   forEachBalance(payer, (balance) => balance.hold(amount))
 }
@@ -36,7 +33,7 @@ export function charge(payer: Payer, quota: number): void {
   forEachBalance(payer, (balance) => balance.charge(quota))
 }
 
-/** Counts a write that is not durable yet, or that is no longer pending. */
+/** Adds to or subtracts from the number of writes that are not durable yet, on every balance. */
 export function countWrite(payer: Payer, by: 1 | -1): void {
   forEachBalance(payer, (balance) => (balance.pendingWrites += by))
 }
@@ -48,8 +45,8 @@ function forEachBalance({ account, budgets }: Payer, change: (balance: Balance) 
 }
 
 /**
- * All that a call is charged to once the group that answered is known: its hold is on the budgets of every
- * group that might have.
+ * The balances that a call is charged to once it is known which group answered. Its hold is on the budgets of
+ * every group that might have.
  */
 export function payerIn({ account, budgets }: Payer, group: string): Payer {
   if (budgets.length === 0) return { account, budgets }

@@ -5,7 +5,7 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Store } from '../store/store.ts'
 
-/** Terms that a call is admitted on. */
+/** What determines the price of a call. */
 interface Terms {
   readonly settings: Settings
   readonly model: Model
@@ -14,19 +14,19 @@ interface Terms {
 }
 
 /**
- * Stores the prices that calls are charged by, so that their cost can be explained later: each set once, in
- * whatever commit comes next.
+ * Stores the prices by which calls are charged, so that their cost can be explained later. Each set is stored
+ * once, with the next commit.
  */
 export class PriceSets {
   readonly #store: Pick<Store, 'write'>
-  // A rate belongs to one version of the prices and one group, and may be that of several models.
+  // A rate belongs to one version of the prices and one group; several models may share it.
   readonly #stored = new WeakMap<Rate, Set<string>>()
 
   constructor(store: Pick<Store, 'write'>) {
     this.#store = store
   }
 
-  /** Notes that a call is charged by these terms. */
+  /** Records the prices of a call that will be charged. */
   note({ settings, model, group, rate }: Terms): void {
     const known = this.#stored.get(rate)
     const ratio = settings.groups.get(group.name)?.ratio

@@ -23,7 +23,7 @@ function callOf(id: string): SettledCall {
 
 const fileAt = (path: string): Promise<NodeFile> => openNodeFile({ path, bankId: 'bank' })
 
-/** The rows, as they are where the database can be reached and where it cannot. */
+/** The rows, in a version whose database can be made unreachable. */
 function reachable(rows: Rows): Rows & { isAway: boolean } {
   return {
     isAway: false,

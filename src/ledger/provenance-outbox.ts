@@ -3,14 +3,14 @@ import type { NodeFile } from '../store/node-file.ts'
 import type { Rows } from '../store/store.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 
-/** Settled calls whose provenance is shared in one transaction. */
+/** Maximum number of settled calls whose provenance is shared in one transaction. */
 const MAX_CALLS = 200
-/** Pause after the shared database could not be reached. */
+/** Delay before the next attempt after the shared database could not be reached. */
 const RETRY_MS = 1_000
 
 /**
- * Shares the provenance of this node's calls with the other nodes. It is durable in the node's file with the
- * charge; from there it goes to the shared rows, in order, in groups, one group at a time.
+ * Shares the provenance of this node's calls with the other nodes. It is durable in the node's file together
+ * with the charge. From there it is copied to the shared rows in order, in batches, one batch at a time.
  */
 export class ProvenanceOutbox {
   readonly #file: Pick<NodeFile, 'write'>
@@ -18,7 +18,7 @@ export class ProvenanceOutbox {
   readonly #stopping = new AbortController()
   #waiting: (() => void)[] = []
   #running: Promise<void> | undefined
-  /** Set while the file may have calls that came after its last page was read. */
+  /** Set while the file may contain calls added after its last page was read. */
   #hasMore = false
   #isDown = false
 
@@ -30,8 +30,8 @@ export class ProvenanceOutbox {
   }
 
   /**
-   * Call after a settlement with provenance. Resolves once every node can see it, or the shared database is
-   * out of reach: then it is shared later, by a later run of the process if need be.
+   * Call it after a settlement with provenance. Resolves once every node can see the provenance, or the
+   * shared database is unreachable; then it is shared later, if need be by a later run of the process.
    */
   share(): Promise<void> {
     this.#hasMore = true
@@ -77,7 +77,7 @@ export class ProvenanceOutbox {
           await this.#rows.write('storeProvenance', { calls: entries.map(({ call }) => call) })
         } catch (error) {
           if (error instanceof StoreUnavailable) throw error
-          // A call that the database refuses must not hold up the others: it is found, and left out.
+          // A call that the database refuses must not hold up the others: it is identified and skipped.
           if (entries.length > 1) {
             limit = 1
             continue

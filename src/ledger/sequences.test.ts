@@ -13,7 +13,7 @@ test(`${SEQUENCES} sequences of calls, grants, deletions and crashes leave the e
   console.info(`SEED=${SEED} repeats it:`, report)
   expect(report.violation).toBeUndefined()
   expect(report.sequences).toBeGreaterThanOrEqual(SEQUENCES)
-  // Makes sure that the sequences exercised the ledger.
+  // Checks that the sequences exercised the ledger.
   expect(report.holds).toBeGreaterThan(SEQUENCES)
   expect(report.refusals).toBeGreaterThan(SEQUENCES)
   expect(report.crashes).toBeGreaterThanOrEqual(4)

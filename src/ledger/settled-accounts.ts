@@ -6,15 +6,15 @@ type Outbox = Pick<NodeFile, 'write'>
 
 /**
  * Outbox of a process whose charges reach the bank with the commit that books them. Its entries charge
- * nothing: each lists accounts whose state has changed (`LocalBank.apply`), once until it is reported.
+ * nothing; each lists accounts whose state has changed (`LocalBank.apply`), once until it is reported.
  */
 export class SettledAccounts implements Outbox {
   readonly #entries = new Map<string, OutboxEntry>()
-  /** Entries that were read, and are not reported yet. */
+  /** Entries that were read and are not reported yet. */
   readonly #read = new Map<string, OutboxEntry>()
   #lastPlace = 0
 
-  /** Notes the accounts of a call whose charge is durable. */
+  /** Records the accounts of a call whose charge is durable. */
   add({ token_id, user_id, budgets }: SettledCall): void {
     const key = `${token_id} ${budgets}`
     if (this.#entries.has(key)) return
@@ -24,7 +24,7 @@ export class SettledAccounts implements Outbox {
     this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
   }
 
-  /** Reads entries, or removes those that were reported; there are no other operations. */
+  /** Reads entries, or removes reported ones; there are no other operations. */
   readonly write = ((
     name: string,
     input: { readonly limit?: number; readonly places?: readonly number[] },

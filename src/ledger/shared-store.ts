@@ -15,7 +15,7 @@ const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
   'recover',
 ])
 
-/** Reads that show no charges, and so need not wait for a flush. */
+/** Reads that show no charges, and therefore do not wait for a flush. */
 const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'hasAlertState',
   'alertWork',
@@ -39,20 +39,20 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'userBySession',
 ])
 
-/** Node-specific part of the store, on a node that serves calls. */
+/** Node-specific part of the store on a node that serves calls. */
 export interface NodePart {
   readonly file: NodeFile
   /** Called after each settlement. */
   onSettled(): void
-  /** Resolves when all settlements of this node are in the shared rows. */
+  /** Resolves when the shared rows contain all settlements of this node. */
   flush(): Promise<void>
 }
 
 /**
- * Store of one node in a cluster: rows in the shared database, and the writes of calls in the node's own
- * file. A settlement with provenance resolves once that is shared, or the shared database cannot be reached.
- * A read that shows charges includes all charges of this node. Without `own` it is the store of a command
- * line tool, which serves no calls.
+ * Store of one node in a cluster: rows in the shared database, and writes of calls in the node's own file. A
+ * settlement with provenance resolves once that is shared, or the shared database is unreachable. A read that
+ * shows charges includes all charges of this node. Without `own` it is the store of a command-line tool,
+ * which serves no calls.
  */
 export function sharedStore(rows: Rows, own?: NodePart): Store {
   const provenance = own && new ProvenanceOutbox(own.file, rows)
@@ -61,7 +61,7 @@ export function sharedStore(rows: Rows, own?: NodePart): Store {
       await own?.flush()
       return rows.read('accountOfToken', input as never)
     }
-    // Old rows of the usage log are dropped with their partition.
+    // Old rows of the usage log are dropped with their partition instead.
     if (name === 'prune') return { rows: 0, tookMs: 0 }
     if (!NODE_FILE_WRITES.has(name)) return rows.write(name as never, ...([input] as never))
     if (!own) throw new StoreUnavailable('no calls are made on this store')

@@ -1,12 +1,12 @@
 /**
- * Part of what a call needs to be charged: the file that this process writes, or the bank that it shares with
- * other processes.
+ * Part of the storage that a call needs in order to be charged: the file that this process writes, or the
+ * bank that it shares with other processes.
  */
 export type StoragePart = 'file' | 'bank'
 
-/** Whether calls can be charged at this moment, by the last write to each part of the storage. */
+/** Whether calls can be charged now, by the last write to each part of the storage. */
 export class StorageHealth {
-  /** Called when the first part fails, and when none does any more. */
+  /** Called when the first part fails, and when all parts work again. */
   onChange: () => void = () => {}
   readonly #failures = new Map<StoragePart, Error>()
 
@@ -19,7 +19,7 @@ export class StorageHealth {
     return this.#failures.size === 0
   }
 
-  /** Notes the outcome of a write; `failure` is undefined for one that is durable. */
+  /** Records the outcome of a write; `failure` is undefined if it is durable. */
   note(part: StoragePart, failure: Error | undefined): void {
     const wasOk = this.isOk
     if (failure) this.#failures.set(part, failure)

@@ -70,7 +70,7 @@ type Step =
   | { readonly do: 'settle'; readonly nth: number; readonly quota: number }
   | { readonly do: 'topUp'; readonly amount: number }
   | { readonly do: 'override'; readonly value: number }
-  /** Waits for all writes so far. */
+  /** Waits for all writes queued so far. */
   | { readonly do: 'wait' }
 
 const steps = fc.array(
@@ -106,7 +106,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   for (const [index, step] of sequence.entries()) {
     switch (step.do) {
       case 'admit':
-        // The token's balance may not have been read yet, so admission is queued too.
+        // The token's balance may not have been read yet, so the admission is queued too.
         pending.push(admit(`h${index}`, step.token, step.amount))
         break
       case 'settle': {
@@ -122,7 +122,7 @@ async function runs(sequence: readonly Step[]): Promise<void> {
         pending.push(ledger.changeUser(topUpOf(user.id, step.amount)))
         break
       case 'override':
-        // Charges queued before an override vanish with the quota that it replaces.
+        // Charges queued before an override vanish together with the quota that it replaces.
         pending.push(
           ledger.changeUser({
             userId: user.id,

@@ -3,17 +3,17 @@ import { GatewayError } from '../errors.ts'
 import type { Account } from './balance.ts'
 import { affordable, type ChargedBudget } from './payer.ts'
 
-/** Amounts of a refusal in the unit of the operator's display: ` ($0.10 of $0.25)`. */
+/** Formats the amounts of a refusal in the operator's display: ` ($0.10 of $0.25)`. */
 type ShownAmounts = (free: number, needed: number) => string
 
 const NOT_SHOWN: ShownAmounts = () => ''
 
 /** Refusal of a call that may cost more quota units than are free. */
 export abstract class Unaffordable extends GatewayError {
-  /** The same refusal with its amounts in another unit as well. */
+  /** The same refusal, with its amounts shown in another unit as well. */
   abstract showing(shown: ShownAmounts): Unaffordable
 
-  /** The reason for ending a response whose hold cannot grow any more. */
+  /** The reason given when a response ends because its hold cannot grow any more. */
   abstract get usedUp(): string
 }
 
@@ -40,15 +40,15 @@ export class InsufficientQuota extends Unaffordable {
   }
 }
 
-/** Refusal of a call that costs more than is left of a budget in the period in which the call began. */
+/** Refusal of a call that costs more than what is left of a budget in the period in which the call began. */
 export class BudgetExceeded extends Unaffordable {
-  /** All budgets of which too little is left; the message names the first. */
+  /** All budgets that are too low; the message names the first. */
   readonly exceeded: readonly [PeriodBudget, ...PeriodBudget[]]
   readonly #free: number
   readonly #needed: number
   readonly #nowMs: number
 
-  /** `nowMs`: the time from which `retry-after` counts. */
+  /** `nowMs` is the time from which `retry-after` counts. */
   constructor(
     exceeded: readonly [PeriodBudget, ...PeriodBudget[]],
     free: number,
@@ -80,8 +80,8 @@ export class BudgetExceeded extends Unaffordable {
 }
 
 /**
- * The refusal of a hold, by what is short: quota comes first, which no new period brings back; among budgets
- * the one that resets last. `freeOf` returns the free quota of a budget.
+ * Builds the refusal of a hold. Insufficient quota comes first, because no new period restores it; among
+ * budgets, the one that resets last. `freeOf` returns the free quota of a budget.
  */
 export function refusalOf(
   account: Account,

@@ -16,7 +16,7 @@ interface Bench {
   readonly writes: string[]
 }
 
-/** A ledger on a real store, whose writes are noted. */
+/** A ledger on a real store, whose writes are recorded. */
 async function bench(): Promise<Bench> {
   const { store, tokenId } = await storeWithAccount()
   const writes: string[] = []
@@ -40,7 +40,7 @@ async function bench(): Promise<Bench> {
   }
 }
 
-/** Waits until a hold is older than that, whatever the machine does meanwhile. */
+/** Waits until a hold is older than `ms`, regardless of delays by the machine. */
 async function untilOlder(hold: OpenHold, ms: number): Promise<void> {
   while (performance.now() - hold.admittedAt <= ms) await sleep(1)
 }
@@ -72,7 +72,7 @@ test("a hold that has waited goes with another call's settlement, and one that h
   const { admit, writes } = await bench()
   const other = admit('other')
   const [old] = [admit('old')]
-  // In one turn: no timer comes between.
+  // All in one turn, so that no timer fires in between.
   for (const endAt = performance.now() + 31; performance.now() < endAt; );
   const young = admit('young')
   const settled = other.settle(settlementOf(1))

@@ -1,40 +1,40 @@
 import type { OpenHold } from './open-hold.ts'
 
-/** How long a hold waits for the end of its call; then it is written with whatever is written next. */
+/** How long a hold waits for the end of its call; after that it is written together with the next write. */
 const DUE_MS = 30
-/** How long it waits for company after that, counted from its admission. */
+/** Maximum age at which a hold is written even if nothing else is. */
 const LATEST_MS = 40
 
 /**
- * Holds that nothing has been written of yet: quick calls end before it would be, and those of slow calls
- * share a commit, most often a settlement's. One timer watches the oldest: one for each would cost more than
- * it saves.
+ * Holds that are not written yet. Quick calls end before their hold would be written, and the holds of slow
+ * calls share a commit, usually that of a settlement. One timer watches the oldest hold; a timer for each
+ * would cost more than it saves.
  */
 export class WaitingHolds {
-  /** In the order of their admission. */
+  /** In order of admission. */
   readonly #holds = new Set<OpenHold>()
   #timer: NodeJS.Timeout | undefined
-  /** No hold is due before, by `performance.now()`. */
+  /** Time before which no hold is due, by `performance.now()`. */
   #dueAt = 0
 
-  /** Takes a hold whose write may wait. */
+  /** Adds a hold whose write may wait. */
   add(hold: OpenHold): void {
     if (this.#holds.size === 0) this.#dueAt = hold.admittedAt + DUE_MS
     this.#holds.add(hold)
     this.#timer ??= setTimeout(() => this.#turn(), LATEST_MS).unref()
   }
 
-  /** Forgets a hold that is being written, or whose call is settled. */
+  /** Removes a hold that is being written, or whose call is settled. */
   delete(hold: OpenHold): void {
     this.#holds.delete(hold)
   }
 
-  /** Has the holds written that are due. Call before any other write, which then shares its commit. */
+  /** Writes the holds that are due. Call it before any other write, which then shares its commit. */
   writeDue(): void {
     if (this.#holds.size === 0) return
     const now = performance.now()
     if (now < this.#dueAt) return
-    // Each of these writes asks for those that are due, too.
+    // Each of these writes calls `writeDue` too, which must then do nothing.
     this.#dueAt = Number.POSITIVE_INFINITY
     for (const hold of this.#holds) {
       if (now < hold.admittedAt + DUE_MS) {

@@ -5,8 +5,8 @@ const MERGES = { largest: Math.max, smallest: Math.min } as const
 const ROWS: ReadonlyMap<string, MetricRow> = new Map(Object.values(METRICS).map((row) => [row.name, row]))
 
 /**
- * Merges texts of `metricsText` of several processes, in the order of the first that has a series: counters
- * and amounts are added up. With `countersOnly`, everything else is left out.
+ * Merges the `metricsText` of several processes, in the order of the first that contains a series. Counters
+ * and amounts are added up. With `countersOnly`, everything else is omitted.
  */
 export function mergedText(
   texts: readonly string[],

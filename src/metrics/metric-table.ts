@@ -10,25 +10,25 @@ export interface Sources {
   readonly missingModels: () => Iterable<{ readonly channel: string; readonly model: string }>
   readonly pendingWrites: () => number
   readonly isStorageOk: () => boolean
-  /** Tells whether there is room for what is kept for users. */
+  /** Whether there is disk space for data that is kept for users. */
   readonly isKeeping: () => boolean
   readonly isDegraded: () => boolean
   readonly droppedLines: () => number
   readonly droppedMessages: () => number
   /** Undefined if no Redis server is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
-  /** Percentile of the delay of the event loop in seconds. */
+  /** Percentile of the event loop's delay, in seconds. */
   readonly loopDelay: (percentile: number) => number
 }
 
 /** Row of `METRICS`. */
 export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly labels?: readonly string[]
-  /** Reads its value, or the label sets that have the value 1; absent = the program counts it. */
+  /** Reads its value, or the label sets that have the value 1; if absent, the program counts it. */
   readonly read?: (sources: Sources) => number | Sample['labels'][]
   /** Whether this gateway has the metric. */
   readonly isPresent?: (sources: Sources) => boolean
-  /** The value of several workers that counts for all; absent = their sum. */
+  /** How values of several workers are merged; if absent, they are added up. */
   readonly merge?: 'largest' | 'smallest'
 }
 

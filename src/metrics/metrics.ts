@@ -6,7 +6,7 @@ import { Counter, Histogram, type Metric, type Sample } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
-/** Sampling interval of the event loop's delay, which is included in each sample. */
+/** Sampling interval of the event loop's delay; each sample includes the interval itself. */
 const SAMPLE_MS = 100
 
 /** Counts of a usage that are kinds of `sluice_tokens_total`. */
@@ -25,13 +25,13 @@ type Texts<Labels extends readonly string[]> = { readonly [Index in keyof Labels
 type Series = Record<Counted<'counter'>, Counter> & Record<Counted<'histogram'>, Histogram>
 
 /**
- * Metrics for the operator. Sums, labelled by values that the configuration bounds, so that a call costs a
- * few additions. OpenTelemetry's SDK would create and hash an object of attributes for each record.
+ * Metrics for the operator: sums, labelled by values that the configuration bounds, so that a call costs only
+ * a few additions. OpenTelemetry's SDK would create and hash an object of attributes for each record.
  */
 export class Metrics {
-  /** Reads the texts of the other workers, given that of this one; undefined for a gateway of one process. */
+  /** Reads the texts of the other workers, given that of this one; undefined in a gateway of one process. */
   ofOthers: ((own: string) => Promise<readonly string[]>) | undefined
-  /** Tells whether there is room for what is kept for users. */
+  /** Whether there is disk space for data that is kept for users. */
   isKeeping: () => boolean = () => true
   readonly #series: Series & Readonly<Record<string, Metric>>
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
@@ -58,7 +58,7 @@ export class Metrics {
     this.#series[name].add(amount, ...labels)
   }
 
-  /** Records a settled call; `held`: what its hold paid for, in quota units. */
+  /** Records a settled call. `held` is the amount that its hold paid for, in quota units. */
   settled(settlement: Settlement, stream: boolean, durationMs: number, held: number): void {
     const { model, channel, usage, quota, reason, first_byte_ms = null } = settlement
     const { callSeconds, firstByteSeconds } = this.#series
@@ -74,7 +74,7 @@ export class Metrics {
     }
   }
 
-  /** Yields all metrics, and resets the event loop's delay. */
+  /** Yields all metrics, and resets the measured delay of the event loop. */
   *read(): Iterable<Metric> {
     yield* Object.values(this.#series)
     this.#loopDelay.reset()

@@ -19,7 +19,7 @@ type Values = readonly string[]
 /** Node of a tree keyed by one label value per level, which is cheaper than joining values to a key. */
 interface LabelNode<Cell> {
   readonly branches: Map<string, LabelNode<Cell>>
-  /** Set on leaves. */
+  /** Set on leaves only. */
   cell?: Cell
 }
 
@@ -37,7 +37,7 @@ abstract class Series<Cell> {
 
   protected abstract createCell(): Cell
 
-  /** Cell for these label values, created at first use. */
+  /** The cell for these label values, created at first use. */
   protected cell(values: Values): Cell {
     let branch = this.#root
     for (const value of values) {

@@ -1,6 +1,6 @@
 import { createClient, type RedisClientType } from '@redis/client'
 
-/** Default timeout of connecting, and of each command sent here; then the connection is closed. */
+/** Default timeout of connecting, and of each command sent here; on a timeout the connection is closed. */
 const TIMEOUT_MS = 1_000
 /** Interval of heartbeats, and of attempts to connect. */
 const HEARTBEAT_MS = 250
@@ -9,7 +9,9 @@ const HEARTBEAT_MS = 250
 export interface RedisConnectionHandlers {
   /** Called once for each connection, before anything else. A rejection closes the connection. */
   onConnected?(client: RedisClientType): Promise<void>
-  /** Called every quarter of a second, to show that the server answers. A rejection closes the connection. */
+  /**
+   * Called every quarter of a second, to check that the server answers. A rejection closes the connection.
+   */
   heartbeat(client: RedisClientType): Promise<void>
   /** Called once, before `close` ends the connection. */
   onClose?(client: RedisClientType): Promise<unknown>
@@ -18,8 +20,8 @@ export interface RedisConnectionHandlers {
 }
 
 /**
- * Connection to a Redis server that is restored whenever it is lost: refused, cut, or silent. While it is
- * down, commands are refused at once, never queued.
+ * Connection to a Redis server that is restored whenever it is refused, lost or silent. While it is down,
+ * commands are rejected at once instead of queued.
  */
 export class RedisConnection {
   readonly #url: string
@@ -51,7 +53,7 @@ export class RedisConnection {
     return this.#client
   }
 
-  /** Sends the next heartbeat at once, where the server is suspected not to answer. */
+  /** Sends the next heartbeat at once, because the server is suspected not to answer. */
   checkNow(): void {
     this.#wake()
   }
@@ -115,7 +117,8 @@ export class RedisConnection {
   async #withTimeout(work: Promise<unknown> | undefined): Promise<void> {
     const { promise, reject } = Promise.withResolvers<never>()
     const late = new Error(`no answer within ${this.#timeoutMs} ms`)
-    // After a blocked event loop the answer may have arrived unread, so it gets one more turn.
+    // After a blocked event loop the response may have arrived without being read yet, so it gets one more
+    // turn.
     const timer = setTimeout(() => setImmediate(() => reject(late)), this.#timeoutMs).unref()
     try {
       await Promise.race([work, promise])

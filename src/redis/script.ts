@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto'
 import type { RedisClientType } from '@redis/client'
 
-/** A Lua script, which Redis runs atomically. Its text is sent once to each server, later only its digest. */
+/**
+ * A Lua script, which Redis runs atomically. Its text is sent to each server once, after that only its
+ * digest.
+ */
 export class RedisScript {
   readonly #text: string
   readonly #digest: string
@@ -11,7 +14,7 @@ export class RedisScript {
     this.#digest = hash('sha1', text)
   }
 
-  /** Loads the script into the server ahead of its first use. */
+  /** Loads the script into the server before its first use. */
   async load(client: RedisClientType): Promise<void> {
     await client.scriptLoad(this.#text)
   }

@@ -12,13 +12,13 @@ import type { TracedRequest, Tracing } from './tracing.ts'
 
 /** Delay before a batch of spans is sent. */
 const BATCH_DELAY_MS = 1_000
-/** Timeout of an export, retries included, unless an OpenTelemetry variable sets one. */
+/** Timeout of an export including retries, unless an OpenTelemetry variable sets one. */
 const EXPORT_TIMEOUT_MS = 3_000
 const TIMEOUT_VARIABLES = ['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', 'OTEL_EXPORTER_OTLP_TIMEOUT']
 
 /**
  * Exports spans by OTLP over HTTP, with address, headers and timeouts from OpenTelemetry's own variables. A
- * span is created when its request has ended, from recorded times, so that tracing does not slow the request.
+ * span is created from recorded times after its request has ended, so that tracing does not slow the request.
  */
 export function otlpTracing(variables: ReadonlyMap<string, string>): Tracing {
   const exporter = new OTLPTraceExporter(
@@ -42,7 +42,7 @@ export function otlpTracing(variables: ReadonlyMap<string, string>): Tracing {
       if (traced.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end(traced.endedMs)
     },
-    // An unreachable collector loses the last spans, but must not delay the stop.
+    // With an unreachable collector the last spans are lost, but the stop is not delayed.
     close: () => provider.shutdown().catch(() => {}),
   }
 }

@@ -1,4 +1,4 @@
-/** Traced properties of a request: scalars only, never text of a prompt or a key. */
+/** Traced properties of a request: scalars only, never the text of a prompt or a key. */
 export interface TracedRequest {
   readonly id: string
   readonly method: string
@@ -30,8 +30,8 @@ export interface Tracing {
 const ENDPOINT_VARIABLES = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 
 /**
- * Opens tracing if the environment names an exporter in OpenTelemetry's own variables; else undefined, and no
- * tracing code is loaded. `docs/operations.md: Traces`.
+ * Starts tracing if the environment names an exporter in OpenTelemetry's own variables; otherwise returns
+ * undefined, and no tracing code is loaded. `docs/operations.md: Traces`.
  */
 export async function openTracing(variables: ReadonlyMap<string, string>): Promise<Tracing | undefined> {
   if (!ENDPOINT_VARIABLES.some((name) => variables.get(name))) return undefined
