@@ -5,7 +5,7 @@ import { AnswerMemory } from './answer-memory.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
-/** Bytes of an answer that are not counted. */
+/** Bytes of a response that are not counted. */
 const FREE = 64 * KIB
 
 function answers(count: number) {

@@ -1,13 +1,16 @@
 import { MemoryAllocation, type RequestMemory } from './request-memory.ts'
 import type { Owner } from './two-level-pool.ts'
 
-/** Bytes that are not counted: small answers, and streams of small events, take nothing. */
+/**
+ * Bytes that are not counted, so that small responses, and streams of small events, take no memory from the
+ * pool.
+ */
 const UNCOUNTED_BYTES = 64 * 1024
 
 /**
- * Memory for what one call holds of an upstream's answer: all of it, or an event that is not complete. Bytes
- * that have come cannot be refused, as the upstream is paid for them: while memory is short, the call reads
- * no more.
+ * Memory for the part of an upstream's response that a call holds: all of it, or an incomplete event. Bytes
+ * that have arrived cannot be refused, because the upstream is paid for them; while memory is short, the call
+ * stops reading.
  */
 export class AnswerMemory {
   readonly #memory: RequestMemory
@@ -20,12 +23,12 @@ export class AnswerMemory {
     this.#allocation = new MemoryAllocation(owner)
   }
 
-  /** Whether more is held than there was memory for. */
+  /** Whether more is held than memory was available for. */
   get isShort(): boolean {
     return this.#allocation.bytes < this.#counted
   }
 
-  /** Notes how many bytes are held. */
+  /** Sets the number of bytes held. */
   resize(bytes: number): void {
     const counted = Math.max(0, bytes - UNCOUNTED_BYTES)
     if (counted === this.#counted) return
@@ -49,7 +52,7 @@ export class AnswerMemory {
       isWanted = await this.#memory.takeInTurn(this.#allocation, missing, (giveUp) => (this.#giveUp = giveUp))
     }
     this.#giveUp = undefined
-    // Less may be held than when the wait began.
+    // Fewer bytes may be held now than when the wait began.
     const surplus = this.#allocation.bytes - this.#counted
     if (surplus > 0) this.#memory.give(this.#allocation, surplus)
   }

@@ -1,25 +1,24 @@
-/** A limit on calls under way at once, and its subject. */
+/** A limit on the number of calls under way, and its subject. */
 export interface ParallelLimit {
   /** Name of the subject: `key:17`. */
   readonly subject: string
-  /** Above 0. */
+  /** Always above 0. */
   readonly max: number
 }
 
-/** Counts the calls under way by subject: each call has a place. */
+/** Counts the calls under way by subject; each call has a place. */
 export interface CallPlaces {
   /**
-   * Takes a place, if one is free. Returns a promise only where other nodes have to be asked; it never
-   * rejects.
+   * Takes a place if one is free. Returns a promise only if other nodes have to be asked; it never rejects.
    */
   take(limit: ParallelLimit): boolean | Promise<boolean>
-  /** Gives back a place that was taken. */
+  /** Releases a place that was taken. */
   give(subject: string): void
-  /** Gives back all places, and stops. */
+  /** Releases all places, and stops. */
   close(): Promise<void>
 }
 
-/** Places of a node that runs alone: in memory, exact, with every answer in the same turn. */
+/** Places of a node that runs alone: in memory, exact, and always answered synchronously. */
 export class LocalPlaces implements CallPlaces {
   readonly #held = new Map<string, number>()
 

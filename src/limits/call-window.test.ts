@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { CallWindow } from './call-window.ts'
 
-/** Lets calls begin until the window is full; their number. */
+/** Lets calls begin until the window is full; returns their number. */
 function fill(window: CallWindow): number {
   let begun = 0
   for (; window.isOpen; begun++) window.callBegan(false)
   return begun
 }
 
-/** Lets calls end, and others begin as far as the window allows; the number of those that began. */
+/** Lets calls end, and others begin as far as the window allows; returns the number of those that began. */
 function replace(window: CallWindow, calls: number): number {
   let begun = 0
   for (let i = 0; i < calls; i++) {
@@ -26,7 +26,7 @@ test('one call begins for each that ends, except for one in sixteen', () => {
   expect(replace(window, 160)).toBe(150)
 })
 
-/** Lets calls end, each of which keeps the loop busy for so many milliseconds. */
+/** Lets calls end, each of which keeps the loop busy for `costMs` milliseconds. */
 function serve(window: CallWindow, calls: number, costMs: number): void {
   for (let i = 0; i < calls; i++) {
     window.callBegan(true)

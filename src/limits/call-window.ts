@@ -1,13 +1,14 @@
 import { RecentInterval } from './recent-interval.ts'
 
 /**
- * Smallest window: with fewer calls under way, the event loop would wait for each of them. Also the most that
- * the window may exceed the calls under way by, and so the most that begin at once after an idle time.
+ * Minimum size of the window: with fewer calls under way, the event loop would wait for each of them. It is
+ * also the maximum by which the window may exceed the calls under way, and so the number that begin at once
+ * after an idle time.
  */
 const MIN_SIZE = 16
 /**
- * Time for which calls may always be under way, in milliseconds: as many as end within it. Cheap calls,
- * thousands a second, gain from that: many of them share a batch of the database and a turn of the loop.
+ * In milliseconds; as many calls as end within this time may always be under way. Cheap calls, thousands a
+ * second, gain from that, because many of them share a batch of the database and a turn of the loop.
  */
 const MIN_TIME_MS = 12
 /** Shrinkage of the window for each call that ends. */
@@ -15,36 +16,36 @@ const SHRINKAGE_PER_END = 1 / 16
 
 /**
  * Limits the calls under way while others wait. It is a congestion window that reacts to idle time of the
- * event loop instead of lost packets: it grows by the calls that idle time would have been enough for, and
- * shrinks by one for each sixteen calls that end. It settles where the loop is hardly ever idle, whatever the
- * latency of upstreams, with as few calls as possible: the memory of many calls is promoted to V8's old
- * generation, which costs more.
+ * event loop instead of lost packets: it grows by the number of calls that the idle time would have sufficed
+ * for, and shrinks by one for every sixteen calls that end. It settles where the loop is hardly ever idle,
+ * regardless of the latency of upstreams, with as few calls as possible, because the memory of many calls is
+ * promoted to V8's old generation, which costs more.
  *
- * The cost of a call follows from the utilization law (Denning and Buzen, 1978): the time that the loop was
- * busy, divided by the calls that ended in it, or that began, where these were more. With a growth of more
- * than twice the calls that there is time for, the load would oscillate with the latency of upstreams: what
- * begins in an idle second comes back as a flood in the next one.
+ * The cost of a call follows from the utilization law (Denning and Buzen, 1978): the busy time of the loop
+ * divided by the number of calls that ended in it, or that began in it if these were more. If the window grew
+ * by more than twice the calls for which there is time, the load would oscillate with the latency of
+ * upstreams: the calls begun in an idle second would return as a flood in the next one.
  */
 export class CallWindow {
-  /** Busy time of the loop, while calls waited, for each call that ended, and for each that began. */
+  /** Busy time of the loop, while calls waited, per call that ended, and per call that began. */
   readonly #endings = new RecentInterval()
   readonly #beginnings = new RecentInterval()
   #underWay = 0
   #size = MIN_SIZE
   #minSize = MIN_SIZE
 
-  /** Whether one more call may begin. */
+  /** Whether another call may begin. */
   get isOpen(): boolean {
     return this.#underWay < Math.max(this.#size, this.#minSize)
   }
 
-  /** Notes that a call has begun; `hasWaited`: the time since the last call that began is measured. */
+  /** Records that a call has begun. `hasWaited` means that the time since the last begun call is measured. */
   callBegan(hasWaited: boolean): void {
     this.#underWay += 1
     if (hasWaited) this.#beginnings.note()
   }
 
-  /** Notes that a call has ended; `isMeasured`: while calls waited. */
+  /** Records that a call has ended. `isMeasured` means that calls were waiting. */
   callEnded(isMeasured: boolean): void {
     this.#underWay -= 1
     this.#size = Math.max(MIN_SIZE, this.#size - SHRINKAGE_PER_END)
@@ -52,8 +53,8 @@ export class CallWindow {
   }
 
   /**
-   * Notes time that elapsed while calls waited, and the part of it that the event loop was idle. `leastRate`:
-   * growth for each idle millisecond in any case, as when the cost is unknown.
+   * Records time that elapsed while calls waited, and the part of it in which the event loop was idle.
+   * `leastRate` is the minimum growth per idle millisecond, used when the cost is unknown.
    */
   addTime(ms: number, idleMs: number, leastRate: number): void {
     this.#endings.addTime(ms, ms - idleMs)
@@ -65,7 +66,7 @@ export class CallWindow {
     this.#size = Math.min(this.#size + rate * idleMs, this.#underWay + MIN_SIZE)
   }
 
-  /** Opens the window again, once no call waits. */
+  /** Opens the window again once no call waits. */
   reopen(): void {
     this.#size = this.#underWay + MIN_SIZE
   }

@@ -58,7 +58,7 @@ test("a flood of subjects resets nobody's count, and is limited itself", () => {
   expect([take('flooder'), take('flooder'), take('flooder')]).toEqual([true, true, false])
   let through = 0
   for (let i = 0; i < 60_000; i++) if (take(`stranger ${i}`)) through += 1
-  // Subjects without an entry of their own share 1,024 entries.
+  // Subjects without their own entry share 1,024 entries.
   expect(through).toBeLessThanOrEqual(50_000 + 2 * 1024)
   expect(take('flooder')).toBe(false)
   nowMs = 60_000

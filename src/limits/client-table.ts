@@ -1,10 +1,10 @@
 import { hash, randomUUID } from 'node:crypto'
 
-/** Maximum number of entries of one limit, before subjects share entries. */
+/** Maximum number of entries of one limit; beyond it, subjects share entries. */
 const MAX_ENTRIES = 50_000
-/** Number of further entries, shared by the subjects that find the table full. */
+/** Number of additional entries, shared by subjects that find the table full. */
 const SHARED_ENTRIES = 1_024
-/** Entries checked for idleness for each new subject. */
+/** Number of entries checked for idleness for each new subject. */
 const EVICTION_SCAN = 16
 
 const SALT = randomUUID()
@@ -17,11 +17,11 @@ interface Evictable {
 
 /**
  * Table of the subjects of one limit, bounded in size. Only idle entries are evicted. While the table is
- * full, new subjects share entries, so that a flood of subjects resets nobody's count.
+ * full, new subjects share entries, so that a flood of subjects cannot reset the count of another.
  */
 export class ClientTable<Entry extends Evictable> {
   readonly #entries = new Map<string | number, Entry>()
-  /** Position of the eviction scan, which passes a few entries for each new subject. */
+  /** Position of the eviction scan, which checks a few entries for each new subject. */
   #cursor: Iterator<[string | number, Entry]> | undefined
   readonly #create: (subject: string | number) => Entry
   readonly #max: number
@@ -33,7 +33,7 @@ export class ClientTable<Entry extends Evictable> {
     this.#shared = shared
   }
 
-  /** Number of entries, shared ones included. */
+  /** Number of entries, including shared ones. */
   get size(): number {
     return this.#entries.size
   }
@@ -80,7 +80,7 @@ export class ClientTable<Entry extends Evictable> {
     return false
   }
 
-  // Hashes with a secret salt, so that nobody can choose whose entry to share.
+  // Hashes with a secret salt, so that no client can choose with whom it shares an entry.
   #sharedKey(subject: string | number): string {
     const digest = hash('sha256', `${SALT} ${subject}`, 'buffer')
     return `shared ${digest.readUInt32LE() % this.#shared}`

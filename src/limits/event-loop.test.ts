@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { NODE_LOOP } from './event-loop.ts'
 
-/** Idle milliseconds while `action` runs. */
+/** Milliseconds for which the event loop is idle while `action` runs. */
 async function idleDuring(action: () => unknown): Promise<number> {
-  // Starts a new turn: idle time is counted up to the last wait.
+  // Starts a new turn, because idle time is counted up to the last wait.
   await sleep(1)
   const idleMs = NODE_LOOP.idleMs()
   await action()
@@ -12,7 +12,7 @@ async function idleDuring(action: () => unknown): Promise<number> {
 }
 
 test('a loop that waits is idle', async () => {
-  // A process that gets no processor for the whole time does not wait: then it is tried again.
+  // A process that gets no CPU time does not become idle, so the measurement is repeated.
   await expect
     .poll(
       async () => {

@@ -1,10 +1,10 @@
-/** The event loop as load shedding uses it: its clocks, and the moments to be called back at. */
+/** The event loop as load shedding needs it: its clocks, and its callbacks. */
 export interface EventLoop {
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly nowMs: () => number
-  /** Milliseconds since the start that the loop waited for events. */
+  /** Milliseconds since the start for which the loop waited for events. */
   readonly idleMs: () => number
-  /** Calls back after the poll phase: once all input of this turn is read. */
+  /** Calls back after the poll phase, once all input of this turn has been read. */
   readonly afterInput: (callback: () => void) => void
   readonly afterMs: (ms: number, callback: () => void) => void
 }

@@ -4,7 +4,7 @@ import { FairQueue } from './fair-queue.ts'
 const refusal = (): Error => new Error('too many')
 
 /**
- * Queue with work that is named for its flow and ends on request, oldest first; records the order of starts.
+ * Queue of work that is named after its flow and ends on request, oldest first; records the order of starts.
  */
 function stage(concurrency: number, maxWaiting: number) {
   const queue = new FairQueue(concurrency, maxWaiting)

@@ -1,25 +1,25 @@
 /** A piece of work that waits. */
 interface WaitingWork {
   readonly flow: string
-  /** Virtual time; the lowest tag runs next. */
+  /** Virtual time; the work with the lowest tag runs next. */
   readonly tag: number
   readonly start: () => void
   readonly refuse: () => void
 }
 
 /**
- * Runs work with limited concurrency, fairly between flows however much each submits: by the start tags of
- * start-time fair queueing. Beyond `maxWaiting`, the flows with the most work are refused.
+ * Runs work with limited concurrency, fairly between flows regardless of how much each submits, by start-time
+ * fair queueing. If more than `maxWaiting` pieces wait, work of the flows with the most waiting is refused.
  */
 export class FairQueue {
   readonly #concurrency: number
   readonly #maxWaiting: number
   /** In order of arrival. */
   readonly #waiting: WaitingWork[] = []
-  /** Last tag and number of pieces of each flow with work here. */
+  /** Last tag and number of pieces of each flow that has work here. */
   readonly #latest = new Map<string, { tag: number; pieces: number }>()
   #running = 0
-  /** Virtual time: the tag of the last work that started. */
+  /** Virtual time: the tag of the work that started last. */
   #now = 0
 
   constructor(concurrency: number, maxWaiting: number) {

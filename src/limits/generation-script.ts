@@ -1,7 +1,7 @@
 /**
- * Lua functions on the generation, in KEYS[2]: a text of the time when the windows began to be complete. One
- * that cannot be read is replaced, and its length is asked for before it is read. `newGeneration` is for
- * windows that were lost: all nodes report again.
+ * Lua functions for the generation, in KEYS[2]: the time, as text, since which the windows have been
+ * complete. An unreadable one is replaced; its length is checked before it is read. `newGeneration` is called
+ * when windows were lost, so that all nodes report again.
  */
 export const GENERATION_FUNCTIONS = `
 local time = redis.call('TIME')

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 
 const SUBJECT = new URL('./heap-growth.ts', import.meta.url).href
 
-/** Program that fills the old generation with garbage beside some in use, and prints the full collections. */
+/**
+ * Program that fills the old generation with garbage and some live objects, and prints the full collections.
+ */
 function program(isOverload: boolean): string {
   return `
     import { PerformanceObserver } from 'node:perf_hooks'

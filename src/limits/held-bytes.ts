@@ -1,7 +1,7 @@
 import { MemoryAllocation, type RequestMemory } from './request-memory.ts'
 import type { Owner } from './two-level-pool.ts'
 
-/** Memory that a client holds over a longer time, with changing amounts. */
+/** Memory that a client holds for a longer time, in changing amounts. */
 export class HeldBytes {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
@@ -11,17 +11,17 @@ export class HeldBytes {
     this.#allocation = new MemoryAllocation(owner)
   }
 
-  /** Takes bytes; false, with nothing taken, where the client may not have them now. */
+  /** Takes bytes; returns false and takes nothing if the client may not have them now. */
   take(bytes: number): boolean {
     return bytes === 0 || this.#memory.take(this.#allocation, bytes)
   }
 
-  /** Gives back taken bytes, as far as they were not released. */
+  /** Returns taken bytes, as far as they were not released already. */
   give(bytes: number): void {
     this.#memory.give(this.#allocation, Math.min(bytes, this.#allocation.bytes))
   }
 
-  /** Gives back everything. */
+  /** Returns everything. */
   release(): void {
     this.give(this.#allocation.bytes)
   }

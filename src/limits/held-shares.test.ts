@@ -37,7 +37,7 @@ test('of calls at once over several processes exactly the limit is let through, 
   }
   expect(await burst()).toBe(50)
   expect(await burst()).toBe(0)
-  // Permits that were in stock count for as long as they might have been used.
+  // Permits in stock count for as long as they might have been used.
   now += 60_000 + 15_000
   expect(await burst()).toBe(50)
   await Promise.all(nodes.map((node) => node.close()))

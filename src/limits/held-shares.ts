@@ -4,15 +4,16 @@ import { type ShareRequest, type ShareResponse, slotsOf } from './share-messages
 /** Interval at which expired windows are removed. */
 const SWEEP_MS = 10_000
 
-/** Use of one limit by one subject: amounts by slot, and when the last of them expires. */
+/** Use of one limit by one subject: amounts by slot, and the time at which the last of them expires. */
 interface Window {
   readonly amounts: Map<number, number>
   expiresMs: number
 }
 
 /**
- * Windows of limits that several processes share, in the memory of one: by the rules of `SHARE_SCRIPT`, which
- * has them in Redis. One process alone answers, so that there are neither lost windows nor generations.
+ * Windows of limits that several processes share, in the memory of one, following the rules of
+ * `SHARE_SCRIPT`, which keeps them in Redis. Because a single process answers, windows cannot be lost, and
+ * there are no generations.
  */
 export class HeldShares {
   readonly #windows = new Map<string, Window>()

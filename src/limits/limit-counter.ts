@@ -1,8 +1,8 @@
 import type { Verdict } from './sliding-window.ts'
 
-/** One count of one limit: at most `max` within `windowMs`, by a subject. */
+/** One count of one limit: at most `max` within `windowMs` by a subject. */
 export interface CountedLimit {
-  /** Name of limit and unit: `key requests`. */
+  /** Name of the limit and unit: `key requests`. */
   readonly name: string
   readonly subject: string | number
   readonly max: number
@@ -10,16 +10,16 @@ export interface CountedLimit {
 }
 
 /**
- * Counts the use of limits. Returns a verdict in the same turn where memory suffices; otherwise a promise
- * that resolves within 50 ms and never rejects.
+ * Counts the use of limits. Returns a verdict synchronously if memory suffices; otherwise a promise that
+ * resolves within 50 ms and never rejects.
  */
 export interface LimitCounter {
   /** Takes one unit if one is free. */
   take(counted: CountedLimit): Verdict | Promise<Verdict>
-  /** Checks whether a unit is free, asking other nodes if needed; takes nothing. */
+  /** Checks whether a unit is free, asking other nodes if needed, without taking it. */
   check(counted: CountedLimit): Verdict | Promise<Verdict>
-  /** Checks in the same turn, by what this node knows; an unknown subject is allowed. */
+  /** Checks synchronously, by what this node knows; an unknown subject is allowed. */
   peek(counted: CountedLimit): Verdict
-  /** Counts units that were used, free or not. */
+  /** Counts units that were used, even if they were not free. */
   add(counted: CountedLimit, amount: number): void
 }

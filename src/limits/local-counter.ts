@@ -2,7 +2,7 @@ import type { CountedLimit, LimitCounter } from './limit-counter.ts'
 import { ClientTable } from './client-table.ts'
 import { SlidingWindow, type Verdict } from './sliding-window.ts'
 
-/** Counter of a node that runs alone: in memory, exact, with every verdict in the same turn. */
+/** Counter of a node that runs alone: in memory, exact, and always synchronous. */
 export class LocalCounter implements LimitCounter {
   readonly #tables = new Map<string, ClientTable<WindowEntry>>()
   readonly #nowMs: () => number

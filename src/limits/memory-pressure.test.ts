@@ -3,7 +3,7 @@ import { MemoryPressure, type MemoryUsage, memoryUsage } from './memory-pressure
 
 const LOW: MemoryUsage = { heap: 100, heapLimit: 1_000, resident: 200, residentLimit: 2_000 }
 
-/** Memory pressure of a given usage, before and after a collection; counts collections and samples. */
+/** Memory pressure with a given usage, before and after a collection; counts collections and samples. */
 function pressureOf(given: Partial<MemoryUsage>, collected: Partial<MemoryUsage> = given) {
   const seen = { collections: 0, samples: 0, usage: { ...LOW, ...given } }
   const pressure = new MemoryPressure(

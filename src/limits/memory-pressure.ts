@@ -6,14 +6,14 @@ import { getHeapStatistics } from 'node:v8'
 const HIGH_SHARE = 0.75
 /** Milliseconds for which a sample of the memory is valid. */
 const SAMPLE_VALID_MS = 100
-/** Minimum milliseconds between two collections for high usage. */
+/** Minimum milliseconds between two collections because of high usage. */
 const COLLECTION_INTERVAL_MS = 10_000
 
 /** Memory usage and its limits, in bytes. */
 export interface MemoryUsage {
   readonly heap: number
   readonly heapLimit: number
-  /** 0 where it has no limit. */
+  /** 0 if the process has no limit. */
   readonly resident: number
   /** Infinite unless a container limits the process. */
   readonly residentLimit: number
@@ -24,19 +24,19 @@ export function memoryUsage(): MemoryUsage {
   const { used_heap_size: heap, heap_size_limit: heapLimit } = getHeapStatistics()
   const constrained = process.constrainedMemory()
   const residentLimit = constrained > 0 && constrained < totalmem() ? constrained : Number.POSITIVE_INFINITY
-  // Reading it can take a millisecond.
+  // Only read if needed, because reading it can take a millisecond.
   const resident = residentLimit === Number.POSITIVE_INFINITY ? 0 : process.memoryUsage.rss()
   return { heap, heapLimit, resident, residentLimit }
 }
 
 /**
- * Detects that more than three quarters of the heap's limit, or of the container's, are used. Some of it may
- * be garbage: `collect` is called before usage counts as high, and every ten seconds while it does.
+ * Detects that more than three quarters of the limit of the heap, or of the container, are used. Some of that
+ * may be garbage, so `collect` is called before usage counts as high, and every ten seconds while it does.
  */
 export class MemoryPressure {
   readonly #usage: () => MemoryUsage
   readonly #collect: () => void
-  /** Called when overload begins and when it has ended. */
+  /** Called when overload begins and when it ends. */
   readonly setOverload: (isOverload: boolean) => void
   #sampledMs = Number.NEGATIVE_INFINITY
   #collectedMs = Number.NEGATIVE_INFINITY
@@ -52,7 +52,7 @@ export class MemoryPressure {
     this.setOverload = setOverload
   }
 
-  /** Whether usage is high. `nowMs`: milliseconds of a clock that never goes back. */
+  /** Whether usage is high. `nowMs` is in milliseconds of a monotonic clock. */
   isHigh(nowMs: number): boolean {
     if (nowMs - this.#sampledMs < SAMPLE_VALID_MS) return this.#isHigh
     this.#sampledMs = nowMs

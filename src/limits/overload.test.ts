@@ -4,7 +4,7 @@ import { type Memory, Overload } from './overload.ts'
 
 const ENOUGH_MEMORY: Memory = { isHigh: () => false, setOverload: () => {} }
 
-/** Costs of a call: a millisecond in all. The capacity is a thousand calls a second. */
+/** Costs of a call, a millisecond in all; the capacity is a thousand calls a second. */
 const CALL = { headMs: 0.03, refusalMs: 0.03, beginMs: 0.25, chunkMs: 0.72, upstreamMs: 1 }
 
 function run(traffic: Traffic, slowdown = 1): Outcome {
@@ -12,18 +12,18 @@ function run(traffic: Traffic, slowdown = 1): Outcome {
   return loop.run(new Overload(loop, ENOUGH_MEMORY), traffic)
 }
 
-/** Arrival of so many calls within a tenth of a second. */
+/** Arrival of this number of calls within a tenth of a second. */
 function burst(calls: number): Pick<Traffic, 'callsPerMs' | 'durationMs'> {
   return { callsPerMs: () => calls / 100, durationMs: 100 }
 }
 
-/** Quantile of waits, in milliseconds; `quantile(waits, 1)` is the longest. */
+/** Quantile of the waits, in milliseconds; `quantile(waits, 1)` is the maximum. */
 function quantile(waits: readonly Wait[], level: number): number {
   const sorted = waits.map(({ ms }) => ms).sort((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(level * sorted.length))] ?? 0
 }
 
-/** Waits of calls that were sent from `ms` on. */
+/** Waits of calls that were sent at `ms` or later. */
 function sentFrom(ms: number, waits: readonly Wait[]): Wait[] {
   return waits.filter(({ sentMs }) => sentMs >= ms)
 }
@@ -58,7 +58,7 @@ describe('a burst', () => {
 
   test('of 400 calls to a slow upstream begins before the first response', () => {
     const { begun } = run({ ...CALL, ...burst(400), upstreamMs: 5_000 })
-    // The work takes a hundred milliseconds; the window opens at two calls for each idle millisecond.
+    // The work takes a hundred milliseconds; the window grows by two calls per idle millisecond.
     expect(quantile(begun, 1)).toBeLessThan(1_000)
   })
 
@@ -163,7 +163,7 @@ describe('other storms', () => {
       upstreamMs: 1_000,
       chunkMs,
     })
-    // The backlog at that moment is two and a half seconds of work, and is worked off.
+    // The backlog at that moment is two and a half seconds of work, which is then processed.
     expect(quantile(sentFrom(15_000, refused), 0.5)).toBeLessThan(1_000)
   })
 
@@ -275,7 +275,7 @@ test('of cheap calls, as many are under way as twelve milliseconds are enough fo
   expect(underWay).toBe(16)
   for (let i = 0; i < 1_000; i++) overload.enqueue({ arrivedMs: 0, begin })
   serve()
-  // Each turn of 0.8 ms ends eight calls, so that each took a tenth of a millisecond.
+  // Each turn of 0.8 ms ends eight calls, so each took a tenth of a millisecond.
   for (let turn = 0; turn < 50; turn++) {
     nowMs += 0.8
     for (let i = 0; i < 8; i++) {

@@ -3,25 +3,28 @@ import { CallWindow } from './call-window.ts'
 import type { EventLoop } from './event-loop.ts'
 import { WaitForecast } from './wait-forecast.ts'
 
-/** Longest forecast wait of an admitted call, in milliseconds. */
+/** Maximum forecast wait of an admitted call, in milliseconds. */
 const MAX_WAIT_MS = 2_000
-/** Maximum queue length of a burst: such calls are admitted whatever the forecast. */
+/** Maximum queue length of a burst; calls are admitted up to it regardless of the forecast. */
 const MAX_BURST = 2_048
 /**
- * Time for which a queue counts as a burst after it was empty, in milliseconds. Of the calls that have waited
- * for longer, one begins at each poll interval even while the window is full: calls under way might never
- * leave time for others.
+ * Time for which a queue counts as a burst after it was last empty, in milliseconds. Of the calls that have
+ * waited longer, one begins at each poll interval even if the window is full, because calls under way might
+ * never leave time for others.
  */
 const BURST_MS = 5_000
 /**
- * Interval at which the queue is served while calls wait, in milliseconds. The window grows by one at each if
- * the event loop is idle, whatever calls seem to cost.
+ * Interval at which the queue is served while calls wait, in milliseconds. If the event loop is idle, the
+ * window grows by at least one at each, regardless of the estimated cost of a call.
  */
 const POLL_MS = 5
-/** Open calls up to which high memory usage refuses none, since few calls are not the cause of it. */
+/**
+ * Number of open calls up to which none is refused for high memory usage, because so few calls are not its
+ * cause.
+ */
 const MIN_OPEN = 64
 
-// Created once: with thousands a second, capturing stacks would cost as much as the rest of the refusals.
+// Created once: with thousands a second, capturing stacks would cost as much as everything else in a refusal.
 const TOO_MANY = overloaded('more calls arrive than can be served; try again')
 const NO_MEMORY = overloaded('the calls under way use all available memory; try again')
 const FULL = overloaded('the maximum of calls under way is reached; try again')
@@ -32,24 +35,24 @@ function overloaded(message: string): GatewayError {
 
 /** A call in the queue. Only its head has been read. */
 export interface WaitingCall {
-  /** Arrival, in milliseconds by the clock of the event loop. */
+  /** Time of arrival, in milliseconds on the clock of the event loop. */
   readonly arrivedMs: number
-  /** Begins the call; false if its client has disconnected. */
+  /** Begins the call; returns false if its client has disconnected. */
   begin(): boolean
 }
 
-/** Calls that were refused. */
+/** Calls refused by load shedding. */
 export interface Shed {
   readonly count: number
   /** Message of the latest refusal. */
   readonly reason: string
 }
 
-/** Memory as overload control sees it. */
+/** The memory functions that overload control needs. */
 export interface Memory {
-  /** Whether too much is used. `nowMs`: milliseconds of a clock that never goes back. */
+  /** Whether too much is used. `nowMs` is in milliseconds of a monotonic clock. */
   isHigh(nowMs: number): boolean
-  /** Called when overload begins and when it has ended. */
+  /** Called when overload begins and when it ends. */
   setOverload(isOverload: boolean): void
 }
 
@@ -65,21 +68,21 @@ export class Overload {
   readonly #memory: Memory
   readonly #window = new CallWindow()
   readonly #forecast = new WaitForecast()
-  /** Queue; entries before `#first` have begun, and are undefined. */
+  /** Queue. Entries before `#first` have begun and are undefined. */
   #queue: (WaitingCall | undefined)[] = []
   /** Index of the first waiting call. */
   #first = 0
-  /** Whether a call was refused for its wait since the queue was empty. */
+  /** Whether a call was refused for its forecast wait since the queue was last empty. */
   #isOverload = false
-  /** Last time that the queue was empty. */
+  /** Last time at which the queue was empty. */
   #emptyMs = 0
-  /** Whether the queue is served after the input of this turn. */
+  /** Whether the queue will be served after the input of this turn. */
   #isScheduled = false
   /** Whether a timer to serve the queue is set. */
   #isPolling = false
   #refused = 0
   #lastRefusal: GatewayError | undefined
-  /** Clocks when the queue was served last; undefined while it is empty. */
+  /** Clocks when the queue was last served; undefined while it is empty. */
   #lastServed: { readonly nowMs: number; readonly idleMs: number } | undefined
 
   constructor(loop: EventLoop, memory: Memory) {
@@ -98,8 +101,8 @@ export class Overload {
   }
 
   /**
-   * Error of a call that is refused, or undefined. `open`: calls under way or waiting, this one included;
-   * `max`: the maximum of that.
+   * Returns the error if a call is refused, or undefined. `open` is the number of calls under way or waiting,
+   * this one included, and `max` its maximum.
    */
   refusal(nowMs: number, open: number, max: number): GatewayError | undefined {
     const error = this.#reasonToRefuse(nowMs, open, max)
@@ -121,8 +124,8 @@ export class Overload {
   }
 
   /**
-   * Begins a call, if it may begin at once; `callEnded` follows at its end. If false, the call may join the
-   * queue.
+   * Begins a call if it may begin at once; `callEnded` must follow at its end. Returns false if the call may
+   * join the queue.
    */
   tryBegin(): boolean {
     this.#schedule()
@@ -137,7 +140,7 @@ export class Overload {
     this.#queue.push(call)
   }
 
-  /** Notes the end of a call that had begun. */
+  /** Records the end of a call that had begun. */
   callEnded(): void {
     const isWaiting = this.waiting > 0
     this.#window.callEnded(isWaiting)
@@ -156,7 +159,7 @@ export class Overload {
     this.#loop.afterInput(this.#serve)
   }
 
-  /** Serves the queue: after the input of turns in which calls came or ended, and at intervals. */
+  /** Serves the queue: after the input of turns in which calls arrived or ended, and at intervals. */
   readonly #serve = (): void => {
     this.#isScheduled = false
     if (this.waiting === 0) {
@@ -183,7 +186,10 @@ export class Overload {
     if (!this.#isScheduled) this.#serve()
   }
 
-  /** Begins waiting calls. `maxOverdue`: overdue calls that begin although the window is full. */
+  /**
+   * Begins waiting calls. `maxOverdue` is the maximum number of overdue calls that begin although the window
+   * is full.
+   */
   #beginWaiting(nowMs: number, maxOverdue: number): void {
     let overdueLeft = maxOverdue
     for (;;) {

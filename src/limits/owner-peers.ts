@@ -5,8 +5,8 @@ import type { PlacePeers, PlaceReport } from './place-peers.ts'
 import type { ShareRequest, ShareResponse } from './share-messages.ts'
 
 /**
- * The other workers of this machine, whose counts the owner of their database keeps. It is always within
- * reach: when it is gone, so are the workers.
+ * The other workers of this machine, whose counts are kept by the owner of their database. It is always
+ * reachable: the workers end when it does.
  */
 export class OwnerPeers implements Peers, PlacePeers {
   readonly isReachable = true
@@ -16,7 +16,7 @@ export class OwnerPeers implements Peers, PlacePeers {
   readonly #link: Link
   readonly #count: () => number
 
-  /** `count`: number of workers. */
+  /** `count` returns the number of workers. */
   constructor(link: Link, count: () => number) {
     this.#link = link
     this.#count = count

@@ -1,12 +1,12 @@
 import type { CountedLimit } from './limit-counter.ts'
 import type { ShareResponse, ShareRequest } from './share-messages.ts'
 
-/** The other nodes, and the shared store of their counts. */
+/** The other nodes, and the store that they share for counting. */
 export interface Peers {
   /** Whether the shared store can be reached. */
   readonly isReachable: boolean
   /**
-   * Whether a new generation of the store may still lack counts: until nodes have reported again, each keeps
+   * Whether a new generation of the store may still lack counts. Until nodes have reported again, each keeps
    * to its share of a limit.
    */
   readonly isRefilling: boolean
@@ -15,13 +15,15 @@ export interface Peers {
   /** Identifies the store's data; a new value means that earlier reports are lost. */
   readonly generation: string | undefined
   /**
-   * Reports use and requests permits. `stale` means that nothing was done, as the generation has changed.
-   * Rejects on a timeout or an invalid response; whether anything was done is then unknown.
+   * Reports use and requests permits. `stale` means that nothing was done because the generation has changed.
+   * Rejects on a timeout or an invalid response; it is then unknown whether anything was done.
    */
   exchange(counted: CountedLimit, request: ShareRequest): Promise<ShareResponse | 'stale'>
 }
 
-/** Peers without a shared store: each node keeps to its share of a limit. `nodes` counts the nodes. */
+/**
+ * Peers without a shared store: each node keeps to its share of a limit. `nodes` returns the number of nodes.
+ */
 export function isolatedPeers(nodes: () => number): Peers {
   return {
     isReachable: false,

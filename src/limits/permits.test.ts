@@ -6,13 +6,14 @@ import { Permits } from './permits.ts'
 import { lawRuns } from '../../test/tier.ts'
 
 const GENERATION = 'm'
-/** Step of one node at one moment. */
+/** One step of one node. */
 const step = fc.record({
   node: fc.nat(2),
   passMs: fc.integer({ min: 0, max: 400 }),
   calls: fc.integer({ min: 0, max: 12 }),
   wanting: fc.nat(4),
-  // An exchange succeeds, is applied without a response, or is not applied at all; each way takes `wayMs`.
+  // An exchange succeeds, is applied without a response, or is not applied at all; each direction takes
+  // `wayMs`.
   outcome: fc.constantFrom('ok', 'ok', 'ok', 'no response', 'not applied'),
   wayMs: fc.integer({ min: 0, max: 30 }),
 })
@@ -22,12 +23,12 @@ interface Outcome {
   readonly through: readonly number[]
 }
 
-/** Plays the steps on three nodes, whose clocks have different origins. */
+/** Runs the steps on three nodes, whose clocks have different origins. */
 function play(steps: readonly Step[], max: number, windowMs: number): Outcome {
   const shared = new SharedWindow()
   const nodes = [0, 5_000_000, 77].map((aheadMs) => ({ aheadMs, permits: new Permits(max, windowMs) }))
   const through: number[] = []
-  // The server's clock has another origin, too.
+  // The server's clock has yet another origin.
   let nowMs = 1_000
   const SERVER_AHEAD_MS = 1_800_000_000_000
   for (const { node, passMs, calls, wanting, outcome, wayMs } of steps) {
@@ -88,7 +89,7 @@ describe('permits of several nodes', () => {
 })
 
 describe('permits in stock', () => {
-  /** Five permits, requested at 0, when the server's clock showed 800,000. */
+  /** Five permits, requested at time 0, when the server's clock showed 800,000. */
   function atHand(): { permits: Permits; shared: SharedWindow; untilMs: number } {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)

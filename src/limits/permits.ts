@@ -2,26 +2,26 @@ import { type ShareRequest, type ShareResponse, type Slots, slotsOf } from './sh
 import { type Moment, SlidingWindow, type Verdict } from './sliding-window.ts'
 
 /**
- * One node's part of a limit that nodes share: permits in stock, which it gives out without asking, and a
- * snapshot of the others' use. All times are of the node's monotonic clock, in milliseconds.
+ * One node's part of a limit that nodes share: permits in stock, which it grants without asking, and a
+ * snapshot of the use by others. All times are on the node's monotonic clock, in milliseconds.
  *
- * The node, however Redis responds, lets through no more than the limit in any window, as it counts its own
- * use.
+ * Because the node also counts its own use, it never lets through more than the limit in any window, whatever
+ * Redis answers.
  */
 export class Permits {
-  /** Current limit, which a configuration change may replace. */
+  /** Current limit; a configuration change may replace it. */
   max: number
   readonly windowMs: number
   readonly #slots: Slots
   /** All use on this node. */
   readonly #local = new SlidingWindow()
-  /** Use on this node without the others, since the last snapshot. */
+  /** Use on this node while isolated from the others, since the last snapshot. */
   #isolated: SlidingWindow | undefined
   #stock = 0
   #validUntilMs = 0
   #slot = 0
   #used = 0
-  /** Use without a permit that is not reported yet. */
+  /** Use without a permit that has not been reported. */
   #added: readonly Moment[] = []
   /** Report that awaits its response. */
   #inFlight: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined
@@ -32,7 +32,7 @@ export class Permits {
   #refusedUntilMs = Number.NEGATIVE_INFINITY
   #refetchMs = Number.NEGATIVE_INFINITY
   #usedSinceRequest = 0
-  /** Generation of the shared store that the reports went to. */
+  /** Generation of the shared store to which the reports were sent. */
   #generation: string | undefined
 
   constructor(max: number, windowMs: number) {
@@ -42,7 +42,7 @@ export class Permits {
   }
 
   /**
-   * Takes a permit from the stock, or refuses by the snapshot; undefined where the other nodes must be asked.
+   * Takes a permit from the stock, or refuses by the snapshot; undefined if the other nodes must be asked.
    */
   take(nowMs: number): Verdict | undefined {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
@@ -57,7 +57,7 @@ export class Permits {
   }
 
   /**
-   * Checks a limit that is used without permits, by a fresh snapshot; undefined where the other nodes must be
+   * Checks a limit that is used without permits, by a fresh snapshot; undefined if the other nodes must be
    * asked.
    */
   check(nowMs: number): Verdict | undefined {
@@ -65,7 +65,7 @@ export class Permits {
     return isFresh ? this.peek(nowMs) : undefined
   }
 
-  /** Decides by the snapshot, however old. */
+  /** Decides by the snapshot, regardless of its age. */
   peek(nowMs: number): Verdict {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
@@ -77,7 +77,7 @@ export class Permits {
     this.#recordUse(nowMs, amount)
     const last = this.#added.at(-1)
     const { widthMs } = this.#slots
-    // Amounts within one slot are reported with the time of the last of them.
+    // Amounts within one slot are combined, and reported with the time of the last of them.
     const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
     this.#added = isNear
       ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
@@ -85,7 +85,7 @@ export class Permits {
   }
 
   /**
-   * Takes a unit while other nodes cannot be asked: within this node's share of what was left at the
+   * Takes a unit while other nodes cannot be asked, within this node's share of what was left at the
    * snapshot.
    */
   takeIsolated(nowMs: number, nodes: number): Verdict {
@@ -95,7 +95,7 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** Takes a unit while reports of other nodes may be missing: within this node's share of the limit. */
+  /** Takes a unit while reports of other nodes may be missing, within this node's share of the limit. */
   takeShare(nowMs: number, nodes: number): Verdict {
     const share = Math.max(1, Math.floor(this.max / nodes))
     const verdict = this.#local.peek(nowMs, 1, share, this.windowMs)
@@ -104,13 +104,14 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** Checks as `takeIsolated` does, taking nothing. */
+  /** Checks like `takeIsolated`, without taking anything. */
   peekIsolated(nowMs: number, nodes: number): Verdict {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
     const used = this.#snapshot?.used(nowMs) ?? 0
     const share = Math.floor(Math.max(0, this.max - used) / nodes)
-    // A limit below the number of nodes allows one for each, so that nobody is refused for ever.
+    // If the limit is lower than the number of nodes, one unit is allowed on each, so that no client is
+    // refused forever.
     const max = used === 0 ? Math.max(1, share) : share
     const verdict = (this.#isolated ?? EMPTY_WINDOW).peek(nowMs, 1, max, this.windowMs)
     if (verdict.allowed || verdict.waitMs > 0) return verdict
@@ -127,7 +128,7 @@ export class Permits {
     this.add(nowMs, amount)
   }
 
-  /** Whether it is time to report, or to return permits, though nobody waits. */
+  /** Whether it is time to report, or to return permits, although no call waits. */
   isDue(nowMs: number, generation: string | undefined): boolean {
     if (this.#inFlight) return false
     const reportMs = Math.min(REPORT_MS, Math.max(5, this.#slots.widthMs / 2))
@@ -137,12 +138,12 @@ export class Permits {
     return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
 
-  /** Whether use of this node is in the window. */
+  /** Whether the shared window contains use by this node. */
   isReported(nowMs: number): boolean {
     return (this.#snapshot?.version(nowMs) ?? 0) > 0 && this.#local.sum(nowMs, this.windowMs) > 0
   }
 
-  /** Whether it is time to check that it still is. */
+  /** Whether it is time to check that the shared window still contains it. */
   isUnverified(nowMs: number): boolean {
     return !this.#inFlight && nowMs - this.#requestedMs >= VERIFY_MS
   }
@@ -167,21 +168,22 @@ export class Permits {
     )
   }
 
-  /** Whether anything is still to be reported or returned. */
+  /** Whether anything still has to be reported or returned. */
   get hasUnreported(): boolean {
     return this.#inFlight !== undefined || this.#stock + this.#used + this.#added.length > 0
   }
 
   /**
-   * Builds the next request, with `need` waiting calls. `applyResponse` or `failRequest` must follow before
-   * another. In a new generation of the store it reports all use of this window.
+   * Builds the next request, for `need` waiting calls. `applyResponse` or `failRequest` must follow before
+   * the next one. In a new generation of the store it reports all use in this window.
    */
   buildRequest(nowMs: number, need: number, generation: string | undefined): ShareRequest {
     if (this.#generation !== undefined && generation !== this.#generation) this.#reportAll(nowMs)
     this.#generation = generation
     const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
     const kept = isReturned ? 0 : this.#stock
-    // Use without permits is reported before more are fetched, as other nodes may have such reports too.
+    // Use without permits is reported before more permits are fetched, because other nodes may have such
+    // reports too.
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#targetStock(nowMs) - kept) : 0
     const request = {
@@ -215,7 +217,7 @@ export class Permits {
     const { widthMs } = this.#slots
     this.#slot = response.slot
     this.#stock += response.granted
-    // Counts from the sending, so that no permit is used later than the slot that it counts in.
+    // Counts from the time of sending, so that no permit is used after the slot to which it belongs.
     this.#validUntilMs = sentMs + response.slot * widthMs - response.nowMs
     this.#snapshot = snapshotFrom(response, nowMs, widthMs, this.windowMs)
     this.#snapshotMs = nowMs
@@ -227,8 +229,8 @@ export class Permits {
   }
 
   /**
-   * Handles a missing response, after which the request may or may not have been applied: the stock counts as
-   * used, and other use is reported again.
+   * Handles a missing response, after which it is unknown whether the request was applied: the stock counts
+   * as used, and other use is reported again.
    */
   failRequest(): void {
     if (!this.#inFlight) return
@@ -238,7 +240,7 @@ export class Permits {
     this.#used = 0
   }
 
-  /** Marks the stock to be returned by the next request. */
+  /** Marks the stock to be returned with the next request. */
   returnAll(): void {
     this.#validUntilMs = Number.NEGATIVE_INFINITY
     this.#lastUsedMs = Number.NEGATIVE_INFINITY
@@ -268,7 +270,7 @@ export class Permits {
     return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#slots.widthMs, 250) : idleMs)
   }
 
-  /** Free units as far as this node knows, without those in any stock. */
+  /** Free units as far as this node knows, excluding those in any stock. */
   #free(nowMs: number): number {
     const unreported = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
     return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported
@@ -286,26 +288,26 @@ export class Permits {
 const EMPTY_WINDOW = new SlidingWindow()
 
 /**
- * Time after which unused permits are returned: absolute, as a share of the window, and the share of the
- * limit below which free permits are scarce and return sooner.
+ * Time after which unused permits are returned, in milliseconds and as a share of the window; the share also
+ * is the part of the limit below which free permits are scarce and are returned sooner.
  */
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
 const SCARCE_SHARE = 1 / 4
-/** Longest delay before use is reported. */
+/** Maximum delay before use is reported. */
 const REPORT_MS = 100
-/** Time that the permits in stock should last at the recent rate of use. */
+/** Time for which the permits in stock should last at the recent rate of use. */
 const STOCK_MS = 200
-/** Bounds of the time for which a refusal holds before the other nodes are asked again. */
+/** Bounds of the time for which a refusal is valid before the other nodes are asked again. */
 const RETRY_MS = { min: 5, max: 1_000 }
-/** Time after which a node checks that the window has what it reported. */
+/** Time after which a node checks that the shared window contains what it reported. */
 const VERIFY_MS = 500
 /** Age up to which a snapshot decides without asking. */
 const FRESH_MS = 1_000
 
-/** Use by all nodes as of one moment, as it expires from the window. Times are of this node's clock. */
+/** Use by all nodes at one moment, and how it expires from the window. Times are on this node's clock. */
 class WindowSnapshot {
-  /** Time of expiry and amount, ascending. */
+  /** Time of expiry and amount, in ascending order. */
   readonly #expiries: readonly (readonly [atMs: number, amount: number])[]
 
   readonly #version: number
@@ -315,7 +317,7 @@ class WindowSnapshot {
     this.#version = version
   }
 
-  /** Version below which the window has lost data; 0 once it has expired, and may be missing. */
+  /** Version below which the window has lost data; 0 once it has expired and may be missing. */
   version(nowMs: number): number {
     return this.used(nowMs) > 0 ? this.#version : 0
   }
@@ -327,7 +329,7 @@ class WindowSnapshot {
     return sum
   }
 
-  /** Milliseconds until `amount` of `max` is free; 0 if it is now. */
+  /** Milliseconds until `amount` of `max` is free; 0 if it is free now. */
   waitMs(nowMs: number, max: number, amount: number): number {
     let missing = this.used(nowMs) + amount - max
     if (missing <= 0) return 0

@@ -1,14 +1,14 @@
 import type { Peers } from './peers.ts'
 
-/** Report of a node on one subject, and its request for more places. */
+/** Report of a node about one subject, with its request for more places. */
 export interface PlaceReport {
-  /** Places that the node has. */
+  /** Places that the node holds. */
   readonly held: number
-  /** Further places that it asks for. */
+  /** Additional places that it requests. */
   readonly want: number
-  /** Places that the store was told last; undefined where that is unknown. */
+  /** Places that were last reported to the store; undefined if that is unknown. */
   readonly reported?: number | undefined
-  /** Places of all nodes together. */
+  /** Maximum number of places of all nodes together. */
   readonly max: number
 }
 
@@ -17,9 +17,9 @@ export interface PlacePeers extends Omit<Peers, 'exchange'> {
   /** Interval of reports without news. */
   readonly refreshMs: number
   /**
-   * Replaces what the store knows about this node's places, and takes free ones. Resolves to their number;
-   * `stale` means that nothing was done, as the generation has changed. Rejects on a timeout or an invalid
-   * response; whether anything was done is then unknown.
+   * Replaces what the store knows about this node's places, and takes free ones. Resolves to the number
+   * taken; `stale` means that nothing was done because the generation has changed. Rejects on a timeout or an
+   * invalid response; it is then unknown whether anything was done.
    */
   exchangePlaces(subject: string, report: PlaceReport): Promise<number | 'stale'>
 }

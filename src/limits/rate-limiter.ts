@@ -3,18 +3,18 @@ import { GatewayError } from '../errors.ts'
 import type { CountedLimit, LimitCounter } from './limit-counter.ts'
 import type { Verdict } from './sliding-window.ts'
 
-/** Names of a limit's two counts. */
+/** Names of the two counts of a limit. */
 export interface LimitName {
   readonly requests: string
   readonly tokens: string
 }
 
-/** Limits by name. Constants, because a name that is built anew must be hashed again at each lookup. */
+/** Limits by name. They are constants, because a newly built name must be hashed again at each lookup. */
 export const LIMIT_NAMES = {
   global: named('global'),
   relay: named('relay'),
   key: named('key'),
-  /** The limit that the holder of a key gave it. */
+  /** The limit that the holder of a key has set for it. */
   own: named('own'),
   user: named('user'),
   model: named('model'),
@@ -31,7 +31,7 @@ export interface SubjectLimit {
   readonly limit: RateLimit
 }
 
-/** Verdict of a limit; undefined where the limit is off. */
+/** Verdict of a limit; undefined if the limit is off. */
 export type OptionalVerdict = Verdict | undefined
 
 /** Rate limits on requests and tokens. */
@@ -53,7 +53,7 @@ export class RateLimiter {
     return spent instanceof Promise ? spent.then(takeUnlessSpent) : takeUnlessSpent(spent)
   }
 
-  /** Checks in the same turn, by what this node knows; takes nothing. */
+  /** Checks synchronously, by what this node knows, without taking anything. */
   peek(limited: SubjectLimit): OptionalVerdict {
     const { requests, tokens } = limited.limit
     const spent = tokens === 0 ? undefined : this.#counts.peek(tokensOf(limited))
@@ -79,7 +79,7 @@ function tokensOf({ name, subject, limit: { tokens, windowMs } }: SubjectLimit):
   return { name: name.tokens, subject, max: tokens, windowMs }
 }
 
-/** Continues with a verdict, in the same turn if it is there. */
+/** Continues with a verdict, synchronously if it is available. */
 export function whenDecided<Result>(
   verdict: OptionalVerdict | Promise<OptionalVerdict>,
   after: (verdict: OptionalVerdict) => Result,
@@ -94,7 +94,7 @@ export function requireAllowed(verdict: OptionalVerdict, limitOwner: string): vo
   if (verdict && !verdict.allowed) throw rateLimited(verdict.waitMs, limitOwner)
 }
 
-/** Builds the error `rate_limited`, which says when to retry. */
+/** Builds the error `rate_limited`, with the time after which to retry. */
 export function rateLimited(waitMs: number, limitOwner: string): GatewayError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new GatewayError(

@@ -10,24 +10,24 @@ import { readHeartbeat, readPlaceResponse, readShareResponse } from './redis-res
 import { ServerClock } from './server-clock.ts'
 import { type ShareRequest, type ShareResponse, slotsOf } from './share-messages.ts'
 
-/** Times that a node gives the server, and the other nodes, in milliseconds. */
+/** Timeouts for the server and the other nodes, in milliseconds. */
 export interface PeerTimes {
-  /** Timeout of an exchange; the request that waits for it waits slightly longer at most. */
+  /** Timeout of an exchange; a request that waits for it may wait slightly longer. */
   readonly exchangeMs: number
-  /** Timeout of connecting, and of each other command; then the connection is closed. */
+  /** Timeout of connecting, and of each other command; on a timeout the connection is closed. */
   readonly connectionMs: number
   /**
-   * Age below which a new generation is not relied on: within it, all nodes notice, and report their use
-   * again.
+   * Age below which a new generation is not trusted. Within it, all nodes notice the generation and report
+   * their use again.
    */
   readonly refillingMs: number
 }
 const TIMES: PeerTimes = { exchangeMs: 40, connectionMs: 1_000, refillingMs: 600 }
-/** Interval of reports of places without news: by them a node notices that its places were lost. */
+/** Interval of reports of places without news, by which a node notices that its places were lost. */
 const REFRESH_MS = 1_000
 /**
- * Number of hashes that the windows of one limit are spread over: with a million windows each hash still
- * keeps Redis' compact encoding.
+ * Number of hashes among which the windows of one limit are distributed: even with a million windows, each
+ * hash keeps Redis' compact encoding.
  */
 const HASH_COUNT = 16_384
 
@@ -39,14 +39,14 @@ return { nowMs, readGeneration() }
 /** Settings of the peers in Redis. */
 export interface RedisPeersOptions {
   readonly url: string
-  /** Prefix of all keys: nodes with the same one share their limits. */
+  /** Prefix of all keys; nodes with the same prefix share their limits. */
   readonly namespace: string
-  /** Name of this node, and the names of all nodes that run. */
+  /** Name of this node, and the names of all running nodes. */
   readonly node: string
   readonly names: () => readonly string[]
-  /** Called when the server becomes reachable, and when it no longer is, with a reason. */
+  /** Called when the server becomes reachable, and when it becomes unreachable, with a reason. */
   readonly onReachability: (isReachable: boolean, reason?: string) => void
-  /** Other times than the default ones, for nodes on machines that may be late. */
+  /** Timeouts other than the default ones, for nodes on machines that may be slow. */
   readonly times?: PeerTimes
 }
 
@@ -61,7 +61,7 @@ export class RedisPeers implements Peers, PlacePeers {
   readonly #generationKey: string
   #generation: string | undefined
   readonly #clock = new ServerClock()
-  /** End of the time in which the generation is new. */
+  /** End of the time in which the generation counts as new. */
   #refillingUntilMs = Number.NEGATIVE_INFINITY
   /** Set while the server answers within the timeout. */
   #isResponsive = false
@@ -146,7 +146,7 @@ export class RedisPeers implements Peers, PlacePeers {
       }
       return response
     } catch (error) {
-      // Nobody else should wait for the server before it has answered a heartbeat.
+      // Later requests should not wait for the server until it has answered a heartbeat.
       this.#isResponsive = false
       this.#connection.checkNow()
       throw error
@@ -161,7 +161,7 @@ export class RedisPeers implements Peers, PlacePeers {
   async #heartbeat(client: RedisClientType): Promise<void> {
     const sentMs = performance.now()
     const { nowMs, generation } = readHeartbeat(
-      // The scripts find the generation in the same place.
+      // The key is passed twice, because the scripts expect the generation in KEYS[2].
       await this.#heartbeatScript.run(client, [this.#generationKey, this.#generationKey], []),
     )
     this.#clock.observe(nowMs, sentMs)
@@ -174,7 +174,7 @@ export class RedisPeers implements Peers, PlacePeers {
     this.#options.onReachability(true)
   }
 
-  // Takes the end from the generation's age, so that all nodes rely on it from the same moment. A wrong age
+  // Computes the end from the generation's age, so that all nodes trust it from the same moment. A wrong age
   // can only shorten one refilling.
   #startRefilling(generation: string, serverMs?: number): void {
     const [seconds = 0, microseconds = 0] = generation.split('.').map(Number)
@@ -191,7 +191,7 @@ export class RedisPeers implements Peers, PlacePeers {
     this.#options.onReachability(false, reason)
   }
 
-  // Hashes the subject: an address or a user's name is not for everybody who can read Redis.
+  // Hashes the subject, because not everyone who can read Redis should see addresses or usernames.
   #locate({ name, subject, windowMs }: CountedLimit): { key: string; field: string } {
     const { namespace } = this.#options
     const digest = hash('sha256', `${namespace}\n${name}\n${subject}`, 'buffer')
@@ -206,7 +206,8 @@ export class RedisPeers implements Peers, PlacePeers {
 async function withTimeout<Result>(work: Promise<Result>, limitMs: number): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const late = new Error(`no response withTimeout ${limitMs} ms`)
-  // After a blocked event loop the response may have arrived unread, so it gets one more turn.
+  // After a blocked event loop the response may have arrived without being read yet, so it gets one more
+  // turn.
   const timer = setTimeout(() => setImmediate(() => reject(late)), limitMs)
   try {
     return await Promise.race([work, promise])
@@ -217,14 +218,14 @@ async function withTimeout<Result>(work: Promise<Result>, limitMs: number): Prom
 }
 
 /**
- * Script that applies one `PlaceReport`, atomically. A hash for each subject has the places of each node,
- * with the time of its report in seconds. Only nodes that run count, and reports of the last minute; the hash
- * expires after two. Where it lacks what this node reported, or cannot be read, data was lost.
+ * Script that applies one `PlaceReport` atomically. A hash per subject contains the places of each node, with
+ * the time of its report in seconds. Only running nodes count, with reports of the last minute; the hash
+ * expires after two minutes. If it lacks what this node reported, or is unreadable, data was lost.
  *
- * KEYS: the hash; the generation. ARGV: the generation that the node knows, the node, places that it has,
- * wants, has reported (-1 = unknown), and of all nodes; then the other nodes that run.
+ * KEYS: the hash; the generation. ARGV: the generation that the node knows, the node, the numbers of places
+ * that it has, wants, has reported (-1 = unknown), and of all nodes; then the other running nodes.
  *
- * Returns the generation and, unless the node knew another, the number of places granted.
+ * Returns the generation and, unless the node knew a different one, the number of places granted.
  */
 const PLACE_SCRIPT = `${GENERATION_FUNCTIONS}
 local key, node = KEYS[1], ARGV[2]
@@ -265,18 +266,18 @@ return { generation, granted }
 `
 
 /**
- * Script that applies one `ShareRequest`, atomically. Windows are packed lists in shared hashes, as a key for
- * each would take three times the memory: a version, which rises with each write, then slot and amount.
- * Expired windows are deleted when others in their hash are written, and with the whole hash when none is. A
+ * Script that applies one `ShareRequest` atomically. Windows are packed lists in shared hashes, because a key
+ * for each would take three times the memory: a version, which rises with each write, then slot and amount.
+ * Expired windows are deleted when others in their hash are written, or with the whole hash when none is. A
  * window that is missing, older than the node knows, or unreadable counts as lost data.
  *
  * KEYS: the hash; the generation. ARGV: the field, window, slot width, slots ahead, max, the generation and
  * the version that the node knows, its slot, used, returned, kept, need, want, nodes; then age and amount of
  * all other use.
  *
- * Returns the generation and, unless the node knew another, the time, the version, the permits granted, their
- * slot, and slot and amount of the whole window. A new generation means that windows were lost: a
- * node gets permits only after it has reported again.
+ * Returns the generation and, unless the node knew a different one, the time, the version, the permits
+ * granted, their slot, and slot and amount of the whole window. A new generation means that windows were
+ * lost; a node gets permits only after it has reported again.
  */
 const SHARE_SCRIPT = `${GENERATION_FUNCTIONS}
 local key, field = KEYS[1], ARGV[1]

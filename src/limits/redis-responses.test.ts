@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readHeartbeat, readPlaceResponse, readShareResponse } from './redis-responses.ts'
 
-// Slots are 8 ms wide, 31 of them ahead.
+// Slots are 8 ms wide, and 31 of them lie ahead.
 const QUESTION = {
   max: 10,
   windowMs: 1024,

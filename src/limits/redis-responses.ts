@@ -1,7 +1,7 @@
 import type { PlaceReport } from './place-peers.ts'
 import { type ShareResponse, type ShareRequest, slotsOf } from './share-messages.ts'
 
-/** Maximum number of amounts in a response, above the number of slots in any window. */
+/** Maximum number of amounts in a response; more than the number of slots in any window. */
 const MAX_AMOUNTS = 512
 
 /** Parses the response to a heartbeat. Throws if it is invalid. */

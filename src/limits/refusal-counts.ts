@@ -2,27 +2,27 @@ import type { RefusalCount } from '../domain/records/refusal.ts'
 import type { Store } from '../store/store.ts'
 
 const SLOT_MS = 1_800_000
-/** API keys that are counted by themselves for one code in one half hour. */
+/** Maximum number of API keys counted separately for one code in one half hour. */
 const MAX_KEYS = 1_000
 const FLUSH_MS = 10_000
 
-/** Caller of a refused call, as far as it is known. */
+/** Caller of a refused call, as far as known. */
 interface RefusedCaller {
   readonly userId?: number | undefined
   readonly tokenId?: number | undefined
 }
 
 /**
- * Counts refused calls, which leave no row in the log, by half hour, code and API key, and adds the counts to
- * the store every ten seconds. Memory and rows are bounded: further keys count together. A crash loses the
- * counts since the last write.
+ * Counts refused calls, which leave no row in the usage log, by half hour, code and API key, and adds the
+ * counts to the store every ten seconds. Memory and rows are bounded: beyond the maximum, keys are counted
+ * together. A crash loses the counts since the last write.
  */
 export class RefusalCounts {
   readonly #store: Pick<Store, 'write'>
   readonly #nowMs: () => number
   readonly #timer: NodeJS.Timeout
   #counts = new Map<string, RefusalCount>()
-  /** Keys of the present half hour by code. */
+  /** Keys of the current half hour by code. */
   #keys = new Map<string, Set<number>>()
   #slot = 0
   #writing: Promise<void> | undefined
@@ -45,7 +45,7 @@ export class RefusalCounts {
     this.#addCount({ slot, code, ...who, calls: 1 })
   }
 
-  /** Writes the counts; those that cannot be written stay for the next time. */
+  /** Writes the counts; those that cannot be written are kept for the next time. */
   flush(): Promise<void> {
     return (this.#writing ??= this.#flushOnce().finally(() => (this.#writing = undefined)))
   }
@@ -62,7 +62,7 @@ export class RefusalCounts {
     const written = this.#counts
     this.#counts = new Map()
     try {
-      // In one order on all nodes, to avoid deadlocks.
+      // Sorted, so that all nodes write in the same order, which avoids deadlocks.
       const counts = [...written]
         .toSorted(([one], [other]) => (one < other ? -1 : 1))
         .map(([, count]) => count)

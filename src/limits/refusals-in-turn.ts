@@ -1,15 +1,15 @@
-/** How many in a turn of the event loop are said at once. */
+/** Maximum number of refusals sent immediately in one turn of the event loop. */
 const AT_ONCE = 500
 
 /**
- * Says refusals at once, or, where many are said, when the turn of the event loop is over: each may bring the
- * next request of its connection into the same turn, which goes on for seconds then.
+ * Sends refusals immediately or, if there are many, after the current turn of the event loop. Each may bring
+ * the next request of its connection into the same turn, which could then last for seconds.
  */
 export class RefusalsInTurn {
   #inTurn = 0
   #unsaid: (() => void)[] = []
 
-  /** `refuse` is called now, or soon. */
+  /** Calls `refuse` now or soon. */
   say(refuse: () => void): void {
     this.#inTurn += 1
     if (this.#inTurn === 1) setImmediate(() => this.#turnIsOver())

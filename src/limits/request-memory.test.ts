@@ -14,7 +14,7 @@ const room = (bodyLimit = 32 * MIB): RequestMemory =>
 
 const allocationOf = (client: number, key = 1): MemoryAllocation => new MemoryAllocation({ client, key })
 
-/** Receives a body in chunks; false where it was refused on the way, and gave back its memory. */
+/** Receives a body in chunks; returns false if it was refused on the way and its memory was returned. */
 function takeIn(into: RequestMemory, client: number, bytes: number, piece = 65_536): boolean {
   const holding = allocationOf(client)
   while (holding.bytes < bytes) {
@@ -25,7 +25,7 @@ function takeIn(into: RequestMemory, client: number, bytes: number, piece = 65_5
   return true
 }
 
-/** Has forty keys send as many large bodies as they may. */
+/** Lets forty keys send as many large bodies as they may. */
 function crowd(into: RequestMemory): void {
   for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
 }
@@ -87,7 +87,7 @@ describe('the memory for bodies', () => {
           } else bodies.give(holding, act === 'give' ? Math.min(bytes, before) : before)
           expect(bodies.held).toBe(holdings.reduce((sum, one) => sum + one.bytes, 0))
           expect(bodies.held).toBeLessThanOrEqual(ALL)
-          // The reserve is held by small bodies alone.
+          // Only small bodies hold parts of the reserve.
           for (const one of holdings) if (one.bytes > SMALL) expect(one.reserved).toBe(0)
         }
         for (const holding of holdings) bodies.give(holding, holding.bytes)

@@ -2,25 +2,25 @@ import type { Client } from './shared-pool.ts'
 import { type Owner, TwoLevelPool } from './two-level-pool.ts'
 
 const MIB = 1024 * 1024
-/** Bytes for amounts of any size, at least. */
+/** Minimum number of bytes for amounts of any size. */
 const SHARED_BYTES = 192 * MIB
-/** Bodies of the largest allowed size that there is memory for, at least. */
+/** Minimum number of bodies of the maximum size for which there is memory. */
 const SHARED_BODIES = 4
-/** Part of that memory for one client while no other has come lately. */
+/** Part of that memory that one client may have while no other has called recently. */
 const SHARED_MAX_PART = 7 / 8
-/** Further bytes, for small amounts alone. */
+/** Additional bytes for small amounts only. */
 const RESERVE_BYTES = 64 * MIB
-/** Part of the reserve for one client while no other has come lately. */
+/** Part of the reserve that one client may have while no other has called recently. */
 const RESERVE_MAX_PART = 1 / 2
-/** Largest size of a small amount. */
+/** Maximum size of a small amount. */
 const SMALL_BYTES = 256 * 1024
 
-/** Bytes of memory that one request holds for one purpose; only `RequestMemory` changes them. */
+/** Bytes of memory that one request holds for one purpose. Only `RequestMemory` changes them. */
 export class MemoryAllocation {
   readonly owner: Owner
   shared = 0
   reserved = 0
-  /** Bytes beyond the share of the owner. */
+  /** Bytes beyond the owner's share. */
   beyond = 0
 
   constructor(owner: Owner) {
@@ -36,46 +36,48 @@ export class MemoryAllocation {
 interface Waiting {
   readonly allocation: MemoryAllocation
   readonly bytes: number
-  /** Whether it may go beyond its share, if no other does. */
+  /** Whether it may exceed its share if no other does. */
   readonly mayExceed: boolean
   readonly decide: (isTaken: boolean) => void
 }
 
 /**
- * Memory for what requests make the gateway hold, shared among clients and their keys: bodies, uploads, files
- * that are fetched, what is read from the store, answers of upstreams, and live views. Small amounts have a
- * reserve. It is taken before anything is held, and given back here alone.
+ * Memory for everything that requests make the gateway hold, shared among clients and their keys: bodies,
+ * uploads, fetched files, data read from the store, responses of upstreams, and live views. Small amounts
+ * have a reserve. Memory is taken before anything is held, and returned only here.
  */
 export class RequestMemory {
   readonly #shared: TwoLevelPool
   readonly #reserve: TwoLevelPool
-  /** The only allocation that has gone beyond its share. */
+  /** The only allocation that has exceeded its share. */
   #exceeding: MemoryAllocation | undefined
   readonly #waiting = new Set<Waiting>()
 
-  /** `bodyLimit`: bytes of the largest body. `nowMs`: a clock that never goes back. */
+  /** `bodyLimit` returns the maximum size of a body in bytes. `nowMs` is a monotonic clock. */
   constructor(bodyLimit: () => number, nowMs: () => number) {
     const max = (): number => Math.max(SHARED_BYTES, SHARED_BODIES * bodyLimit())
     this.#shared = new TwoLevelPool({ max, aloneShare: SHARED_MAX_PART, nowMs })
     this.#reserve = new TwoLevelPool({ max: () => RESERVE_BYTES, aloneShare: RESERVE_MAX_PART, nowMs })
   }
 
-  /** Bytes that all clients hold. */
+  /** Bytes held by all clients. */
   get held(): number {
     return this.#shared.held + this.#reserve.held + (this.#exceeding?.beyond ?? 0)
   }
 
-  /** Bytes that a client holds. */
+  /** Bytes held by a client. */
   heldBy(client: Client): number {
     return this.#shared.heldBy(client) + this.#reserve.heldBy(client)
   }
 
-  /** Takes more bytes, above 0; false, and nothing changed, where the client may not have them now. */
+  /**
+   * Takes additional bytes, above 0; returns false and changes nothing if the client may not have them now.
+   */
   take(allocation: MemoryAllocation, bytes: number): boolean {
     const { owner, reserved } = allocation
     if (allocation.bytes + bytes > SMALL_BYTES) {
       if (!this.#shared.take(owner, reserved + bytes)) return false
-      // The amount is small no longer.
+      // The amount is no longer small.
       if (reserved > 0) this.#reserve.give(owner, reserved)
       allocation.reserved = 0
       allocation.shared += reserved + bytes
@@ -86,8 +88,8 @@ export class RequestMemory {
   }
 
   /**
-   * Takes more bytes, and waits for them for `ms` at most; false where they were not free in time. `onWait`
-   * is called if there is a wait, with a function that ends it.
+   * Takes additional bytes, waiting up to `ms` for them; resolves to false if they were not free in time.
+   * `onWait` is called if there is a wait, with a function that ends it.
    */
   takeInTime(
     allocation: MemoryAllocation,
@@ -99,9 +101,9 @@ export class RequestMemory {
   }
 
   /**
-   * Takes more bytes for an allocation that cannot do without them, and waits for them as long as it takes;
-   * `onWait` as above. One allocation at a time may go beyond its share: so of those that each hold a part of
-   * what they need, one after another gets the rest.
+   * Takes additional bytes for an allocation that cannot do without them, waiting as long as necessary;
+   * `onWait` as above. One allocation at a time may exceed its share, so that allocations which each hold
+   * part of what they need are completed one after another.
    */
   takeInTurn(
     allocation: MemoryAllocation,
@@ -112,7 +114,7 @@ export class RequestMemory {
     return this.#takeFor(waiting) || this.#wait(waiting, onWait)
   }
 
-  /** Gives back `bytes` of an allocation. */
+  /** Returns `bytes` of an allocation. */
   give(allocation: MemoryAllocation, bytes: number): void {
     const { owner } = allocation
     const beyond = Math.min(bytes, allocation.beyond)
@@ -145,7 +147,9 @@ export class RequestMemory {
     })
   }
 
-  /** Gives what is free to those that wait: first to clients that hold least, then in order of arrival. */
+  /**
+   * Gives free memory to waiting requests: first to the clients that hold least, then in order of arrival.
+   */
   #serveWaiting(): void {
     const heldBy = ({ allocation }: Waiting): number => this.heldBy(allocation.owner.client)
     const inTurn = [...this.#waiting].toSorted((a, b) => heldBy(a) - heldBy(b))

@@ -1,7 +1,10 @@
-/** Smallest jump that counts as a clock step; less may be network delay. */
+/** Minimum jump that counts as a clock step; smaller ones may be network delay. */
 const MIN_STEP_MS = 2_000
 
-/** Detects a server clock that was set forward, whereupon all that the server counted by it expires early. */
+/**
+ * Detects that the server's clock was set forward, which makes everything that the server counts expire
+ * early.
+ */
 export class ServerClock {
   #aheadMs: number | undefined
   #steps = 0
@@ -12,8 +15,8 @@ export class ServerClock {
   }
 
   /**
-   * Compares the server's time `serverMs` with `nowMs`, at which it was requested, of this process' monotonic
-   * clock.
+   * Compares the server's time `serverMs` with `nowMs`, the time of the request on the monotonic clock of
+   * this process.
    */
   observe(serverMs: number, nowMs: number): void {
     const aheadMs = serverMs - nowMs

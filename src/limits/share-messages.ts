@@ -1,14 +1,14 @@
 /** Division of a window into slots; amounts within a slot count at its end. */
 export interface Slots {
   readonly widthMs: number
-  /** Number of slots ahead of now in which a node may hold permits. */
+  /** Number of future slots for which a node may hold permits. */
   readonly ahead: number
 }
 
-/** Number of slots in a window: enough that at most a hundredth of the limit is lost. */
+/** Number of slots in a window; enough that at most a hundredth of the limit is lost. */
 const SLOTS = 128
 const MIN_SLOT_MS = 20
-/** Time that permits may be held unused. */
+/** Time for which permits may be held unused. */
 const AHEAD_MS = 10_000
 const AHEAD_SHARE = 1 / 4
 
@@ -19,13 +19,13 @@ export function slotsOf(windowMs: number): Slots {
   return { widthMs, ahead: Math.max(1, Math.floor(aheadMs / widthMs)) }
 }
 
-/** Report of one node on a limit, and its request for permits. */
+/** Report of one node about a limit, with its request for permits. */
 export interface ShareRequest {
   readonly max: number
   readonly windowMs: number
-  /** Version of the window below which data was lost; 0 = the window may be missing. */
+  /** Version of the window below which data was lost; 0 if the window may be missing. */
   readonly known: number
-  /** Slot that the node's permits count in. */
+  /** Slot to which the node's permits belong. */
   readonly slot: number
   /** Permits of that slot: used since the last report, returned, and kept. */
   readonly used: number
@@ -33,7 +33,7 @@ export interface ShareRequest {
   readonly kept: number
   /** Use without a permit, with its age. */
   readonly added: readonly (readonly [agoMs: number, amount: number])[]
-  /** Permits that calls wait for, and permits wanted in all. */
+  /** Permits for which calls wait, and permits wanted in total. */
   readonly need: number
   readonly want: number
 }
@@ -45,7 +45,7 @@ export interface ShareResponse {
   /** Rises with each change of the window. */
   readonly version: number
   readonly granted: number
-  /** Slot that kept and granted permits count in. */
+  /** Slot to which kept and granted permits belong. */
   readonly slot: number
   /** Amounts by slot, ascending; future slots are permits in stock. */
   readonly amounts: readonly (readonly [slot: number, amount: number])[]

@@ -4,7 +4,7 @@ import { Permits } from './permits.ts'
 import { ClientTable } from './client-table.ts'
 import type { Verdict } from './sliding-window.ts'
 
-/** Default for the longest time that a request waits for other nodes, slightly below the promised 50 ms. */
+/** Default timeout of a request that waits for other nodes, slightly below the promised 50 ms. */
 const WAIT_TIMEOUT_MS = 45
 const SWEEP_INTERVAL_MS = 50
 /** Maximum number of exchanges that one sweep starts. */
@@ -22,14 +22,14 @@ interface Waiter {
 
 /**
  * Counter that nodes share. A permit in stock lets a request through without asking; otherwise the request
- * waits for an exchange, together with all that arrive meanwhile. A node that cannot reach the others keeps
- * to its share.
+ * waits for an exchange, together with all requests that arrive until then. A node that cannot reach the
+ * others keeps to its share.
  */
 export class SharedCounter implements LimitCounter {
   readonly #tables = new Map<string, ClientTable<SubjectEntry>>()
   /** Entries with something to report. */
   readonly #unreported = new Set<SubjectEntry>()
-  /** Entries whose use the shared store has; the next to be checked comes first. */
+  /** Entries whose use the shared store contains; the next one to be checked comes first. */
   readonly #reported = new Set<SubjectEntry>()
   readonly #peers: Peers
   readonly #onIsolated: () => void
@@ -39,8 +39,8 @@ export class SharedCounter implements LimitCounter {
   #generation: string | undefined
 
   /**
-   * `onIsolated` is called for each verdict without the other nodes. `nowMs` is a monotonic clock.
-   * `waitTimeoutMs`: longest time that a request waits for the others.
+   * `onIsolated` is called for each verdict given without the other nodes. `nowMs` is a monotonic clock.
+   * `waitTimeoutMs` is the maximum time for which a request waits for the others.
    */
   constructor(
     peers: Peers,
@@ -96,7 +96,7 @@ export class SharedCounter implements LimitCounter {
   /** Reports the remaining use, returns all permits, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
-    // Running exchanges may grant permits, which are returned as well.
+    // Running exchanges may grant permits, which must be returned as well.
     await Promise.all([...this.#entries()].map(async ({ exchange }) => exchange))
     if (!this.#peers.isReachable) return
     for (const entry of this.#unreported) entry.permits.returnAll()
@@ -139,7 +139,8 @@ export class SharedCounter implements LimitCounter {
   #wait(entry: SubjectEntry, takes: boolean): Promise<Verdict> {
     const { promise, resolve } = Promise.withResolvers<Verdict>()
     const timer = setTimeout(() => {
-      // After a blocked event loop the response may have arrived unread, so it gets one more turn.
+      // After a blocked event loop the response may have arrived without being read yet, so it gets one more
+      // turn.
       setImmediate(() => {
         if (entry.waiting.delete(waiter)) waiter.resolve(this.#decideIsolated(entry, takes))
         if (entry.permits.hasUnreported) this.#unreported.add(entry)
@@ -151,7 +152,7 @@ export class SharedCounter implements LimitCounter {
     return promise
   }
 
-  // Runs one exchange of an entry at a time; the next one reports what happened meanwhile.
+  // Runs one exchange of an entry at a time; the next one reports what happened during it.
   #exchange(entry: SubjectEntry): Promise<void> {
     return (entry.exchange ??= this.#runExchange(entry))
   }
@@ -159,7 +160,7 @@ export class SharedCounter implements LimitCounter {
   async #runExchange(entry: SubjectEntry): Promise<void> {
     const { permits, waiting } = entry
     for (let tries = 1; tries <= MAX_TRIES; ) {
-      // A new generation may lack counts: waiting requests get this node's share, and the use is still
+      // A new generation may lack counts, so waiting requests get this node's share, and the use is still
       // reported.
       if (this.#peers.isRefilling) this.#serveShares(entry)
       const need = [...waiting].filter(({ takes }) => takes).length
@@ -261,7 +262,7 @@ class SubjectEntry {
     return this.#permits
   }
 
-  /** Applies the configured limit. A window of another length starts empty. */
+  /** Applies the configured limit. A window with another length starts empty. */
   applyLimit(max: number, windowMs: number): void {
     if (max === this.#counted.max && windowMs === this.#counted.windowMs) return
     if (windowMs !== this.#counted.windowMs) this.#permits = new Permits(max, windowMs)

@@ -16,17 +16,16 @@ interface SubjectEntry {
   max: number
   held: number
   readonly waiting: Waiter[]
-  /** Places that the store was told last; undefined where that is unknown. */
+  /** Places that were last reported to the store; undefined if that is unknown. */
   reported: number | undefined
   reportedMs: number
   exchange: Promise<void> | undefined
 }
 
 /**
- * Places that nodes share. Each exchange states how many places this node has, so that a lost message is
- * made good by the next one, and asks for as many as calls wait for. The places of a node without heartbeats
- * count no longer. A node that cannot reach the others keeps to its share of the limit, and one place at
- * least.
+ * Places that nodes share. Each exchange states how many places this node has, so that the next one makes up
+ * for a lost message, and requests as many as calls wait for. The places of a node without heartbeats no
+ * longer count. A node that cannot reach the others keeps to its share of the limit, at least one place.
  */
 export class SharedPlaces implements CallPlaces {
   readonly #entries = new Map<string, SubjectEntry>()
@@ -35,7 +34,7 @@ export class SharedPlaces implements CallPlaces {
   readonly #sweep: NodeJS.Timeout
   #generation: string | undefined
 
-  /** `onIsolated` is called for each answer without the other nodes. */
+  /** `onIsolated` is called for each decision made without the other nodes. */
   constructor(peers: PlacePeers, onIsolated: () => void = () => {}) {
     this.#peers = peers
     this.#onIsolated = onIsolated
@@ -89,11 +88,11 @@ export class SharedPlaces implements CallPlaces {
     return isAdmitted
   }
 
-  // Runs one exchange of a subject at a time; the next one reports what happened meanwhile.
+  // Runs one exchange of a subject at a time; the next one reports what happened during it.
   #exchange(entry: SubjectEntry): Promise<void> {
     return (entry.exchange ??= this.#runExchange(entry).finally(() => {
       entry.exchange = undefined
-      // Calls may have come in the turn in between.
+      // Calls may have arrived since the exchange ended.
       if (entry.waiting.length > 0) void this.#exchange(entry)
       else if (entry.held === 0 && entry.reported === 0) this.#entries.delete(entry.subject)
     }))

@@ -1,29 +1,29 @@
-/** Client that holds a part of a pool, or a key of one. */
+/** Client that holds a part of a pool, or a key of a client. */
 export type Client = number | string
 
-/** Size and division of a pool. */
+/** Size of a pool and its division. */
 export interface PoolSize {
   /** Total amount, which may change. */
   readonly max: () => number
-  /** Share, 0 to 1, that a client may hold while no other has asked recently. */
+  /** Share, from 0 to 1, that a client may hold while no other has asked recently. */
   readonly aloneShare: number
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
 }
 
-/** Time that a client counts as active after a request. */
+/** Time for which a client counts as active after a request. */
 const RECENT_MS = 60_000
 
 /**
- * Bounded amount, as of bytes or slots, that clients share. While several are active, none may hold more than
- * stays free: one client gets half at most, two get a third each. A client that holds nothing gets its first
- * amount as long as any is left.
+ * Bounded amount, such as bytes or slots, that clients share. While several are active, none may hold more
+ * than stays free: one client gets half at most, two get a third each. A client that holds nothing gets its
+ * first amount as long as any is left.
  */
 export class SharedPool {
   readonly #size: PoolSize
   readonly #shares = new Map<Client, number>()
   #held = 0
-  /** The last client that asked and the time, and the last time that any other client did. */
+  /** The last client that asked and the time of that, and the last time at which any other client asked. */
   #lastClient: Client | undefined
   #lastMs = Number.NEGATIVE_INFINITY
   #otherMs = Number.NEGATIVE_INFINITY
@@ -52,7 +52,7 @@ export class SharedPool {
     return this.#shares.get(client) ?? 0
   }
 
-  /** Largest amount that a client may hold now. */
+  /** Maximum amount that a client may hold now. */
   maxOf(client: Client): number {
     const max = this.#size.max()
     const own = this.heldBy(client)
@@ -68,7 +68,7 @@ export class SharedPool {
     return this.#held === 0 && this.#size.nowMs() - this.#lastMs > RECENT_MS
   }
 
-  /** Takes an amount above 0; false, with nothing taken, if that exceeds the client's share. */
+  /** Takes an amount above 0; returns false and takes nothing if that exceeds the client's share. */
   take(client: Client, amount: number): boolean {
     this.#recordRequest(client)
     const own = this.heldBy(client)

@@ -2,9 +2,9 @@ import { type Client, type PoolSize, SharedPool } from './shared-pool.ts'
 
 /** Number of slots, and bounds of the queue. */
 export interface SlotsSize extends PoolSize {
-  /** Maximum queue length, shared between clients as the slots are. */
+  /** Maximum queue length, which clients share like the slots. */
   readonly waiting: () => number
-  /** Longest time in the queue. */
+  /** Maximum time in the queue. */
   readonly waitMs: () => number
 }
 
@@ -48,7 +48,7 @@ export class SharedSlots {
     return this.#size.max() + this.#size.waiting()
   }
 
-  /** Takes a slot, joins the queue, or is refused where the client's share of the queue is full. */
+  /** Takes a slot, joins the queue, or is refused if the client's share of the queue is full. */
   enter(client: Client): SlotEntry {
     const queue = this.#queues.get(client)
     if (!queue && this.#slots.take(client, 1)) return new SlotEntry(client, 'in', this.#leave)
@@ -75,7 +75,7 @@ export class SharedSlots {
     this.#queuePlaces.give(entry.client, 1)
   }
 
-  /** Gives free slots to waiting clients in turn, as far as their shares go. */
+  /** Gives free slots to waiting clients in turn, as far as their shares allow. */
   #admitWaiting(): void {
     while (!this.#slots.isFull && this.#admitNext());
   }
@@ -94,7 +94,7 @@ export class SharedSlots {
   }
 }
 
-/** A request for a slot: it has one, waits, or is out (refused, timed out or left). */
+/** A request for a slot: it has one, waits, or is out (refused, timed out or ended). */
 export class SlotEntry {
   readonly client: Client
   /** Resolves at the end of the wait; undefined for an entry that never waited. */
@@ -104,7 +104,7 @@ export class SlotEntry {
   #decide: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** Called by `SharedSlots` alone. */
+  /** Called only by `SharedSlots`. */
   constructor(client: Client, state: 'in' | 'waiting' | 'out', leave: (entry: SlotEntry) => void) {
     this.client = client
     this.#state = state
@@ -121,19 +121,19 @@ export class SlotEntry {
     return this.#state === 'in'
   }
 
-  /** Gives back the slot, or the place in the queue; otherwise does nothing. */
+  /** Releases the slot, or the place in the queue; does nothing without either. */
   leave(): void {
     if (this.#state === 'out') return
     this.#leave(this)
     this.#end('out')
   }
 
-  /** Starts the timeout. Called by `SharedSlots` alone. */
+  /** Starts the timeout. Called only by `SharedSlots`. */
   waitFor(ms: number): void {
     this.#timer = setTimeout(() => this.leave(), ms).unref()
   }
 
-  /** Ends the wait with a slot. Called by `SharedSlots` alone. */
+  /** Ends the wait with a slot. Called only by `SharedSlots`. */
   admit(): void {
     this.#end('in')
   }

@@ -1,41 +1,42 @@
 /**
- * Milliseconds of work on large responses in a turn of the event loop. Node reads up to 32 chunks of a
- * connection, two megabytes, before it looks at the next one.
+ * Maximum milliseconds of work on large responses in one turn of the event loop. Node reads up to 32 chunks
+ * of a connection, two megabytes, before it serves the next one.
  */
 export const MAX_TURN_MS = 4
 
 /**
- * Shares each turn of the event loop among pieces of work that can wait: large responses that are read, and
- * readers of live calls. Once a turn has worked for as long as it may take, responses wait; of all that wait,
- * one goes on in each of the next turns. Without it, a turn would last as many times longer as there are such
- * pieces.
+ * Shares each turn of the event loop among pieces of work that can wait: reading large responses, and readers
+ * of live calls. Once a turn has used its time, responses wait; one of the waiting ones continues in each
+ * following turn. Without this, a turn would last longer in proportion to the number of such pieces.
  */
 export class SharedTurns {
   readonly #afterTurn: (callback: () => void) => void
   #workMs = 0
   #isScheduled = false
-  /** Pieces that go on later, in the order of their turns. */
+  /** Pieces that continue later, in the order of their turns. */
   readonly #waiting: (() => void)[] = []
 
-  /** `afterTurn` calls back once the input of this turn is read. */
+  /** `afterTurn` calls back once the input of this turn has been read. */
   constructor(afterTurn: (callback: () => void) => void) {
     this.#afterTurn = afterTurn
   }
 
-  /** Notes work on a response; returns whether the turn is used up, and large ones should wait. */
+  /**
+   * Records work on a response; returns whether the turn's time is used up, so that large ones should wait.
+   */
   note(ms: number): boolean {
     this.#workMs += ms
     this.#schedule()
     return this.#workMs >= MAX_TURN_MS
   }
 
-  /** Calls `goOn` when it is its turn, which is never this one. */
+  /** Calls `goOn` when it is its turn, always in a later turn of the event loop. */
   wait(goOn: () => void): void {
     this.#waiting.push(goOn)
     this.#schedule()
   }
 
-  /** Does a piece of work, and resolves to its result: in a later turn, where this one is used up. */
+  /** Does a piece of work and resolves to its result; in a later turn if the time of this one is used up. */
   async work<Result>(piece: () => Result): Promise<Result> {
     const beganMs = performance.now()
     const result = piece()

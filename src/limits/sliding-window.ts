@@ -1,14 +1,14 @@
-/** Maximum number of separate moments; beyond it, neighbours are merged at the later one. */
+/** Maximum number of separate moments; beyond it, neighbours are merged at the later of them. */
 const MAX_MOMENTS = 64
 
-/** Answer of a limit to one request. */
+/** Decision of a limit about one request. */
 export interface Verdict {
   readonly allowed: boolean
   /** Units that are free now. */
   readonly remaining: number
   /** Milliseconds until the whole limit is free. */
   readonly resetMs: number
-  /** Milliseconds until the requested amount is free; 0 if it is now, or never will be. */
+  /** Milliseconds until the requested amount is free; 0 if it is free now, or never will be. */
   readonly waitMs: number
 }
 
@@ -16,8 +16,8 @@ export interface Verdict {
 export type Moment = readonly [atMs: number, amount: number]
 
 /**
- * Use within the last `windowMs`, at most `max`. As the window slides, there is no boundary at which twice as
- * much gets through. Exact up to 64 moments; beyond, up to a 64th of the window stricter.
+ * Use within the last `windowMs`, at most `max`. Because the window slides, there is no boundary at which
+ * twice as much gets through. Exact up to 64 moments; beyond that, stricter by up to a 64th of the window.
  */
 export class SlidingWindow {
   readonly #times: number[] = []
@@ -32,7 +32,7 @@ export class SlidingWindow {
     return { ...verdict, remaining: verdict.remaining - amount, resetMs: windowMs }
   }
 
-  /** Checks as `take` does, taking nothing. */
+  /** Checks like `take`, without taking anything. */
   peek(nowMs: number, amount: number, max: number, windowMs: number): Verdict {
     this.#expire(nowMs, windowMs)
     const last = this.#times.at(-1)

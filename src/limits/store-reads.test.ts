@@ -3,7 +3,7 @@ import { MemoryAllocation, RequestMemory } from './request-memory.ts'
 import { type StoreRead, StoreReads } from './store-reads.ts'
 
 const MIB = 1024 * 1024
-/** Share of a client while no other has come lately: 7 of 8 parts of 192 MiB. */
+/** Share of a client while no other has called recently: 7/8 of 192 MiB. */
 const SHARE = 168 * MIB
 const TOO_MANY = { code: 'too_many_reads', retryAfter: 1 }
 
@@ -23,7 +23,7 @@ function started() {
   return { memory, reads }
 }
 
-/** Whether a promise is settled by now: `yes`, `no`, or the code that it was rejected with. */
+/** Whether a promise has settled: `yes`, `no`, or the code with which it was rejected. */
 async function settled(promise: Promise<unknown>): Promise<string> {
   let state = 'no'
   promise.then(

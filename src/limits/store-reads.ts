@@ -1,10 +1,10 @@
 import { GatewayError } from '../errors.ts'
 import { MemoryAllocation, type RequestMemory } from './request-memory.ts'
 
-/** Reads of one user that run at once, and that wait for their turn. */
+/** Maximum number of reads of one user that run at once, and that wait. */
 const MAX_RUNNING = 8
 const MAX_WAITING = 256
-/** How long one read waits in all: for its turn, and for memory. */
+/** Maximum total time for which one read waits, for its turn and for memory. */
 const WAIT_MS = 10_000
 
 /** Reads of one user. */
@@ -15,8 +15,8 @@ interface ReadsOfUser {
 }
 
 /**
- * Reads of the store that requests ask for: a few of each user at a time, each within its client's share of
- * the memory. Look-ups that every call needs (accounts, signatures) are no such reads.
+ * Reads of the store on behalf of requests: a few per user at a time, each within its client's share of the
+ * memory. Lookups that every call needs (accounts, signatures) do not count.
  */
 export class StoreReads {
   readonly #memory: RequestMemory
@@ -26,7 +26,7 @@ export class StoreReads {
     this.#memory = memory
   }
 
-  /** A read of a user, by whatever key or session. `body`: memory of the request, to which it adds. */
+  /** A read of a user, with any key or session. `body` is the memory of the request, to which it adds. */
   of(userId: number, body?: MemoryAllocation): StoreRead {
     return new StoreRead({
       memory: this.#memory,
@@ -36,7 +36,7 @@ export class StoreReads {
     })
   }
 
-  /** Calls `start` when the user may read; returns what ends the read, or its wait. */
+  /** Calls `start` when the user may read; returns a function that ends the read, or its wait. */
   #enter(userId: number, start: () => void): () => void {
     const user = this.#users.get(userId) ?? { running: 0, waiting: new Set() }
     if (user.running >= MAX_RUNNING && user.waiting.size >= MAX_WAITING) throw tooManyReads()
@@ -62,34 +62,34 @@ export class StoreReads {
 interface StoreReadParts {
   readonly memory: RequestMemory
   readonly allocation: MemoryAllocation
-  /** Whether the memory is given back at the end. */
+  /** Whether the memory is returned at the end. */
   readonly isOwn: boolean
   readonly enter: (start: () => void) => () => void
 }
 
-/** One read of a request, which lasts until the last byte of what was read is written to the client. */
+/** One read of a request, which lasts until the last byte of what was read has been written to the client. */
 export class StoreRead {
   readonly #parts: StoreReadParts
   #began: Promise<void> | undefined
   #leave: (() => void) | undefined
   #isOver = false
-  /** Ends the present wait. */
+  /** Ends the current wait. */
   #giveUp: (() => void) | undefined
   #leftMs = WAIT_MS
 
-  /** Called by `StoreReads` alone. */
+  /** Called only by `StoreReads`. */
   constructor(parts: StoreReadParts) {
     this.#parts = parts
   }
 
-  /** Waits for the turn of the read, once. Rejects with `too_many_reads` where that does not come in time. */
+  /** Waits for the turn of the read, once. Rejects with `too_many_reads` if that does not come in time. */
   begin(): Promise<void> {
     return (this.#began ??= this.#begin())
   }
 
   /**
-   * Takes memory for bytes that are about to be read, and waits for it. Rejects with `too_many_reads` where
-   * it is not free in time.
+   * Takes memory for bytes that are about to be read, and waits for it. Rejects with `too_many_reads` if it
+   * does not become free in time.
    */
   async hold(bytes: number): Promise<void> {
     if (this.#isOver) throw tooManyReads()
@@ -97,7 +97,7 @@ export class StoreRead {
     const taking = memory.takeInTime(allocation, bytes, this.#leftMs, (giveUp) => (this.#giveUp = giveUp))
     if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
     if (!this.#isOver) return
-    // The client has left in the meantime.
+    // The client has disconnected during the wait.
     memory.give(allocation, bytes)
     throw tooManyReads()
   }

@@ -6,7 +6,7 @@ const MAX = 192
 function pool() {
   const clock = { ms: 0 }
   const shares = new TwoLevelPool({ max: () => MAX, aloneShare: 7 / 8, nowMs: () => clock.ms })
-  /** Takes one by one what a key may have. */
+  /** Takes, one by one, everything that a key may have. */
   const fill = (client: number, key: number): number => {
     let taken = 0
     while (shares.take({ client, key }, 1)) taken += 1
@@ -29,7 +29,7 @@ test('the keys of one user leave each other as much as they have', () => {
   shares.take({ client: 1, key: 2 }, 1)
   // The user may have 168, and the other key has 1.
   expect(fill(1, 1)).toBe(83)
-  // Half of the rest, with the one that it had.
+  // Half of what remains, together with the one that it had.
   expect(fill(1, 2)).toBe(42 - 1)
 })
 

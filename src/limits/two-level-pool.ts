@@ -1,18 +1,18 @@
 import { type Client, type PoolSize, SharedPool } from './shared-pool.ts'
 
-/** Owner of a held amount: a user, or an address block without one, and the key that it comes by. */
+/** Owner of a held amount: a user, or an address block if there is no user, and the key that was used. */
 export interface Owner {
   readonly client: Client
-  /** Id of the key; '' without one, as in sessions. */
+  /** Id of the key; '' if there is none, as in sessions. */
   readonly key: Client
 }
 
-/** Interval at which the keys of clients that hold nothing are forgotten. */
+/** Interval at which the keys of clients that hold nothing are removed. */
 const SWEEP_MS = 60_000
 
 /**
- * Pool that clients share, and in which the keys of each client share its part by the same rule; a key may
- * have all of it while no other has asked recently.
+ * Pool that clients share, in which the keys of each client share the client's part by the same rule; a key
+ * may have all of it while no other key has asked recently.
  */
 export class TwoLevelPool {
   readonly #size: PoolSize
@@ -31,12 +31,15 @@ export class TwoLevelPool {
     return this.#clients.held
   }
 
-  /** Amount that a client holds, by all its keys. */
+  /** Amount that a client holds with all its keys. */
   heldBy(client: Client): number {
     return this.#clients.heldBy(client)
   }
 
-  /** Takes an amount above 0; false, with nothing taken, if it exceeds the share of the client or its key. */
+  /**
+   * Takes an amount above 0; returns false and takes nothing if it exceeds the share of the client or of its
+   * key.
+   */
   take({ client, key }: Owner, amount: number): boolean {
     const keys = this.#keysOf.get(client) ?? this.#keysOfNew(client)
     if (!keys.take(key, amount)) return false
