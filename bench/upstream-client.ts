@@ -8,7 +8,7 @@ import { type ClientName, CLIENTS } from './upstream-client/clients.ts'
 import type { Driven, DriveOrder } from './upstream-client/driver.ts'
 
 /**
- * Measures what a request over the upstream client costs (`src/upstreams/http1/`), as a ratio to undici's
+ * Measures what a request over the upstream client costs (`packages/http1/src/client/`), as a ratio to undici's
  * dispatcher, alone and with the same batching: CPU time of a process that only sends and receives, each
  * client in one of its own, in turn within a round. A difference is beyond noise where the quartiles of the
  * ratios, which compare measurements of one round, lie on the same side of 1.

@@ -103,7 +103,7 @@ test('every row of the threat model names a known attacker, a known asset, and t
   const rows = rowsOf(path, 'Defences')
   expect(rows.length).toBeGreaterThan(40)
   const wrong = rows.filter(([, attacker, asset, defence, shown = '', ...rest]) => {
-    const tests = [...shown.matchAll(/`((?:src|test)\/[\w/.-]+)`/g)].map(([, file = '']) => file)
+    const tests = [...shown.matchAll(/`((?:src|packages|test)\/[\w/.-]+)`/g)].map(([, file = '']) => file)
     const named = attackers?.has(attacker) && assets?.has(asset) && defence !== '' && rest.length === 1
     return (
       !named ||
@@ -119,7 +119,7 @@ test('every row of the memory that one request can hold has a bound, a share, an
   expect(rows.length).toBeGreaterThan(10)
   const wrong = rows.filter(([, place, bound, share, shown = '']) => {
     const [, file = '', sentence = ''] =
-      /^`(test\/[\w/.-]+\.test\.ts|src\/[\w/.-]+\.test\.ts)`: (.+)$/.exec(shown) ?? []
+      /^`((?:src|packages|test)\/[\w/.-]+\.test\.ts)`: (.+)$/.exec(shown) ?? []
     const isShown = file !== '' && existsSync(join(ROOT, file)) && page(file).includes(sentence)
     return place === '' || bound === '' || share === '' || !isShown
   })

@@ -41,8 +41,8 @@ export async function bundle(root, packages, sources) {
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
     })
-    // The parser's machine code, which src/http1/llhttp.ts reads beside itself.
-    cpSync(join(sources, 'src/http1/vendor'), join(cli, 'vendor'), { recursive: true })
+    // The parser's machine code, which packages/http1/src/parser/llhttp.ts reads beside itself.
+    cpSync(join(sources, 'packages/http1/src/parser/vendor'), join(cli, 'vendor'), { recursive: true })
     // The SQL of the bank, which src/store/postgres/install-bank.ts reads likewise.
     const bank = join(sources, 'src/store/postgres/bank')
     cpSync(bank, join(cli, 'bank'), { recursive: true })

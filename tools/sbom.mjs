@@ -35,7 +35,7 @@ for (const component of bill.components) {
 }
 
 // The parser that the repository carries is in no lock file.
-const parser = read('src/http1/vendor/llhttp/origin.json')
+const parser = read('packages/http1/src/parser/vendor/llhttp/origin.json')
 const purl = `pkg:github/nodejs/${parser.name}@${parser.version}`
 bill.components.push({
   'bom-ref': purl,

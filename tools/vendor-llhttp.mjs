@@ -1,5 +1,5 @@
-// Writes src/http1/vendor/llhttp/llhttp.wasm from the package that origin.json beside it names, after the
-// package's integrity and the module's hash were verified. `--check` compares instead of writing.
+// Writes llhttp.wasm of packages/http1/src/parser/vendor/llhttp from the package that origin.json beside it
+// names, after the package's integrity and the module's hash were verified. `--check` compares instead.
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
-const folder = fileURLToPath(new URL('../src/http1/vendor/llhttp/', import.meta.url))
+const folder = fileURLToPath(new URL('../packages/http1/src/parser/vendor/llhttp/', import.meta.url))
 const origin = JSON.parse(readFileSync(join(folder, 'origin.json'), 'utf8'))
 const target = join(folder, 'llhttp.wasm')
 

@@ -1,10 +1,9 @@
+import { sendAtTurnEnd, TransportError, type UpstreamResponseListener } from '@sluice/http1'
 import { type Dispatcher, Pool } from 'undici'
 import { channelOf } from '../../test/channel.ts'
 import type { Hold } from '../../src/domain/hold.ts'
-import { sendAtTurnEnd } from '../../src/upstreams/http1/turn-end.ts'
 import { Providers } from '../../src/upstreams/providers.ts'
 import { UpstreamClient } from '../../src/upstreams/upstream-client.ts'
-import { TransportError, type UpstreamResponseListener } from '../../src/upstreams/http1/upstream-request.ts'
 import { LOOP_MARK_HEADER } from '../../src/upstreams/loop-detection.ts'
 
 /** A client of the chat endpoint of one upstream. */

@@ -1,7 +1,6 @@
-import type { ResponseHeaders } from '../server/response-head.ts'
+import type { Response, ResponseHeaders } from '@sluice/http1'
 import { idHeaders } from '../http/id-headers.ts'
 import type { Request } from '../http/request.ts'
-import type { Response } from '../server/response.ts'
 
 /** Seconds for which a browser may cache the response to a preflight. */
 const MAX_AGE = '7200'

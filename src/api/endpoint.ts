@@ -1,3 +1,4 @@
+import type { Response } from '@sluice/http1'
 import type { z } from 'zod'
 import type { Caller } from '../auth/caller.ts'
 import type { KeyLocations } from '../auth/sent-key.ts'
@@ -9,7 +10,6 @@ import type { CallRecord } from '../relay/incoming-call.ts'
 import type { ModelLists } from '../relay/model-lists.ts'
 import type { Relay } from '../relay/relay.ts'
 import type { Request } from '../http/request.ts'
-import type { Response } from '../server/response.ts'
 import type { Area } from './envelopes.ts'
 import type { PathParams } from './routing/path-pattern.ts'
 

@@ -1,9 +1,9 @@
+import type { Response } from '@sluice/http1'
 import { addressBlock } from '../auth/address-block.ts'
 import type { ClientAddress } from '../auth/client-address.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import { LIMIT_NAMES, type RateLimiter } from '../limits/rate-limiter.ts'
 import type { Request } from '../http/request.ts'
-import type { Response } from '../server/response.ts'
 import { takeAndSetHeaders } from './rate-limit-headers.ts'
 
 /** Whether the global limit applies to a path: to those of accounts and billing. `docs/api.md: Limits`. */

@@ -1,4 +1,4 @@
-import type { Response } from '../server/response.ts'
+import type { Response } from '@sluice/http1'
 import { mergedText } from '../metrics/merged-text.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../metrics/text.ts'
 import type { OpenEndpoint, OperatorEndpoint } from './endpoint.ts'

@@ -1,5 +1,5 @@
+import type { Response } from '@sluice/http1'
 import { whenDecided, type SubjectLimit, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
-import type { Response } from '../server/response.ts'
 
 /**
  * Counts a request against a limit, and states what remains in the RateLimit headers of the response. Throws

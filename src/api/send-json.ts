@@ -1,7 +1,5 @@
+import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
 import { LOOP_TURNS } from '../limits/shared-turns.ts'
-import type { ResponseHeaders } from '../server/response-head.ts'
-import type { Response } from '../server/response.ts'
-import { sendPieces } from '../server/send-pieces.ts'
 import { jsonPieces } from './json-pieces.ts'
 
 const IS_JSON = { 'content-type': 'application/json' }

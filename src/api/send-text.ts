@@ -1,6 +1,4 @@
-import type { ResponseHeaders } from '../server/response-head.ts'
-import type { Response } from '../server/response.ts'
-import { sendPieces } from '../server/send-pieces.ts'
+import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
 import type { TextFormat } from './endpoint.ts'
 
 /** Sends a text response piece by piece; see `sendPieces`. */

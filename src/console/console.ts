@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import type { Response, ResponseHeaders } from '@sluice/http1'
 import type { Request } from '../http/request.ts'
-import type { ResponseHeaders } from '../server/response-head.ts'
-import type { Response } from '../server/response.ts'
 import { type BuiltConsole, readBuiltConsole } from './built-files.ts'
 import { ASSETS, isPage } from './console-paths.ts'
 import { chooseEncoding } from './content-encoding.ts'

@@ -1,5 +1,5 @@
+import type { RequestError } from '@sluice/http1'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import type { RequestError } from '../server/request-errors.ts'
 
 const CODES: Readonly<Record<RequestError['status'], ErrorCode>> = {
   400: 'invalid_request',

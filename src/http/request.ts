@@ -1,6 +1,9 @@
-import { HeaderNames, type Headers as ReadHeaders } from '../server/header-names.ts'
-import type { RequestListener as ServerListener } from '../server/http-server.ts'
-import type { Request as ServedRequest } from '../server/request.ts'
+import {
+  HeaderNames,
+  type Headers as ReadHeaders,
+  type Request as ServedRequest,
+  type RequestListener as ServerListener,
+} from '@sluice/http1'
 
 /** Headers of a request that the gateway reads. */
 export const HEADER_NAMES = new HeaderNames([

@@ -1,5 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type ClientAddresses,
+  type ConnectionFigures,
+  type ConnectionLimits,
+  HttpServer,
+  type Refusal,
+} from '@sluice/http1'
 import { addressBlock } from '../auth/address-block.ts'
 import { peerAddress, plainAddress } from '../auth/trusted-peer.ts'
 import { renderError } from '../api/envelopes.ts'
@@ -10,9 +17,6 @@ import { GatewayError } from '../errors.ts'
 import { gatewayErrorOf } from '../http/gateway-error.ts'
 import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
 import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
-import type { Refusal } from '../server/client-connection-owner.ts'
-import type { ConnectionLimits } from '../server/connection-shares.ts'
-import { type ClientAddresses, type ConnectionFigures, HttpServer } from '../server/http-server.ts'
 import { openFilesLimit } from './open-files.ts'
 
 /** Connections at one time, where the system allows twice as many open files: each may need one upstream. */

@@ -1,5 +1,5 @@
+import type { UpstreamRequest } from '@sluice/http1'
 import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
-import type { UpstreamRequest } from '../upstreams/http1/upstream-request.ts'
 import type { Target } from './call.ts'
 import type { Failure } from './failure.ts'
 

@@ -1,12 +1,12 @@
-import type { ChannelLoad } from '../upstreams/channel-load.ts'
-import { isMediaType } from '../upstreams/media-type.ts'
-import { redact } from '../upstreams/redact.ts'
 import type {
   TransportError,
   UpstreamRequest,
   UpstreamResponseHead,
   UpstreamResponseListener,
-} from '../upstreams/http1/upstream-request.ts'
+} from '@sluice/http1'
+import type { ChannelLoad } from '../upstreams/channel-load.ts'
+import { isMediaType } from '../upstreams/media-type.ts'
+import { redact } from '../upstreams/redact.ts'
 import type { Call, Target } from './call.ts'
 import { type Failure, failureOfStatus, noUsableResponse, STOPPING } from './failure.ts'
 import { PassedResponse } from './passed-response.ts'

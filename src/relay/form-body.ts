@@ -1,5 +1,5 @@
+import type { OutgoingBody } from '@sluice/http1'
 import type { FormPart } from '../protocols/multipart/form-reader.ts'
-import type { OutgoingBody } from '../upstreams/http1/outgoing-body.ts'
 import type { SpoolFile } from './spool.ts'
 
 /** Bytes of a piece that is read from disk while it is sent. */

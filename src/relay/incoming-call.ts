@@ -1,5 +1,5 @@
+import type { Response } from '@sluice/http1'
 import type { Request } from '../http/request.ts'
-import type { Response } from '../server/response.ts'
 
 /** Fields of a call in the log, beside its route and status. Scalars only: no part of a prompt or a key. */
 export interface CallRecord {

@@ -1,4 +1,4 @@
-import type { UpstreamRequest } from '../upstreams/http1/upstream-request.ts'
+import type { UpstreamRequest } from '@sluice/http1'
 
 /** Flow control of one upstream response; without effect until the request is on its way. */
 export class UpstreamFlow {

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import type { LookupFunction } from 'node:net'
+import { type Destination, originOf } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
-import type { Destination } from './http1/destination.ts'
-import { originOf } from './http1/origin.ts'
 import { parseProxy } from './parse-proxy.ts'
 
 /** Destination of one channel with one key, which its id does not contain. */

@@ -1,9 +1,9 @@
+import { TransportError, type UpstreamResponseHead } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Hold } from '../domain/hold.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import type { DialectRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
-import { TransportError, type UpstreamResponseHead } from './http1/upstream-request.ts'
 
 /** Recipient of a request: a channel with one of its keys. */
 export interface Recipient {

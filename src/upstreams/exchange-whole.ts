@@ -1,7 +1,7 @@
+import { TransportError } from '@sluice/http1'
 import { exchangePieces, type Recipient } from './exchange-pieces.ts'
 import type { DialectRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
-import { TransportError } from './http1/upstream-request.ts'
 
 /** Whole response of an upstream, of any status; or why there is none. */
 export type WholeExchange =

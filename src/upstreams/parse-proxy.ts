@@ -1,5 +1,5 @@
+import type { Proxy } from '@sluice/http1'
 import { hostOf, parseWebUrl } from '../domain/url-host.ts'
-import type { Proxy } from './http1/proxy.ts'
 
 /** Ports of proxies whose URL names none. */
 const PORTS = { http: 80, socks5: 1080 } as const

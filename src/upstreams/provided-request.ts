@@ -1,11 +1,11 @@
-import type { DialectRequest, Provider, ProviderRequest, ProviderTarget } from './provider.ts'
-import { ProviderRefusal } from './provider.ts'
 import {
   TransportError,
   type UpstreamRequest,
   type UpstreamResponseHead,
   type UpstreamResponseListener,
-} from './http1/upstream-request.ts'
+} from '@sluice/http1'
+import type { DialectRequest, Provider, ProviderRequest, ProviderTarget } from './provider.ts'
+import { ProviderRefusal } from './provider.ts'
 
 /** Sends a provider's request. */
 export type SendProvided = (request: ProviderRequest, listener: UpstreamResponseListener) => UpstreamRequest

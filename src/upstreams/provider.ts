@@ -1,8 +1,7 @@
+import type { OutgoingBody, UpstreamResponseListener } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '../domain/protocols.ts'
 import type { UpstreamKey } from './key-ring.ts'
-import type { OutgoingBody } from './http1/outgoing-body.ts'
-import type { UpstreamResponseListener } from './http1/upstream-request.ts'
 
 /** Request as its dialect has it, before a provider makes its own of it. */
 export interface DialectRequest {

@@ -1,9 +1,7 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
+import { openTunnel, originOf, type Proxy } from '@sluice/http1'
 import { Agent, type buildConnector } from 'undici'
-import { originOf } from './http1/origin.ts'
-import type { Proxy } from './http1/proxy.ts'
-import { openTunnel } from './http1/tunnel.ts'
 import { parseProxy } from './parse-proxy.ts'
 
 /** Agent whose connections go through a proxy; disposed of with all of them. */

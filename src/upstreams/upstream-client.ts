@@ -1,3 +1,10 @@
+import {
+  ConnectionPools,
+  headerLines,
+  requestLine,
+  type UpstreamRequest,
+  type UpstreamResponseListener,
+} from '@sluice/http1'
 import type { Hold } from '../domain/hold.ts'
 import type { ProtocolName } from '../domain/protocols.ts'
 import { type Channel, type ChannelEdits, isEdited } from '../domain/records/channel.ts'
@@ -5,9 +12,6 @@ import { edit } from '../protocols/json/json-edit.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import { withSystemPrompt } from '../protocols/system-prompt.ts'
 import { type ChannelDestination, destinationOf, isConfigured } from './destination.ts'
-import { ConnectionPools } from './http1/connection-pools.ts'
-import { headerLines, requestLine } from './http1/request-head.ts'
-import type { UpstreamRequest, UpstreamResponseListener } from './http1/upstream-request.ts'
 import type { UpstreamKey } from './key-ring.ts'
 import { lookupBlockingMetadata } from './lookup-blocking-metadata.ts'
 import { LOOP_MARK_HEADER } from './loop-detection.ts'

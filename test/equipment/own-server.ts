@@ -1,8 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { HeaderNames } from '../../src/server/header-names.ts'
-import { HttpServer, type RequestListener } from '../../src/server/http-server.ts'
-import type { Request } from '../../src/server/request.ts'
+import { HeaderNames, HttpServer, type Request, type RequestListener } from '@sluice/http1'
 
 const HEADER_NAMES = new HeaderNames(['authorization', 'x-forwarded-for'])
 

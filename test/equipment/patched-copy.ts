@@ -16,7 +16,7 @@ export interface PatchedCopy {
 /** A copy of the sources with patches, for tests of parts of them; `others` are further files and folders. */
 export function patchedSources(patches: readonly Patch[], others: readonly string[] = []): PatchedCopy {
   const copy = newFolder()
-  for (const path of ['src', 'package.json', ...others])
+  for (const path of ['src', 'packages', 'package.json', ...others])
     cpSync(join(REPOSITORY, path), join(copy.root, path), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(copy.root, 'node_modules'))
   for (const [file, text] of patchedTexts(patches)) writeFileSync(join(copy.root, file), text)

@@ -37,7 +37,7 @@ const { FIXTURES } = await import('./fixtures.ts')
 const target = (await TARGETS[job.target]?.()) ?? FIXTURES[job.target]
 if (!target) throw new Error(`there is no target ${job.target}`)
 const { seed, ms = Number.POSITIVE_INFINITY, inputs = Number.POSITIVE_INFINITY } = job
-const covered = [`${REPOSITORY}src/`, new URL('fixtures.ts', import.meta.url).href]
+const covered = [`${REPOSITORY}src/`, `${REPOSITORY}packages/`, new URL('fixtures.ts', import.meta.url).href]
 const coverage = new Coverage(covered)
 const watchdog = watchInputs(65_536, job.bounds)
 let last: Buffer = Buffer.alloc(0)

@@ -12,7 +12,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'a header’s name that is cut by the end of a read is lost',
     'http-requests',
     {
-      file: 'src/server/request-reader.ts',
+      file: 'packages/http1/src/server/request-reader.ts',
       text: "if (this.#headerPart === 'name') this.#keepName()",
       by: '',
     },
@@ -22,7 +22,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'chunks are read whatever coding is under them',
     'http-requests',
     {
-      file: 'src/server/transfer-coding.ts',
+      file: 'packages/http1/src/server/transfer-coding.ts',
       text: "known === 'chunked') return undefined",
       by: "known.endsWith('chunked')) return undefined",
     },
@@ -31,13 +31,13 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   [
     'the body of an interim answer is taken for the answer’s',
     'http-responses',
-    { file: 'src/upstreams/http1/response-reader.ts', text: 'return SKIP_BODY', by: 'return CONTINUE' },
+    { file: 'packages/http1/src/client/response-reader.ts', text: 'return SKIP_BODY', by: 'return CONTINUE' },
     'broken: ',
   ],
   [
     'what comes after an answer is not noticed',
     'http-responses',
-    { file: 'src/upstreams/http1/response-reader.ts', text: 'isFine && end < length', by: 'false' },
+    { file: 'packages/http1/src/client/response-reader.ts', text: 'isFine && end < length', by: 'false' },
     'surplus',
   ],
   [

@@ -82,7 +82,7 @@ test('a build for a clone contains its packages, and lists all sources that it w
   timeout: 120_000,
 }, () => {
   const folder = newFolder()
-  for (const part of ['bin', 'src', 'tools', 'package.json', 'package-lock.json'])
+  for (const part of ['bin', 'src', 'packages', 'tools', 'package.json', 'package-lock.json'])
     cpSync(join(REPOSITORY, part), join(folder, part), { recursive: true })
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'))
   const node = (...args: readonly string[]): string =>

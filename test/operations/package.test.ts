@@ -12,6 +12,7 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const PARTS = [
   'bin',
   'docs',
+  'packages',
   'src',
   'tools',
   '.npmrc',

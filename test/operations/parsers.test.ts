@@ -7,7 +7,7 @@ import { channel, priced, ROOT, token, user } from '../equipment/configuration.t
 import { ask, askStream, startFixture } from '../equipment/fixture.ts'
 
 const PRELOAD = `--import=${new URL('../equipment/parser-preload.ts', import.meta.url).href}`
-const ORIGIN = new URL('../../src/http1/vendor/llhttp/origin.json', import.meta.url)
+const ORIGIN = new URL('../../packages/http1/src/parser/vendor/llhttp/origin.json', import.meta.url)
 
 /** Calls of the WebAssembly parser by kind of message, its hash, and the number of Node.js's own parsers. */
 interface ParserReport {

@@ -1,12 +1,8 @@
+import { TransportError, type UpstreamResponseHead, type UpstreamResponseListener } from '@sluice/http1'
 import type { ProtocolName } from '../../domain/protocols.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../protocols/json/json-scan.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
-import {
-  TransportError,
-  type UpstreamResponseHead,
-  type UpstreamResponseListener,
-} from '../http1/upstream-request.ts'
 import { errorBody } from './error-body.ts'
 import { EventStreamReader, MalformedEventStream, type StreamMessage } from './event-stream.ts'
 

@@ -1,5 +1,5 @@
-import { ResponseReader } from '../../../src/upstreams/http1/response-reader.ts'
-import type { UpstreamResponseHead } from '../../../src/upstreams/http1/upstream-request.ts'
+import type { UpstreamResponseHead } from '@sluice/http1'
+import { ResponseReader } from '../../../packages/http1/src/client/response-reader.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'

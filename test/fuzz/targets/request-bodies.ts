@@ -10,12 +10,11 @@ import {
   zstdDecompressSync,
 } from 'node:zlib'
 import { setImmediate } from 'node:timers/promises'
+import { Request, Response } from '@sluice/http1'
 import { GatewayError } from '../../../src/errors.ts'
 import { RequestMemory } from '../../../src/limits/request-memory.ts'
 import { BodyReader } from '../../../src/relay/body-reader.ts'
 import { Spool } from '../../../src/relay/spool.ts'
-import { Request } from '../../../src/server/request.ts'
-import { Response } from '../../../src/server/response.ts'
 import { choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'

@@ -9,7 +9,7 @@ const HALF_CLOSE_MS = 100
  */
 const MAX_PAUSE_MS = 10_000
 
-/** Timeout of a response for a client that has closed its side of the connection. `docs/api.md: Errors`. */
+/** Timeout of a response for a client that has closed its side of the connection. */
 export class HalfCloseTimeout {
   readonly #onTimeout: () => void
   #timer: NodeJS.Timeout | undefined

@@ -1,6 +1,6 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectSecure } from 'node:tls'
-import { MAX_PARSE_BYTES } from '../../http1/llhttp.ts'
+import { MAX_PARSE_BYTES } from '../parser/llhttp.ts'
 import { TransportError } from './upstream-request.ts'
 import { BodySending } from './body-sending.ts'
 import { ResponseReader, type ReadResult } from './response-reader.ts'

@@ -1,5 +1,5 @@
 import { Socket, type SocketConstructorOpts } from 'node:net'
-import { MAX_PARSE_BYTES } from '../http1/llhttp.ts'
+import { MAX_PARSE_BYTES } from '../parser/llhttp.ts'
 
 /** Buffer that all connections read into: its bytes are handled before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)

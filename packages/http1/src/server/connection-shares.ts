@@ -24,7 +24,6 @@ export interface Peer {
  * Shares the connections of a server among address blocks. To make room, an idle connection is closed: the
  * oldest of the block itself if the block is at its limit, else the oldest of the block with the most
  * connections. Connections with a request under way are never closed, nor new ones before `markRead`.
- * `docs/operations.md: Connections`.
  */
 export class ConnectionShares {
   readonly #limits: ConnectionLimits

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type Dispatcher } from 'undici'
 import { ConnectionPools } from './connection-pools.ts'
 import { originOf } from './origin.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../../test/tier.ts'
 
 /** Outcome of one request. A failed one omits earlier bytes, which depend on how the network splits them. */
 type Outcome = { readonly status: number; readonly contentType: string; readonly body: string } | 'failed'

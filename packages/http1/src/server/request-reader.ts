@@ -3,7 +3,7 @@ import {
   MAX_FRAMING_BYTES,
   MAX_HEAD_BYTES,
   MAX_RAW_HEAD_BYTES,
-} from '../http1/framing-counter.ts'
+} from '../parser/framing-counter.ts'
 import {
   type ParserCallbacks,
   CONTINUE,
@@ -12,7 +12,7 @@ import {
   SKIP_BODY,
   PAUSE,
   REJECT,
-} from '../http1/llhttp.ts'
+} from '../parser/llhttp.ts'
 import { type HeaderNames, type Headers, mergedValue } from './header-names.ts'
 import { type TransferCodingError, transferCodingError } from './transfer-coding.ts'
 

@@ -3,8 +3,8 @@ import {
   MAX_FRAMING_BYTES,
   MAX_HEAD_BYTES,
   MAX_RAW_HEAD_BYTES,
-} from '../../http1/framing-counter.ts'
-import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../../http1/llhttp.ts'
+} from '../parser/framing-counter.ts'
+import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../parser/llhttp.ts'
 import type { UpstreamResponseHead } from './upstream-request.ts'
 
 /** Further headers of most responses: one object for all. */
