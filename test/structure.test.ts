@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { LAYERS, SEPARATE_SUBFOLDERS } from './layers.ts'
@@ -24,17 +24,16 @@ describe('the layers of src', () => {
     ['shared helpers that import a protocol', 'protocols/json/x.ts', 'protocols/chat/y.ts'],
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
     ['the relay that names the program', 'relay/x.ts', 'main.ts'],
+    ['a rule that needs a package', 'domain/x.ts', 'packages/http1'],
   ])('%s would be found', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)
   })
 
   test('every folder of src has a layer, and a row in docs/architecture.md', () => {
     const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
-    const undescribed = LAYERS.flat().filter(
-      (name) => !name.endsWith('.ts') && !described.includes(`\n| \`src/${name}/\` |`),
-    )
-    expect(undescribed).toEqual([])
     const placed = new Set(LAYERS.flat())
+    const folders = [...placed].filter((name) => !name.endsWith('.ts') && name !== 'packages')
+    expect(folders.filter((name) => !described.includes(`\n| \`src/${name}/\` |`))).toEqual([])
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
   })
 
@@ -61,6 +60,21 @@ describe('the packages', () => {
       ),
     )
     expect(foreign).toEqual([])
+  })
+
+  test.each(folders)('%s has tests that import nothing of the gateway either', (folder) => {
+    const upward = sources(join(folder, 'src'))
+      .map((file) => [
+        file,
+        specifiers(file).filter((to) => resolve(dirname(file), to).startsWith(`${SRC}/`)),
+      ])
+      .filter(([, imported]) => imported?.length)
+    expect(upward).toEqual([])
+  })
+
+  test.each(folders)('%s has a row in docs/architecture.md', (folder) => {
+    const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
+    expect(described).toContain(`\n| \`packages/${basename(folder)}/\` |`)
   })
 
   test.each(folders)('%s has a README that shows its use', (folder) => {
@@ -110,12 +124,19 @@ function specifiers(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(names)].map(([, one, other]) => one ?? other ?? '')
 }
 
+/** Path of an import, from src; a package is `packages/NAME`. */
+function layered(file: string, to: string): string {
+  return to.startsWith('@sluice/')
+    ? to.replace('@sluice', 'packages')
+    : relative(SRC, resolve(dirname(file), to))
+}
+
 function importsOf(files: string[]): Import[] {
   return files
     .flatMap((file) =>
       specifiers(file)
-        .filter((to) => to.startsWith('.'))
-        .map((to) => ({ from: relative(SRC, file), to: relative(SRC, resolve(dirname(file), to)) })),
+        .filter((to) => to.startsWith('.') || to.startsWith('@sluice/'))
+        .map((to) => ({ from: relative(SRC, file), to: layered(file, to) })),
     )
     .filter(({ from, to }) => !(from.endsWith('.test.ts') && to.startsWith('../test/')))
 }

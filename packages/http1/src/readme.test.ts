@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const FOLDER = new URL('..', import.meta.url)
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+test('the examples of the README run: the client prints what the server says', async () => {
+  const text = readFileSync(new URL('README.md', FOLDER), 'utf8')
+  const examples = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, lines = '']) => lines)
+  expect(examples).toHaveLength(2)
+  const program = examples.join('').replaceAll('8080', String(await freePort()))
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', program], {
+    cwd: fileURLToPath(FOLDER),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    const [printed] = await once(child.stdout, 'data')
+    expect(String(printed)).toBe('hello me\n')
+  } finally {
+    child.kill()
+  }
+})
