@@ -30,7 +30,8 @@ export interface SumKind {
 }
 
 const ACCOUNT: readonly DimensionColumn[] = ['user_id', 'token_id']
-const ROUTE: readonly DimensionColumn[] = ['model', 'channel', 'group_name']
+/** Dimensions of a call's route. */
+export const ROUTE: readonly DimensionColumn[] = ['model', 'channel', 'group_name']
 
 /**
  * The kinds of sums in `usage_sums`, each of all calls. A query reads the smallest kind that has its

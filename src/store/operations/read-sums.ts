@@ -1,15 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { DIMENSION_COLUMNS, type DimensionColumn, kindFor, type SumKind } from '../sum-kinds.ts'
+import { DIMENSION_COLUMNS, type DimensionColumn, kindFor, ROUTE, type SumKind } from '../sum-kinds.ts'
 import type { Db } from './operation.ts'
 
 /** Days or half hours since 1970-01-01, UTC: a range with both ends included, or a list in order. */
 export type SumStarts =
   | { readonly first?: number | undefined; readonly last?: number | undefined }
   | readonly number[]
-
-/** End of time for days. The numbers of half hours are beyond, and are skipped in the index over users. */
-const LAST_DAY = 100_000
 
 /** Query of `usage_sums`. */
 export interface SumsQuery {
@@ -42,8 +39,10 @@ export async function readSums(
   { filter, unit, starts, perStart = false, by, keys, columns }: SumsQuery,
 ): Promise<SumsRow[]> {
   const kind = kindFor(unit, [...filteredColumns(filter), ...(by ? [by] : [])])
-  const wanted = [isOf(kind, filter), ...within(starts, unit), ...conditions(filter)]
-  if (by && keys) wanted.push(sql`${sql.ref(by)} in (${sql.join(keys)})`)
+  const ofKind = sql`kind = ${sql.lit(kind.kind)}`
+  const accounts = accountsOf({ filter, by, keys })
+  const times = accounts.length > 0 ? among(starts, ofKind) : within(starts)
+  const wanted = [ofKind, times, ...accounts, ...routesOf({ filter, by, keys })]
   const groups = [...(perStart ? ['start'] : []), ...(by ? dimensionsUpTo(by, kind) : [])]
   const { rows } = await sql<Record<string, string | number | null>>`
     select ${perStart ? sql.ref('start') : sql`null`} as at, ${by ? sql.ref(by) : sql`null`} as key,
@@ -57,12 +56,6 @@ export async function readSums(
   }))
 }
 
-// SQLite would take the rows of a kind to be fewer than those of a user, whose index it should use.
-function isOf({ kind }: SumKind, { user_id }: UsageFilter): RawBuilder<unknown> {
-  const value = sql.lit(kind)
-  return user_id === undefined ? sql`kind = ${value}` : sql`kind between ${value} and ${value}`
-}
-
 // With the dimensions before it by which the kind does not divide: the rows are stored in this order.
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
@@ -74,32 +67,59 @@ function filteredColumns({ user_id, token_name, model, channel, group }: UsageFi
   return DIMENSION_COLUMNS.filter((_, index) => given[index] !== undefined)
 }
 
-// `user_id > 0` is the condition of the index over users.
-function conditions({ user_id, token_name, model, channel, group }: UsageFilter): RawBuilder<unknown>[] {
+type Wanted = Pick<SumsQuery, 'filter' | 'by' | 'keys'>
+
+// The user of a key is said too, because rows are in the order of users.
+function accountsOf({ filter: { user_id, token_name }, by, keys }: Wanted): RawBuilder<unknown>[] {
+  const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
+    sql`(user_id, token_id) in (select user_id, id from tokens where ${wanted})`
   return [
-    ...(user_id === undefined ? [] : [sql`user_id = ${user_id} and user_id > 0`]),
-    ...(token_name === undefined
-      ? []
-      : [sql`token_id in (select id from tokens where name = ${token_name})`]),
-    ...(model === undefined ? [] : [sql`model = ${model}`]),
-    ...(channel === undefined ? [] : [sql`channel = ${channel}`]),
-    ...(group === undefined ? [] : [sql`group_name = ${group}`]),
+    ...(user_id === undefined ? [] : [sql`user_id = ${user_id}`]),
+    ...(token_name === undefined ? [] : [ofTokens(sql`name = ${token_name}`)]),
+    ...(by === 'user_id' && keys ? [isAmong(by, keys)] : []),
+    ...(by === 'token_id' && keys ? [ofTokens(isAmong('id', keys))] : []),
   ]
 }
 
-// One range where a list has no gaps, which is faster.
-function within(starts: SumStarts, unit: SumKind['unit']): RawBuilder<unknown>[] {
-  if (!isList(starts)) {
-    const { first, last = unit === 'day' ? LAST_DAY : undefined } = starts
-    return [
-      ...(first === undefined ? [] : [sql`start >= ${sql.lit(first)}`]),
-      ...(last === undefined ? [] : [sql`start <= ${sql.lit(last)}`]),
-    ]
-  }
-  const [first = 0, last = 0] = [starts[0], starts.at(-1)]
-  if (last - first === starts.length - 1) return within({ first, last }, unit)
-  return [sql`start in (${sql.join(starts.map((start) => sql.lit(start)))})`]
+function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawBuilder<unknown>[] {
+  return [
+    ...(model === undefined ? [] : [sql`model = ${model}`]),
+    ...(channel === undefined ? [] : [sql`channel = ${channel}`]),
+    ...(group === undefined ? [] : [sql`group_name = ${group}`]),
+    ...(by && ROUTE.includes(by) && keys ? [isAmong(by, keys)] : []),
+  ]
 }
+
+const isAmong = (column: string, values: readonly (string | number)[]): RawBuilder<unknown> =>
+  sql`${sql.ref(column)} in (${sql.join(values.map((value) => (typeof value === 'number' ? sql.lit(value) : value)))})`
+
+// One range where a list has no gaps, which is faster.
+function within(starts: SumStarts): RawBuilder<unknown> {
+  const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
+  if (isList(starts) && last - first !== starts.length - 1) return isAmong('start', starts)
+  return sql`start between ${sql.lit(first)} and ${sql.lit(last)}`
+}
+
+/**
+ * Condition for half hours or days of some accounts. Each one is looked up in the primary key with these
+ * accounts: few rows are read, without another index. Of a range, each one that is present.
+ */
+function among(starts: SumStarts, ofKind: RawBuilder<unknown>): RawBuilder<unknown> {
+  if (isList(starts)) return isAmong('start', starts)
+  const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
+  const firstOf = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
+    sql`select min(start) from usage_sums where ${ofKind} and ${wanted}`
+  return sql`start in (
+    with recursive present (start) as (
+      ${firstOf(sql`start >= ${sql.lit(first)}`)}
+      union all
+      select (${firstOf(sql`start > present.start`)}) from present where present.start < ${sql.lit(last)}
+    )
+    select start from present where start <= ${sql.lit(last)})`
+}
+
+const endsOf = (starts: SumStarts): (number | undefined)[] =>
+  isList(starts) ? [starts[0], starts.at(-1)] : [starts.first, starts.last]
 
 const isList = (starts: SumStarts): starts is readonly number[] => Array.isArray(starts)
 

@@ -134,7 +134,7 @@ async function rankedKeys(
   db: Db,
   filter: UsageFilter,
   by: DimensionColumn,
-  { firstDay, days, moved }: SeriesPlan,
+  plan: SeriesPlan,
 ): Promise<(string | number)[]> {
   const totals = new Map<string | number, readonly [quota: number, requests: number]>()
   const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
@@ -143,10 +143,9 @@ async function rankedKeys(
       totals.set(key ?? '', [quota + sign * (sums[0] ?? 0), requests + sign * (sums[1] ?? 0)])
     }
   }
-  if (days.length > 0)
-    await add({ unit: 'day', starts: { first: firstDay, last: firstDay + days.length - 1 } }, 1)
+  if (plan.days.length > 0) await add({ unit: 'day', starts: daysOf(plan) }, 1)
   for (const sign of [1, -1]) {
-    const edges = moved.filter(({ from, to }) => (sign === 1 ? from < 0 : to < 0))
+    const edges = plan.moved.filter(({ from, to }) => (sign === 1 ? from < 0 : to < 0))
     if (edges.length > 0) await add({ unit: 'slot', starts: edges.map(({ slot }) => slot) }, sign)
   }
   return [...totals]
@@ -161,9 +160,10 @@ async function rankedKeys(
 async function sumPlan(
   db: Db,
   query: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
-  { firstDay, days, moved }: SeriesPlan,
+  plan: SeriesPlan,
   steps: number,
 ): Promise<ReadonlyMap<string | number | null, number[][]>> {
+  const { firstDay, days, moved } = plan
   const lines = new Map<string | number | null, number[][]>()
   const add = (key: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
     if (step === undefined || step < 0) return
@@ -173,7 +173,7 @@ async function sumPlan(
     if (point) for (const [index, value] of sums.entries()) point[index]! += sign * value
   }
   if (days.length > 0) {
-    const starts = { first: firstDay, last: firstDay + days.length - 1 }
+    const starts = daysOf(plan)
     for (const { at, key, sums } of await readSums(db, { ...query, unit: 'day', starts, perStart: true }))
       add(key, sums, days[(at ?? 0) - firstDay], 1)
   }
@@ -187,6 +187,8 @@ async function sumPlan(
   }
   return lines
 }
+
+const daysOf = ({ firstDay, days }: SeriesPlan): number[] => days.map((_, index) => firstDay + index)
 
 const zeros = (steps: number, columns: readonly string[]): number[][] =>
   Array.from({ length: steps }, () => columns.map(() => 0))

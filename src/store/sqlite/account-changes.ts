@@ -24,7 +24,6 @@ export class AccountChanges {
   readonly #clear: StatementSync
 
   constructor(db: DatabaseSync) {
-    db.exec('PRAGMA temp_store = MEMORY')
     db.exec('CREATE TEMP TABLE account_changes (account TEXT, recalls INTEGER, recalls_budgets INTEGER)')
     db.exec(trigger('users', 'u', 'quota', USER_COLUMNS, RECALLING_USER_COLUMNS))
     db.exec(trigger('tokens', 't', 'remain_quota', TOKEN_COLUMNS, RECALLING_TOKEN_COLUMNS))

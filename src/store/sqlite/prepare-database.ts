@@ -27,6 +27,8 @@ export async function prepareDatabase(
   const identity = connection.prepare('SELECT key_check FROM store_identity')
   if (!identity.get()) insert.run(secrets.check)
   refuseOtherSecret(identity.get()?.['key_check'] as string, secrets)
+  // Journals of savepoints too, which would be written to a file. Migrations may need more than memory.
+  connection.exec('PRAGMA temp_store = MEMORY')
 }
 
 function stepsRun(connection: DatabaseSync): string[] {

@@ -6,9 +6,10 @@ interface SummedRow {
   readonly sums: number[]
 }
 
-/** Statement that adds to some of the columns of a row. */
+/** Statements that add to some of the columns of a row, and that make it. */
 interface Addition {
-  readonly statement: StatementSync
+  readonly update: StatementSync
+  readonly insert: StatementSync
   readonly columns: readonly number[]
 }
 
@@ -23,7 +24,6 @@ export class SummedRows {
   readonly #table: string
   readonly #key: readonly string[]
   readonly #summed: readonly string[]
-  readonly #insert: StatementSync
   readonly #rows = new Map<string, SummedRow>()
   /** Additions by the bits of their blocks. */
   readonly #additions = new Map<number, Addition>()
@@ -33,10 +33,6 @@ export class SummedRows {
     this.#table = table
     this.#key = key
     this.#summed = summed
-    const values = [...key.map(() => '?'), ...summed.map(() => AS_INTEGER)]
-    this.#insert = db.prepare(
-      `INSERT INTO ${table} (${[...key, ...summed].join(', ')}) VALUES (${values.join(', ')})`,
-    )
   }
 
   /** Adds to the row with this key. */
@@ -51,9 +47,9 @@ export class SummedRows {
   /** Writes the accumulated sums. Most rows exist, and an upsert would first make a new one each time. */
   write(): void {
     for (const { key, sums } of this.#rows.values()) {
-      const { statement, columns } = this.#additionOf(sums)
-      const { changes } = statement.run(...columns.map((column) => sums[column]!), ...key)
-      if (changes === 0) this.#insert.run(...key, ...sums)
+      const { update, insert, columns } = this.#additionOf(sums)
+      const values = [...columns.map((column) => sums[column]!), ...key]
+      if (update.run(...values).changes === 0) insert.run(...values)
     }
     this.#rows.clear()
   }
@@ -77,10 +73,19 @@ export class SummedRows {
 
   #prepare(blocks: number): Addition {
     const columns = [...this.#summed.keys()].filter((index) => (blocks & (1 << (index / BLOCK))) !== 0)
-    const changes = columns.map((index) => `${this.#summed[index]} = ${this.#summed[index]} + ${AS_INTEGER}`)
+    const names = columns.map((index) => this.#summed[index]!)
+    const changes = names.map((name) => `${name} = ${name} + ${AS_INTEGER}`)
     const wanted = this.#key.map((name) => `${name} = ?`)
-    const sql = `UPDATE ${this.#table} SET ${changes.join(', ')} WHERE ${wanted.join(' AND ')}`
-    return { statement: this.#db.prepare(sql), columns }
+    const values = [...names.map(() => AS_INTEGER), ...this.#key.map(() => '?')]
+    return {
+      update: this.#db.prepare(
+        `UPDATE ${this.#table} SET ${changes.join(', ')} WHERE ${wanted.join(' AND ')}`,
+      ),
+      insert: this.#db.prepare(
+        `INSERT INTO ${this.#table} (${[...names, ...this.#key].join(', ')}) VALUES (${values.join(', ')})`,
+      ),
+      columns,
+    }
   }
 }
 

@@ -31,8 +31,6 @@ const USAGE_SUMS: Table = {
   },
   // The time comes first in each kind, so that a commit of many calls writes few pages.
   key: SUM_KEY,
-  // Without sums that do not divide by users.
-  indexes: { usage_sums_by_user: '(user_id, start) where user_id > 0' },
 }
 
 const OTHERS: readonly Table[] = [
