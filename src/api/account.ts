@@ -3,12 +3,15 @@ import { GatewayError } from '../errors.ts'
 import { textField } from '../management/text-fields.ts'
 import { changeOwnProfile, ownProfileInput } from '../management/users/change-own-profile.ts'
 import { noUser } from '../management/users/find-user.ts'
-import { issueAccessToken } from '../management/users/issue-access-token.ts'
-import { identitiesSchema, ownIdentities } from '../management/users/own-identities.ts'
+import { issueAccessToken } from '../management/users/set-password.ts'
+import { identitiesSchema, ownIdentities, unlinkIdentity } from '../management/users/own-identities.ts'
 import { ownSessions, sessionsSchema } from '../management/users/own-sessions.ts'
-import { profileObject, profileSchema } from '../management/users/profile-object.ts'
-import { unlinkIdentity } from '../management/users/unlink-identity.ts'
-import { groupsSchema, usableGroupsObject } from '../management/users/usable-groups.ts'
+import {
+  groupsSchema,
+  profileObject,
+  profileSchema,
+  usableGroupsObject,
+} from '../management/users/profile-object.ts'
 import { forAccounts, type JsonEndpoint } from './endpoint.ts'
 import { providerNamed } from './sign-in.ts'
 

@@ -1,7 +1,11 @@
 import { z } from 'zod'
-import { auditFilter, auditQuery } from '../management/audit/audit-query.ts'
-import { auditCsv } from '../management/audit/export-audit.ts'
-import { auditPageSchema, listAudit } from '../management/audit/list-audit.ts'
+import {
+  auditCsv,
+  auditFilter,
+  auditPageSchema,
+  auditQuery,
+  listAudit,
+} from '../management/audit/list-audit.ts'
 import { consoleShell, consoleShellSchema } from '../management/console/console-shell.ts'
 import { pageOf, pageQuery } from '../management/page.ts'
 import { listOptions, optionSchema } from '../management/settings/list-options.ts'

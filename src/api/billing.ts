@@ -1,11 +1,12 @@
-import { tokenUsageObject, tokenUsageSchema } from '../management/tokens/token-usage-object.ts'
 import {
+  accountFigures,
   billingUsageObject,
   billingUsageSchema,
   subscriptionObject,
   subscriptionSchema,
+  tokenUsageObject,
+  tokenUsageSchema,
 } from '../management/usage/billing-objects.ts'
-import { accountFigures } from '../management/users/account-figures.ts'
 import { allowedNames } from '../relay/key-permissions.ts'
 import { defineEndpoint, type JsonEndpoint } from './endpoint.ts'
 

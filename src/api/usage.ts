@@ -5,8 +5,7 @@ import { GatewayError } from '../errors.ts'
 import { pageOf, pageQuery, pageSchema } from '../management/page.ts'
 import type { AdministrationParts, ManagementParts } from '../management/parts.ts'
 import { anyCall, callPath, callSchema, ownCall, ownCallSchema } from '../management/usage/call-detail.ts'
-import { usageCsv } from '../management/usage/export-usage.ts'
-import { listUsage } from '../management/usage/list-usage.ts'
+import { listUsage, usageCsv } from '../management/usage/list-usage.ts'
 import {
   ownRefusalsQuery,
   refusalsCsv,

@@ -6,7 +6,7 @@ import { deleteUser } from '../management/users/delete-user.ts'
 import { noUser } from '../management/users/find-user.ts'
 import { findUsers, userPageSchema, userSearchInput } from '../management/users/find-users.ts'
 import { managedInput, manageUser } from '../management/users/manage-user.ts'
-import { managedUserObject, managedUserSchema } from '../management/users/managed-user-object.ts'
+import { managedUserObject, managedUserSchema } from '../management/users/profile-object.ts'
 import { passwordField, userIdText } from '../management/users/user-fields.ts'
 import { forAdmins, type JsonEndpoint } from './endpoint.ts'
 

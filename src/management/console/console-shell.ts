@@ -7,8 +7,7 @@ import { troubledChannels, troubledChannelSchema } from '../channels/channel-hea
 import type { AdministrationParts } from '../parts.ts'
 import { quotaDisplay } from '../settings/quota-display.ts'
 import { noUser } from '../users/find-user.ts'
-import { profileObject, profileSchema } from '../users/profile-object.ts'
-import { groupsSchema, usableGroupsObject } from '../users/usable-groups.ts'
+import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from '../users/profile-object.ts'
 
 /** The data that every page of the console needs. `docs/api.md: Console`. */
 export const consoleShellSchema = z.object({

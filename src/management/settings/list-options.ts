@@ -7,7 +7,7 @@ import { MODEL_OPTIONS, modelSettingText } from './model-settings.ts'
 import { modelRatios, RATIO_OPTIONS, ratioText } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { SETTINGS } from '../../domain/options.ts'
-import { settingText } from './scalar-options.ts'
+import { settingText } from './option-body.ts'
 
 /** An option under its name in one-api and its relatives. */
 export const optionSchema = z.object({

@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { decimalText } from '../../domain/decimal.ts'
-import { type Setting, SETTINGS } from '../../domain/options.ts'
+import { type Decimal, decimalText } from '../../domain/decimal.ts'
+import { type Options, type Setting, SETTINGS } from '../../domain/options.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
 import { versionField } from '../changed-meanwhile.ts'
 import { orTooLong, textField, tooLong } from '../text-fields.ts'
-import { MODEL_OPTIONS } from './model-settings.ts'
 import { RATIO_OPTIONS } from './model-ratios.ts'
-import { settingOf } from './scalar-options.ts'
+import { MODEL_OPTIONS } from './model-settings.ts'
 
 /** Options whose value is a JSON object by group or by model. */
 const MAPPINGS = [
@@ -66,4 +65,15 @@ function schemaOf(setting: Setting): object {
     case 'choice':
       return { type: 'string', enum: setting.choices, default: setting.default }
   }
+}
+
+/** Text of the value of a setting. */
+export function settingText(options: Options, { name }: Pick<Setting, 'name'>): string {
+  const value: string | number | boolean | Decimal = options[name]
+  return typeof value === 'object' ? decimalText(value) : String(value)
+}
+
+/** The setting with a key; undefined if there is none. */
+export function settingOf(key: string): Setting | undefined {
+  return SETTINGS.find((setting) => setting.key === key)
 }

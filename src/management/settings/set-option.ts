@@ -14,9 +14,8 @@ import { listOptions } from './list-options.ts'
 import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
-import type { optionBody } from './option-body.ts'
+import { type optionBody, settingOf, settingText } from './option-body.ts'
 import type { Setting } from '../../domain/options.ts'
-import { settingOf, settingText } from './scalar-options.ts'
 import type { LiveSettings } from './live-settings.ts'
 
 const { defaults } = GROUP_SETTINGS

@@ -1,17 +1,20 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { TermChanges } from '../../domain/call-terms.ts'
-import { TOKEN } from '../../domain/records/token.ts'
-import { type Actor, isOperator } from '../authority.ts'
-import { requireGroups } from '../users/require-group.ts'
-import { findUser } from '../users/find-user.ts'
+import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
+import { generateKey } from '../../store/generate-key.ts'
+import { type Actor, isOperator, OPERATOR } from '../authority.ts'
+import { termChanges, termFields } from '../call-terms.ts'
 import { withPresent } from '../changed-meanwhile.ts'
-import { termChanges, type termFields } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota } from '../quota-bound.ts'
+import { readInput } from '../read-input.ts'
 import { storedFields } from '../record-schemas.ts'
+import { findUser } from '../users/find-user.ts'
+import { requireGroups } from '../users/user-fields.ts'
+import { anyTokenInput, findToken, noToken } from './find-token.ts'
 import type { changedTokenFields } from './token-fields.ts'
-import { noOwnToken } from './token-id.ts'
-import { maskedToken, type TokenObject } from './token-object.ts'
+import { noOwnToken, TOKEN_ID } from './token-id.ts'
+import { maskedToken, type TokenObject, tokenObject } from './token-object.ts'
 
 /** Change of a token of a user, who is given by id. */
 export type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number }
@@ -63,4 +66,79 @@ async function changedTerms(
   const isBudget = input.budget !== undefined || input.budget_period !== undefined
   const before = isBudget ? await store.read('keyedToken', ids) : undefined
   return termChanges(input, before?.token.budget, settings())
+}
+
+const { budget, budget_period } = termFields
+
+const INPUT = anyTokenInput.extend({ budget, budget_period })
+
+/** Sets the budget of a token of any user, as an operator. */
+export async function budgetToken(
+  parts: ManagementParts,
+  given: z.input<typeof INPUT>,
+): Promise<TokenObject> {
+  const { id, ...fields } = readInput(INPUT, given)
+  const { user_id: user } = await findToken(parts.store, { id })
+  return changeToken(parts, { user, id, ...fields }, OPERATOR)
+}
+
+/** The statuses that a token can be given. */
+const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
+  error: 'expected 1 (enabled) or 2 (disabled)',
+})
+
+/** The token to switch, and its status. */
+export const switchedToken = z.object(
+  { id: TOKEN_ID.id, status: switchedStatusField },
+  { error: 'expected an object with the id of a token and a status' },
+)
+
+/**
+ * Changes the status of one of the user's tokens, and nothing else; running calls are not affected. Enabling
+ * an expired or exhausted token is `invalid_request`. `docs/api.md: States and transitions`.
+ */
+export async function switchToken(
+  parts: ManagementParts,
+  { user: userId, id: tokenId, status }: z.output<typeof switchedToken> & { readonly user: number },
+): Promise<TokenObject> {
+  const { store, apiKeys, nowMs } = parts
+  const token =
+    (await store.write('switchToken', { tokenId, userId, status, nowMs: nowMs() })) ?? noOwnToken()
+  apiKeys.forget(tokenId)
+  return maskedToken(parts, token)
+}
+
+/**
+ * Gives a token of any user a new key, which is unmasked in this response alone. The old key is refused from
+ * the next call on; quota, limits and running calls stay as they are.
+ */
+export async function rotateToken(
+  parts: ManagementParts,
+  given: z.input<typeof anyTokenInput>,
+): Promise<TokenObject> {
+  const { store, apiKeys } = parts
+  const { id: tokenId, user_id: userId } = await findToken(store, given)
+  const key = generateKey()
+  const token = (await store.write('rotateToken', { tokenId, userId, key })) ?? noToken(tokenId)
+  apiKeys.forget(tokenId)
+  apiKeys.forgetKey(key)
+  return tokenObject(parts, token, `sk-${key}`)
+}
+
+/** Disables a token of any user: its key is refused from the next call on; running calls go on. */
+export async function disableToken(
+  parts: ManagementParts,
+  given: z.input<typeof anyTokenInput>,
+): Promise<TokenObject> {
+  const { id, user_id: user } = await findToken(parts.store, given)
+  return switchToken(parts, { user, id, status: TOKEN_STATUS.disabled })
+}
+
+/** Enables a token of any user. An expired or exhausted one is refused with `invalid_request`. */
+export async function enableToken(
+  parts: ManagementParts,
+  given: z.input<typeof anyTokenInput>,
+): Promise<TokenObject> {
+  const { id, user_id: user } = await findToken(parts.store, given)
+  return switchToken(parts, { user, id, status: TOKEN_STATUS.enabled })
 }

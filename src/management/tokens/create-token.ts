@@ -1,15 +1,17 @@
-import type { z } from 'zod'
-import { operatorTermsOfNew } from '../../store/term-columns.ts'
+import { z } from 'zod'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
 import { generateKey } from '../../store/generate-key.ts'
+import { operatorTermsOfNew } from '../../store/term-columns.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'
-import { requireGroups } from '../users/require-group.ts'
-import { findUser } from '../users/find-user.ts'
 import { termChanges } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
 import { readInput, userField } from '../read-input.ts'
 import { storedFields } from '../record-schemas.ts'
+import { findUser } from '../users/find-user.ts'
+import { requireGroups } from '../users/user-fields.ts'
 import { newTokenFields } from './token-fields.ts'
 import { type TokenObject, tokenObject } from './token-object.ts'
 
@@ -55,4 +57,36 @@ export async function makeToken(
   })
   apiKeys.forgetKey(key)
   return tokenObject(parts, token, `sk-${key}`)
+}
+
+const WARNINGS_INPUT = z.object({ user: userField, name: z.string(), models: z.array(z.string()) })
+
+/**
+ * Warnings about a token that is valid but probably not intended: another token of its user has the name, or
+ * no channel serves a model that it is limited to.
+ */
+export async function tokenWarnings(
+  { store, settings }: ManagementParts,
+  given: z.input<typeof WARNINGS_INPUT>,
+): Promise<string[]> {
+  const { user: idOrName, name, models } = readInput(WARNINGS_INPUT, given)
+  const user = await findUser(store, idOrName)
+  const namesakes = (await store.read('keyedTokens', { userId: user.id })).filter(
+    ({ token }) => token.name === name,
+  )
+  const served = servedModels(settings())
+  const unknown = models.filter(
+    (model) => !served.has(model) && !served.has(withoutThinkingSuffix(model) ?? model),
+  )
+  return [
+    ...namesakes.map(
+      ({ token: { id } }) =>
+        `${user.username} has a key named ${JSON.stringify(name)} already, with the id ${id}`,
+    ),
+    ...unknown.map((model) => `no channel serves a model named ${JSON.stringify(model)}`),
+  ]
+}
+
+function servedModels({ channels }: Settings): ReadonlySet<string> {
+  return new Set(channels.flatMap(({ models }) => models))
 }

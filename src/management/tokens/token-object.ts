@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { maskedKey } from '../../domain/masked-key.ts'
 import { tokenVersion } from '../../domain/object-version.ts'
-import { TOKEN, type Token } from '../../domain/records/token.ts'
 import { hasOperatorTerms } from '../../domain/operator-terms.ts'
+import { TOKEN, type Token } from '../../domain/records/token.ts'
 import { statusAt } from '../../domain/token-status.ts'
 import { LOOP_TURNS } from '../../limits/shared-turns.ts'
 import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
 import { answersOf } from '../answers.ts'
 import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwner } from '../call-terms.ts'
+import { offsetOf, type Page, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 
 /** Limits that an operator gave, and the holder can only tighten; of the quota the part that is left. */
@@ -96,5 +97,39 @@ function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObje
       ...(addresses !== undefined && { allow_ips: addresses }),
       ...(expires !== undefined && { expired_time: expires }),
     },
+  }
+}
+
+/** `docs/api.md: Token page`. */
+export const tokenPageSchema = pageSchema(tokenSchema)
+
+/** A page of tokens. */
+export type TokenPage = z.output<typeof tokenPageSchema>
+
+/** A page of a user's tokens, newest first. */
+export async function tokenPage(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  { user: userId, ...page }: Page & { readonly user: number },
+): Promise<TokenPage> {
+  const found = await parts.store.read('keyedTokenPage', {
+    userId,
+    offset: offsetOf(page),
+    limit: page.pageSize,
+  })
+  return tokenPageObject(parts, page, found.total, found.tokens)
+}
+
+/** Builds a page in responses. */
+export async function tokenPageObject(
+  parts: Pick<ManagementParts, 'store' | 'nowMs'>,
+  page: Page,
+  total: number,
+  tokens: readonly KeyedToken[],
+): Promise<TokenPage> {
+  return {
+    page: page.page,
+    page_size: page.pageSize,
+    total,
+    items: await maskedTokens(parts, tokens),
   }
 }

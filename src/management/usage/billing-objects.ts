@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { decimalText } from '../../domain/decimal.ts'
 import { displayAmount } from '../../domain/display-amount.ts'
-import type { Options } from '../../domain/settings.ts'
 import type { Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
+import type { Options } from '../../domain/settings.ts'
+import { GatewayError } from '../../errors.ts'
 import { exactNumber } from '../../protocols/json/exact-json.ts'
-import { expiresAt } from '../users/account-figures.ts'
+import type { ManagementParts } from '../parts.ts'
 
 /** The limit shown for an unlimited token, in any display. */
 const UNLIMITED = '100000000'
@@ -57,4 +58,52 @@ export function billingUsageObject(
 ): z.output<typeof billingUsageSchema> {
   const used = options.token_stats ? token.used_quota : user.used_quota
   return { object: 'list', total_usage: exactNumber(decimalText(displayAmount(used, options, 100))) }
+}
+
+/**
+ * A token and its user with the ledger's balances: all charges so far, without open holds. The read waits for
+ * all queued writes. Throws `token_deleted` if the token is gone.
+ */
+export async function accountFigures(
+  { store }: Pick<ManagementParts, 'store'>,
+  tokenId: number,
+): Promise<{ readonly token: Token; readonly user: User }> {
+  const account = await store.write('loadAccount', { tokenId })
+  if (!account) throw new GatewayError('token_deleted', 'this API key was deleted')
+  return account
+}
+
+/** The expiry of a token in Unix seconds; 0 = never. */
+export function expiresAt({ expired_time }: Token): number {
+  return expired_time === -1 ? 0 : expired_time
+}
+
+/** `docs/api.md: Token usage object`. */
+export const tokenUsageSchema = z.object({
+  object: z.literal('token_usage'),
+  name: z.string(),
+  total_granted: z.int(),
+  total_used: z.int(),
+  total_available: z.int(),
+  unlimited_quota: z.boolean(),
+  model_limits_enabled: z.boolean(),
+  model_limits: z.record(z.string(), z.literal(true)),
+  expires_at: z.int(),
+})
+
+/** The usage and balance of a token; 0 for an unlimited one. `limits` are the models that it may call. */
+export function tokenUsageObject(token: Token, limits: Iterable<string>): z.output<typeof tokenUsageSchema> {
+  const { name, unlimited_quota, remain_quota, used_quota, model_limits_enabled } = token
+  return {
+    object: 'token_usage',
+    name,
+    total_granted: unlimited_quota ? 0 : remain_quota + used_quota,
+    total_used: unlimited_quota ? 0 : used_quota,
+    total_available: unlimited_quota ? 0 : remain_quota,
+    unlimited_quota,
+    model_limits_enabled,
+    // `fromEntries` makes a model named `__proto__` an ordinary property.
+    model_limits: Object.fromEntries([...limits].map((model) => [model, true])),
+    expires_at: expiresAt(token),
+  }
 }

@@ -1,7 +1,9 @@
 import type { UsageEntry } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
+import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import { offsetOf, type Page } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
+import { type Cell, csvLine } from './csv.ts'
 
 /** A page of the usage log, newest first. `total` counts the newest 100,000 rows of the period at most. */
 export async function listUsage<Shown>(
@@ -18,4 +20,38 @@ export async function listUsage<Shown>(
     limit: pageSize,
   })
   return { page, page_size: pageSize, total, items: entries.map(shown) }
+}
+
+interface Batch {
+  readonly entries: readonly UsageEntry[]
+  readonly next: UsageCursor | null
+}
+
+/** Rows that one read of the store scans: few enough for memory, and for other reads to run in between. */
+const BATCH_ROWS = 2_000
+
+/**
+ * The usage log as CSV, newest first, in pieces of whole lines. A slow client makes it buffer one piece at
+ * most.
+ */
+export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
+  { store }: Pick<ManagementParts, 'store'>,
+  filter: UsageFilter | null,
+  columns: readonly (keyof Shown & string)[],
+  shown: (entry: UsageEntry) => Shown,
+): AsyncGenerator<string, void, undefined> {
+  const header = csvLine(columns)
+  if (!filter) return yield header
+  let piece = header
+  let after: UsageCursor | null = null
+  do {
+    const batch: Batch = await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
+    for (const entry of batch.entries) {
+      const row = shown(entry)
+      piece += csvLine(columns.map((column) => row[column] ?? null))
+    }
+    if (piece !== '') yield piece
+    piece = ''
+    after = batch.next
+  } while (after)
 }

@@ -1,6 +1,5 @@
 import type { HeldBytes } from '../../limits/held-bytes.ts'
 import { LOOP_TURNS, type SharedTurns } from '../../limits/shared-turns.ts'
-import { gapText, sumOf } from './gap.ts'
 
 /** Events that may wait for a slow client before it misses further ones. */
 const MAX_WAITING = 40
@@ -128,4 +127,14 @@ export class LiveReader {
     if (this.#wake) this.#turns.wait(this.#wake)
     this.#wake = undefined
   }
+}
+
+/** The event that tells of so many missed calls; null = an unknown number. */
+export function gapText(missed: number | null): string {
+  return `event: gap\ndata: ${JSON.stringify({ missed })}\n\n`
+}
+
+/** Sum of numbers of calls; null if one of them is unknown. */
+export function sumOf(counts: readonly (number | null)[]): number | null {
+  return counts.reduce((sum, count) => (sum === null || count === null ? null : sum + count), 0)
 }

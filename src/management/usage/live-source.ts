@@ -1,6 +1,5 @@
 import type { CallNames, SettledCall } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
-import { PerSecond } from './per-second.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
 /** Calls that readers want: all that share it are sent the same. */
@@ -122,3 +121,26 @@ function nameMatchOf({ username, token_name }: UsageFilter): ((names: CallNames)
 /** Fields that are compared for equality. */
 const FIELDS = ['id', 'user_id', 'model', 'channel', 'group'] as const satisfies readonly (keyof UsageFilter &
   keyof SettledCall)[]
+
+/** Most calls that are shown in a second; more are a gap. */
+const CALLS_PER_SECOND = 20
+const SECOND_MS = 1_000
+
+/** Counts the calls that were shown since the begin of a second. */
+export class PerSecond {
+  #beganMs = Number.NEGATIVE_INFINITY
+  #shown = 0
+
+  /** How many calls may be shown now; `nowMs`: a clock that never goes back. */
+  roomAt(nowMs: number): number {
+    if (nowMs - this.#beganMs >= SECOND_MS) {
+      this.#beganMs = nowMs
+      this.#shown = 0
+    }
+    return CALLS_PER_SECOND - this.#shown
+  }
+
+  take(calls: number): void {
+    this.#shown += calls
+  }
+}

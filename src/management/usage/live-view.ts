@@ -1,8 +1,6 @@
 import type { HeldBytes } from '../../limits/held-bytes.ts'
-import { gapText, sumOf } from './gap.ts'
-import type { LivePiece, LiveReader } from './live-reader.ts'
-import type { LiveTurn } from './live-source.ts'
-import { PerSecond } from './per-second.ts'
+import { gapText, type LivePiece, type LiveReader, sumOf } from './live-reader.ts'
+import { type LiveTurn, PerSecond } from './live-source.ts'
 
 /** Newest events that are kept for a reader that comes back, and most calls that it is sent at once. */
 const MAX_KEPT = 200

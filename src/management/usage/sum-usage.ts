@@ -1,11 +1,10 @@
 import type { z } from 'zod'
-import { addedUsage, NO_USAGE, promptTokens } from '../../domain/usage.ts'
 import type { UsageFilter, UsageTotals } from '../../domain/usage-filter.ts'
+import { addedUsage, NO_USAGE, promptTokens } from '../../domain/usage.ts'
 import type { UsageCursor } from '../../store/operations/usage-scan.ts'
 import type { Store } from '../../store/store.ts'
 import type { ManagementParts } from '../parts.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
-import { wholeDays } from './whole-days.ts'
 
 /** Rows that one read of the store scans, so that other reads run in between. */
 const BATCH_ROWS = 20_000
@@ -80,4 +79,42 @@ function added(one: UsageTotals, other: UsageTotals): UsageTotals {
     quota: one.quota + other.quota,
     usage: addedUsage(one.usage, other.usage),
   }
+}
+
+const DAY_MS = 86_400_000
+
+/** A period split into the whole days (UTC) in it, and the rest. */
+interface WholeDays {
+  /** Days since 1970-01-01, both included; undefined where there is none. A missing bound is open. */
+  readonly days: { readonly first?: number | undefined; readonly last?: number | undefined } | undefined
+  /** The partial first and last days. */
+  readonly edges: readonly { readonly fromMs: number; readonly beforeMs: number }[]
+}
+
+/**
+ * Splits a period. `fromMs` is included, `beforeMs` is not; undefined is open, and so is an end in the
+ * future, since today's sums end now.
+ */
+export function wholeDays(
+  { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },
+  nowMs: number,
+): WholeDays {
+  const endMs = beforeMs === undefined || beforeMs > nowMs ? undefined : beforeMs
+  const first = fromMs === undefined ? undefined : Math.ceil(fromMs / DAY_MS)
+  const endDay = endMs === undefined ? undefined : Math.floor(endMs / DAY_MS)
+  if (
+    fromMs !== undefined &&
+    endMs !== undefined &&
+    first !== undefined &&
+    endDay !== undefined &&
+    first > endDay
+  )
+    return { days: undefined, edges: fromMs < endMs ? [{ fromMs, beforeMs: endMs }] : [] }
+  const edges: { fromMs: number; beforeMs: number }[] = []
+  if (fromMs !== undefined && first !== undefined && first * DAY_MS > fromMs)
+    edges.push({ fromMs, beforeMs: first * DAY_MS })
+  if (endMs !== undefined && endDay !== undefined && endDay * DAY_MS < endMs)
+    edges.push({ fromMs: endDay * DAY_MS, beforeMs: endMs })
+  const isNone = first !== undefined && endDay !== undefined && first === endDay
+  return { days: isNone ? undefined : { first, last: endDay === undefined ? undefined : endDay - 1 }, edges }
 }

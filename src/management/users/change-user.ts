@@ -1,17 +1,24 @@
 import { z } from 'zod'
 import { type ManagedUser, USER } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import { requireGroup } from './require-group.ts'
-import { type Actor, fairQueueKey, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
-import { versionField, withPresent } from '../changed-meanwhile.ts'
-import { noUser } from './find-user.ts'
-import { managedUserObject } from './managed-user-object.ts'
+import { type Actor, fairQueueKey, requireAssignable, requireManageable, roleCeiling } from '../authority.ts'
 import { termChanges, termFields, termsObject } from '../call-terms.ts'
+import { versionField, withPresent } from '../changed-meanwhile.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
+import { readInput, userField } from '../read-input.ts'
 import { changeShape, storedFields } from '../record-schemas.ts'
-import { userTerms } from './profile-object.ts'
-import { emailField, keepAccessTokensField, OWN_FIELDS, passwordField, userIdField } from './user-fields.ts'
+import { findUser, noUser } from './find-user.ts'
+import { managedUserObject, userTerms } from './profile-object.ts'
+import {
+  emailField,
+  keepAccessTokensField,
+  OWN_FIELDS,
+  passwordField,
+  requireGroup,
+  userIdField,
+} from './user-fields.ts'
+import { type UserObject, userObject } from './user-object.ts'
 
 /** The fields of a change of a user; null is absence. */
 export const changedUserInput = z.object(
@@ -100,4 +107,49 @@ function refuseOwn(now: Readonly<Record<string, unknown>>, input: Input): void {
     if (CHANGED_BY_SELF.has(field) || value === null || value === undefined || value === now[field]) continue
     throw new GatewayError('role_too_low', `${field}: only a user with a higher role may change this for you`)
   }
+}
+
+const TOP_UP_INPUT = z.object(
+  {
+    user: userField,
+    amount: z.int({ error: 'expected a whole number of quota units' }),
+  },
+  { error: 'expected an object that names a user and an amount' },
+)
+
+/** Adds quota units to a user's balance; they are available when this resolves. */
+export async function topUpUser(
+  parts: ManagementParts,
+  given: z.input<typeof TOP_UP_INPUT>,
+): Promise<UserObject> {
+  const { store, ledger, settings } = parts
+  const { user: idOrName, amount } = readInput(TOP_UP_INPUT, given)
+  requireQuota('amount', amount, 1, settings())
+  const { id } = await findUser(store, idOrName)
+  const quota = { mode: 'add', value: amount, maxQuota: maxQuota(settings()) } as const
+  return userObject(parts, (await ledger.changeUser({ userId: id, quota })) ?? noUser(idOrName))
+}
+
+const { budget, budget_period } = termFields
+
+const BUDGET_INPUT = z.object(
+  { user: userField, budget, budget_period },
+  { error: 'expected an object that names a user and a budget' },
+)
+
+/**
+ * Sets a user's budget, for the next call on. A new amount keeps the period, and a new period the amount; 0
+ * removes both. A budget declared in gateway.yaml is restored when the file is next read.
+ */
+export async function budgetUser(
+  parts: ManagementParts,
+  given: z.input<typeof BUDGET_INPUT>,
+): Promise<UserObject> {
+  const { store, ledger, apiKeys, settings } = parts
+  const { user: idOrName, ...fields } = readInput(BUDGET_INPUT, given)
+  const { id: userId, budget: before } = await findUser(store, idOrName)
+  const terms = termChanges(fields, before, settings())
+  const user = (await ledger.changeUser({ userId, fields: { terms } })) ?? noUser(idOrName)
+  apiKeys.forgetUser(userId)
+  return userObject(parts, user)
 }

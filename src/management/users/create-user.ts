@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
-import { requireGroup } from './require-group.ts'
-import { type Actor, OPERATOR, fairQueueKey, requireAssignable } from '../authority.ts'
+import { type Actor, fairQueueKey, OPERATOR, requireAssignable } from '../authority.ts'
 import { termChanges, termFields } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
 import { readInput } from '../read-input.ts'
 import { createShape, storedFields } from '../record-schemas.ts'
-import { passwordField } from './user-fields.ts'
+import { passwordField, requireGroup } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
 /**

@@ -1,6 +1,8 @@
-import { type Actor, roleCeiling } from '../authority.ts'
-import { noUser } from './find-user.ts'
+import type { z } from 'zod'
+import { type Actor, OPERATOR, roleCeiling } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
+import { readInput, userInput } from '../read-input.ts'
+import { findUser, noUser } from './find-user.ts'
 
 /**
  * Marks a user as deleted: its keys, its access token and its sessions are refused from the next call on;
@@ -15,4 +17,14 @@ export async function deleteUser(
   const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
   if (!isGone) noUser(userId)
   apiKeys.forgetUser(userId)
+}
+
+/** Deletes a user on behalf of the operator; the last user with role 100 is refused. */
+export async function removeUser(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<{ readonly id: number; readonly username: string }> {
+  const { id, username } = await findUser(parts.store, readInput(userInput, given).user)
+  await deleteUser(parts, id, OPERATOR)
+  return { id, username }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { managedUserObjects, managedUserSchema } from './managed-user-object.ts'
 import { offsetOf, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
+import { managedUserObjects, managedUserSchema } from './profile-object.ts'
+import { type UserObject, userObjects } from './user-object.ts'
 
 /** A search for users; without parameters, all of them. */
 export const userSearchInput = pageQuery.extend({
@@ -28,4 +29,9 @@ export async function findUsers(
   })
   const items = await managedUserObjects(parts, users)
   return { page: page.page, page_size: page.pageSize, total, items }
+}
+
+/** All users, oldest first. */
+export async function listUsers(parts: ManagementParts): Promise<UserObject[]> {
+  return userObjects(parts, await parts.store.read('listUsers'))
 }

@@ -1,10 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { SESSION_SECONDS } from '../../auth/session-cookie.ts'
 import { isBcrypt } from '../../domain/bcrypt-hash.ts'
 import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import type { AdministrationParts } from '../parts.ts'
-import { noteRefusal } from './note-refusal.ts'
-import { type SignInPlace, startSession } from './start-session.ts'
+import type { SignInProof } from '../../store/operations/sessions.ts'
+import type { AdministrationParts, ManagementParts } from '../parts.ts'
 import { textField } from '../text-fields.ts'
 import { claimedPasswordField } from './user-fields.ts'
 
@@ -126,4 +127,47 @@ function invalidCredentials(): GatewayError {
 
 function invalidToken(): GatewayError {
   return new GatewayError('unauthorized', 'invalid access token')
+}
+
+/** Longest `User-Agent` that is kept, in characters. */
+const MAX_USER_AGENT = 256
+
+/** Where a sign-in comes from, as the user sees it in the list of sessions. */
+export interface SignInPlace {
+  readonly address: string
+  readonly userAgent: string | undefined
+}
+
+/** Starts a session of 30 days; undefined if the proof no longer holds. Resolves to the cookie's value. */
+export async function startSession(
+  { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
+  userId: number,
+  proof: SignInProof,
+  { address, userAgent = '' }: SignInPlace,
+): Promise<string | undefined> {
+  const cookieValue = randomBytes(32).toString('base64url')
+  const created_time = Math.floor(nowMs() / 1000)
+  const isBegun = await store.write('beginSession', {
+    userId,
+    cookieValue,
+    proof,
+    created_time,
+    expiresTime: created_time + SESSION_SECONDS,
+    address,
+    userAgent: userAgent.slice(0, MAX_USER_AGENT),
+  })
+  return isBegun ? cookieValue : undefined
+}
+
+/**
+ * Adds a refused sign-in to the audit log. Other errors are no refusals. A log that cannot be written at the
+ * moment does not change the response.
+ */
+export async function noteRefusal(
+  { store }: Pick<ManagementParts, 'store'>,
+  error: unknown,
+  username: string | undefined,
+): Promise<void> {
+  if (!(error instanceof GatewayError) || error.kind.status >= 500) return
+  await store.write('noteRefusedSignIn', { username }).catch(() => {})
 }

@@ -1,16 +1,17 @@
 import { z } from 'zod'
-import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'
+import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
-import { type Actor, roleCeiling, requireAssignable, requireManageable } from '../authority.ts'
-import { deleteUser } from './delete-user.ts'
-import { findUser, noUser } from './find-user.ts'
+import { type Actor, OPERATOR, requireAssignable, requireManageable, roleCeiling } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
+import { readInput, userInput } from '../read-input.ts'
 import { valueSchema } from '../record-schemas.ts'
 import { textField } from '../text-fields.ts'
+import { deleteUser } from './delete-user.ts'
+import { findUser, noUser } from './find-user.ts'
 import { userIdField } from './user-fields.ts'
-import { setStatus } from './user-status.ts'
+import { type UserObject, userObject } from './user-object.ts'
 
 const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const
 const MODES = ['add', 'subtract', 'override'] as const
@@ -86,4 +87,37 @@ async function changeQuota(
   requireQuota('value', value, mode === 'override' ? 0 : 1, settings())
   const quota = { mode, value, maxQuota: maxQuota(settings()) }
   return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? noUser(userId)
+}
+
+/** Disables a user: all its keys are refused from the next call on; running calls go on. */
+export async function disableUser(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<UserObject> {
+  const { id } = await findUser(parts.store, readInput(userInput, given).user)
+  return userObject(parts, await setStatus(parts, id, USER_STATUS.disabled, OPERATOR))
+}
+
+/** Enables a user. */
+export async function enableUser(
+  parts: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<UserObject> {
+  const { id } = await findUser(parts.store, readInput(userInput, given).user)
+  return userObject(parts, await setStatus(parts, id, USER_STATUS.enabled, OPERATOR))
+}
+
+/**
+ * Sets a status on behalf of an actor. A status declared in gateway.yaml is restored when the file is next
+ * read.
+ */
+async function setStatus(
+  { ledger, apiKeys }: ManagementParts,
+  userId: number,
+  status: User['status'],
+  by: Actor,
+): Promise<ManagedUser> {
+  const user = await ledger.changeUser({ userId, fields: { status }, roleBelow: roleCeiling(by) })
+  apiKeys.forgetUser(userId)
+  return user ?? noUser(userId)
 }

@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { OPERATOR, fairQueueKey } from '../authority.ts'
-import { findUser, noUser } from './find-user.ts'
+import { fairQueueKey, OPERATOR } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
-import { userInput, readInput } from '../read-input.ts'
+import { readInput, userInput } from '../read-input.ts'
+import { findUser, noUser } from './find-user.ts'
 import { keepAccessTokensField, passwordField } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
@@ -22,4 +23,23 @@ export async function setPassword(parts: ManagementParts, given: z.input<typeof 
   const passwordHash = await passwords.hash(password, fairQueueKey(OPERATOR))
   const changed = await ledger.changeUser({ userId, fields: { passwordHash }, keepAccessTokens })
   return userObject(parts, changed ?? noUser(idOrName))
+}
+
+/** A new access token. Only its HMAC is stored, so this response alone contains it. */
+interface IssuedAccessToken {
+  readonly id: number
+  readonly username: string
+  readonly access_token: string
+}
+
+/** Issues a new access token to a user: 43 characters of base64url. The previous one is revoked. */
+export async function issueAccessToken(
+  { store }: ManagementParts,
+  given: z.input<typeof userInput>,
+): Promise<IssuedAccessToken> {
+  const { user: idOrName } = readInput(userInput, given)
+  const { id } = await findUser(store, idOrName)
+  const accessToken = randomBytes(32).toString('base64url')
+  const user = (await store.write('setAccessToken', { userId: id, accessToken })) ?? noUser(idOrName)
+  return { id, username: user.username, access_token: accessToken }
 }

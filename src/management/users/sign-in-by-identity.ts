@@ -6,8 +6,7 @@ import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'
 import { changedRights, type DirectoryRights, directoryRights } from './directory-rights.ts'
-import { noteRefusal } from './note-refusal.ts'
-import { type SignInPlace, startSession } from './start-session.ts'
+import { noteRefusal, type SignInPlace, startSession } from './log-in.ts'
 
 type Parts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
 

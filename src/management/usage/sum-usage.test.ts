@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { wholeDays } from './whole-days.ts'
+import { wholeDays } from './sum-usage.ts'
 
 const DAY = 86_400_000
 const NOW = 100 * DAY + 5
