@@ -1,4 +1,4 @@
-import { randomFrom } from '../test/equipment/random.ts'
+import { randomFrom } from '../test/fixtures/random.ts'
 
 /** Seed of the conversation: every run measures the same bytes. */
 const SEED = 20

@@ -7,7 +7,7 @@ import { geminiCodec } from '../src/protocols/gemini/codec.ts'
 import { messagesCodec } from '../src/protocols/messages/codec.ts'
 import { responsesCodec } from '../src/protocols/responses/codec.ts'
 import { ConvertingTap } from '../src/relay/dialects/converting-tap.ts'
-import { randomFrom } from '../test/equipment/random.ts'
+import { randomFrom } from '../test/fixtures/random.ts'
 
 /**
  * Measures what converting a stream costs: microseconds of CPU time per event from the bytes of one dialect

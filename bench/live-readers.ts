@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { randomFrom } from '../test/equipment/random.ts'
+import { randomFrom } from '../test/fixtures/random.ts'
 import { CANDIDATES } from './candidates.ts'
 import { cores } from './cores.ts'
 import { type Clients, openConsoles, openReaders, sessions } from './consoles/open-consoles.ts'

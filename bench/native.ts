@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { randomFrom } from '../test/equipment/random.ts'
+import { randomFrom } from '../test/fixtures/random.ts'
 import { shuffled } from './interleaved.ts'
 import { costOfRequest } from './kinds/saturated.ts'
 import { SCENARIOS } from './scenarios.ts'

@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { statusOn } from '../test/equipment/port.ts'
+import { statusOn } from '../test/fixtures/port.ts'
 import { cores } from './cores.ts'
 
 const START_LIMIT_MS = 25_000

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { randomFrom } from '../test/equipment/random.ts'
+import { randomFrom } from '../test/fixtures/random.ts'
 import { cores } from './cores.ts'
 import { interleaved } from './interleaved.ts'
 import { nextMessage, type Started, startHelper } from './started.ts'

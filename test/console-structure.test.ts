@@ -44,9 +44,9 @@ describe('the files of the console', () => {
 
   test.each([
     ['a page that imports another', 'console/pages/keys/a.tsx', 'console/pages/logs/b.tsx'],
-    ['a part that imports a page', 'console/parts/a.tsx', 'console/pages/logs/b.tsx'],
+    ['a part that imports a page', 'console/components/a.tsx', 'console/pages/logs/b.tsx'],
     ['a page that imports the frame', 'console/pages/keys/a.tsx', 'console/app/b.tsx'],
-    ['requests that import parts with markup', 'console/api/a.ts', 'console/parts/b.tsx'],
+    ['requests that import components with markup', 'console/api/a.ts', 'console/components/b.tsx'],
   ])('%s would be found', (_, from, to) => {
     expect(isBreach(from, to)).toBe(true)
   })
@@ -63,7 +63,7 @@ describe('the files of the console', () => {
     expect([...long.map(name), ...longComponents]).toEqual([])
   })
 
-  test('say nothing but what texts/ has', () => {
+  test('say nothing but what locales/ has', () => {
     expect(
       sources()
         .filter((file) => file.endsWith('.tsx'))
@@ -81,11 +81,11 @@ describe('the files of the console', () => {
 
 /** Folders of the console that each may import, beside itself. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  app: ['pages', 'parts', 'api', 'texts'],
-  pages: ['parts', 'api', 'texts'],
-  parts: ['api', 'texts'],
+  app: ['pages', 'components', 'api', 'locales'],
+  pages: ['components', 'api', 'locales'],
+  components: ['api', 'locales'],
   api: [],
-  texts: ['parts'],
+  locales: ['components'],
 }
 
 function isBreach(from: string, to: string): boolean {
@@ -94,7 +94,7 @@ function isBreach(from: string, to: string): boolean {
   if (root !== 'console') return false
   if (ownFolder === folder) return folder === 'pages' && page !== ownPage
   // Pure helpers without markup are for all.
-  if (folder === 'parts' && to.endsWith('.ts')) return false
+  if (folder === 'components' && to.endsWith('.ts')) return false
   return !(MAY_IMPORT[ownFolder]?.includes(folder) ?? true)
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { onTestFinished } from 'vitest'
-import { DATABASE, type MariadbServer } from './equipment/mariadb-server.ts'
+import { DATABASE, type MariadbServer } from './fixtures/mariadb-server.ts'
 import { ENGINES } from './store-engines.ts'
 
 /** A value as a test writes it, converted by the database to the column's type. */

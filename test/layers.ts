@@ -4,16 +4,14 @@
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['cli'],
-  ['main.ts'],
-  ['process'],
-  ['control', 'moving'],
-  ['bootstrap'],
-  ['config', 'app.ts', 'cluster'],
+  ['import'],
+  ['gateway'],
+  ['config', 'cluster'],
   ['api', 'console'],
   ['relay', 'management'],
-  ['auth', 'alerts'],
-  ['limits', 'ledger', 'upstreams'],
-  ['store', 'protocols', 'metrics', 'tracing', 'redis', 'http', 'link'],
+  ['accounts', 'alerts'],
+  ['limits', 'upstreams'],
+  ['store', 'protocols', 'telemetry', 'redis', 'http', 'ipc'],
   ['domain', 'packages'],
   ['errors.ts', 'webassembly.d.ts'],
 ]
@@ -23,6 +21,7 @@ export const LAYERS: readonly (readonly string[])[] = [
  * import, and that import only those before them in the list.
  */
 export const SEPARATE_SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
+  accounts: ['ledger'],
   protocols: ['json', 'sse', 'multipart'],
   upstreams: [],
   api: ['routing', 'openapi'],

@@ -1,11 +1,11 @@
 import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { openWorkerLedger } from '../src/bootstrap/open-worker-ledger.ts'
+import { openWorkerLedger } from '../src/gateway/open-worker-ledger.ts'
 import { OwnerAnnouncer } from '../src/cluster/owner-announcer.ts'
 import type { BankStatement } from '../src/store/bank.ts'
-import type { LeasedAccounts } from '../src/ledger/leased-accounts.ts'
-import { Link } from '../src/link/link.ts'
+import type { LeasedAccounts } from '../src/accounts/ledger/leased-accounts.ts'
+import { Link } from '../src/ipc/link.ts'
 import {
   type BankRequest,
   openOwnedDatabase,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ALERTS } from '../src/domain/alert.ts'
-import { type MetricRow, METRICS } from '../src/metrics/metric-table.ts'
+import { type MetricRow, METRICS } from '../src/telemetry/metric-table.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 

@@ -15,7 +15,7 @@ const LONGEST = [
   'test/nodes/kill.test.ts',
   'test/faults/channel-health.test.ts',
   'test/faults/kill-mutant.test.ts',
-  'src/ledger/leased-accounts.test.ts',
+  'src/accounts/ledger/leased-accounts.test.ts',
   'test/operations/tutorials.test.ts',
   'test/faults/authentication-matrix.test.ts',
   'test/fuzz/fuzz.test.ts',

@@ -7,8 +7,8 @@ import process from 'node:process'
 import type { TestProject } from 'vitest/node'
 import { deriveSecrets } from '../src/store/secrets.ts'
 import { openSqliteStore } from '../src/store/sqlite/open.ts'
-import { writeProgram } from './equipment/program-bundle.ts'
-import { GATEWAY_SECRET } from './equipment/program.ts'
+import { writeProgram } from './fixtures/program-bundle.ts'
+import { GATEWAY_SECRET } from './fixtures/program.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -19,11 +19,11 @@ describe('the layers of src', () => {
 
   test.each([
     ['a lower layer that imports a higher one', 'domain/x.ts', 'relay/y.ts'],
-    ['entries of one layer that import each other', 'ledger/x.ts', 'upstreams/y.ts'],
+    ['entries of one layer that import each other', 'limits/x.ts', 'upstreams/y.ts'],
     ['protocols that import each other', 'protocols/chat/x.ts', 'protocols/messages/y.ts'],
     ['shared helpers that import a protocol', 'protocols/json/x.ts', 'protocols/chat/y.ts'],
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
-    ['the relay that names the program', 'relay/x.ts', 'main.ts'],
+    ['the relay that names the program', 'relay/x.ts', 'gateway/main.ts'],
     ['a rule that needs a package', 'domain/x.ts', 'packages/http1'],
   ])('%s would be found', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../../test/equipment/port.ts'
+import { freePort } from '../../test/fixtures/port.ts'
 import type { Candidate, Running } from '../candidate.ts'
 import { gatewayRequest } from '../requests.ts'
 import { startMeasured } from '../started.ts'

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../test/equipment/port.ts'
+import { freePort } from '../../test/fixtures/port.ts'
 import type { Candidate } from '../candidate.ts'
 import { installed } from '../installed.ts'
 import { copiedRequest } from '../requests.ts'

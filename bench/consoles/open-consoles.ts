@@ -1,6 +1,6 @@
-import { CERTAINLY_GONE_MS, call, type LiveResponse, open } from '../../test/equipment/client.ts'
-import { ROOT } from '../../test/equipment/configuration.ts'
-import { logIn } from '../../test/equipment/console.ts'
+import { CERTAINLY_GONE_MS, call, type LiveResponse, open } from '../../test/fixtures/client.ts'
+import { ROOT } from '../../test/fixtures/configuration.ts'
+import { logIn } from '../../test/fixtures/console.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** How often a console whose stream has gaps asks for its list and its sums again. */

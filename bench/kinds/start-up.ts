@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { freePort, statusOn } from '../../test/equipment/port.ts'
+import { freePort, statusOn } from '../../test/fixtures/port.ts'
 import { earlierCheckout } from '../candidates/sluice.ts'
 import type { Figure } from '../figure.ts'
 

@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import { Role } from '../../src/domain/role.ts'
 import type { NewTokenFields } from '../../src/management/tokens/token-fields.ts'
 import type { TokenObject, TokenPage } from '../../src/management/tokens/token-object.ts'
-import { characterCount } from '../parts/character-count.ts'
+import { characterCount } from '../components/character-count.ts'
 import { queryText, request } from './client.ts'
 
 /** An API key, masked. */

@@ -1,4 +1,4 @@
-import { eventsOf } from '../parts/event-splitter.ts'
+import { eventsOf } from '../components/event-splitter.ts'
 import { ApiError } from './api-error.ts'
 import type { Call, CallFilter, Scope } from './calls.ts'
 import { openStream, queryText } from './client.ts'

@@ -1,4 +1,4 @@
-import { useTexts } from '../texts/use-texts.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import { useIsLost } from './connection.ts'
 import classes from './connection-lost.module.css'
 

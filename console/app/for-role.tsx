@@ -1,8 +1,8 @@
 import { Outlet } from '@tanstack/react-router'
 import { Role } from '../../src/domain/role.ts'
-import { PageHead } from '../parts/page-head.tsx'
-import { useSignedIn } from '../parts/session.tsx'
-import { useTexts } from '../texts/use-texts.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { useSignedIn } from '../components/session.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 
 /** Shows the pages below to a role and those above it; others learn whom the page is for, and ask nothing. */
 export function ForRole({ role }: { readonly role: number }) {

@@ -1,9 +1,9 @@
 import { Button } from '@mantine/core'
 import { Link, useLocation } from '@tanstack/react-router'
 import { ApiError } from '../api/api-error.ts'
-import { PageHead } from '../parts/page-head.tsx'
-import { Problem } from '../parts/problem.tsx'
-import { useTexts } from '../texts/use-texts.tsx'
+import { PageHead } from '../components/page-head.tsx'
+import { Problem } from '../components/problem.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import classes from './load-failed.module.css'
 
 /** In place of a page that could not be loaded. */

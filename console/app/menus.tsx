@@ -9,9 +9,9 @@ import {
   setPreferences,
   type ThemeChoice,
   usePreferences,
-} from '../parts/preferences.ts'
-import { useSignedIn } from '../parts/session.tsx'
-import { useTexts } from '../texts/use-texts.tsx'
+} from '../components/preferences.ts'
+import { useSignedIn } from '../components/session.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import classes from './rail.module.css'
 import { signedOut } from './session-recovery.ts'
 

@@ -12,7 +12,7 @@ import {
   IconUsers,
 } from '@tabler/icons-react'
 import { Role } from '../../src/domain/role.ts'
-import type { Texts } from '../texts/use-texts.tsx'
+import type { Texts } from '../locales/use-texts.tsx'
 
 /** A page of the rail. */
 export interface Page {

@@ -10,9 +10,9 @@ import {
   IconUserCircle,
 } from '@tabler/icons-react'
 import { useNavigate } from '@tanstack/react-router'
-import { LANGUAGES, setPreferences } from '../parts/preferences.ts'
-import { useSignedIn } from '../parts/session.tsx'
-import { useTexts } from '../texts/use-texts.tsx'
+import { LANGUAGES, setPreferences } from '../components/preferences.ts'
+import { useSignedIn } from '../components/session.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import { pagesOf, titleOf } from './pages.ts'
 
 /** A page or an action. */

@@ -1,7 +1,7 @@
 import { Modal, VisuallyHidden } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
 import { useId, useState } from 'react'
-import { useTexts } from '../texts/use-texts.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import classes from './palette.module.css'
 import { usePaletteEntries } from './palette-entries.ts'
 

@@ -1,8 +1,8 @@
 import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { readShell, shellQuery, signIn } from '../api/account.ts'
-import { SignInForm } from '../parts/sign-in-form.tsx'
-import { useTexts } from '../texts/use-texts.tsx'
+import { SignInForm } from '../components/sign-in-form.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import { signedIn, useIsSessionOver } from './session-recovery.ts'
 
 /** Above dialogs that are open already. */

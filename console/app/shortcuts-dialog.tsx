@@ -1,7 +1,7 @@
 import { Modal, Switch } from '@mantine/core'
-import { setPreferences, usePreferences } from '../parts/preferences.ts'
-import { useSignedIn } from '../parts/session.tsx'
-import { useTexts } from '../texts/use-texts.tsx'
+import { setPreferences, usePreferences } from '../components/preferences.ts'
+import { useSignedIn } from '../components/session.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
 import { pagesOf, titleOf } from './pages.ts'
 import classes from './shortcuts-dialog.module.css'
 

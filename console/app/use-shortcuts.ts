@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { usePreferences } from '../parts/preferences.ts'
-import { useSignedIn } from '../parts/session.tsx'
+import { usePreferences } from '../components/preferences.ts'
+import { useSignedIn } from '../components/session.tsx'
 import { pagesOf } from './pages.ts'
 
 /** Time for the letter after `g`. */

@@ -1,5 +1,5 @@
 import { type Fields, fields, string } from '@sluice/simulator/fields'
-import type { UsageRow } from '../../test/equipment/database.ts'
+import type { UsageRow } from '../../test/fixtures/database.ts'
 import type { Ended } from './run-program.ts'
 
 /** The traces of one case. */

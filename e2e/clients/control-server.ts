@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Received, ScriptedUpstream } from '../../test/equipment/scripted-upstream.ts'
+import type { Received, ScriptedUpstream } from '../../test/fixtures/scripted-upstream.ts'
 
 /** A server that tells the tests which requests the upstream received. */
 export interface ControlServer {

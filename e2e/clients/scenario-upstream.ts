@@ -7,22 +7,22 @@ import {
   roleFrame,
   usageFrame,
   usageText,
-} from '../../test/equipment/behaviour.ts'
+} from '../../test/fixtures/behaviour.ts'
 import {
   eventFrame,
   messageFrames,
   messagesErrorText,
   streamedMessage,
   wholeMessage,
-} from '../../test/equipment/messages-behaviour.ts'
+} from '../../test/fixtures/messages-behaviour.ts'
 import {
   frames,
   responsesUsage,
   streamedResponse,
   wholeResponse,
-} from '../../test/equipment/responses-behaviour.ts'
-import { cohereAnswer, scored } from '../../test/equipment/rerank-behaviour.ts'
-import type { Received, ScriptedUpstream } from '../../test/equipment/scripted-upstream.ts'
+} from '../../test/fixtures/responses-behaviour.ts'
+import { cohereAnswer, scored } from '../../test/fixtures/rerank-behaviour.ts'
+import type { Received, ScriptedUpstream } from '../../test/fixtures/scripted-upstream.ts'
 
 /** The default answer. */
 const GREETING = 'Hello there.'

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { startSimulator } from '@sluice/simulator'
 import { demoYaml } from '../../src/cli/demo-config.ts'
-import { type RunningGateway, startGateway } from '../../test/equipment/gateway.ts'
-import { patchedProgram } from '../../test/equipment/patched-copy.ts'
-import { type ScriptedUpstream, startUpstream } from '../../test/equipment/scripted-upstream.ts'
+import { type RunningGateway, startGateway } from '../../test/fixtures/gateway.ts'
+import { patchedProgram } from '../../test/fixtures/patched-copy.ts'
+import { type ScriptedUpstream, startUpstream } from '../../test/fixtures/scripted-upstream.ts'
 import { chromiumPath } from './chromium.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RealProvider, startRealProvider } from '../../test/equipment/real-oidc.ts'
+import { type RealProvider, startRealProvider } from '../../test/fixtures/real-oidc.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, startConsoleStage } from './console-stage.ts'
 

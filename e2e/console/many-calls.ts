@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { DIMENSION_COLUMNS, NO_DIMENSION, SLOT_MS, SUM_KEY, SUM_KINDS } from '../../src/store/sum-kinds.ts'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
-import { GATEWAY_SECRET } from '../../test/equipment/program.ts'
+import { GATEWAY_SECRET } from '../../test/fixtures/program.ts'
 
 const DAYS = 90
 const DAY_MS = 86_400_000

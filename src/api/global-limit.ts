@@ -1,6 +1,6 @@
 import type { Response } from '@sluice/http1'
-import { addressBlock } from '../auth/address-block.ts'
-import type { ClientAddress } from '../auth/client-address.ts'
+import { addressBlock } from '../accounts/authentication/address-block.ts'
+import type { ClientAddress } from '../accounts/authentication/client-address.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
 import { LIMIT_NAMES, type RateLimiter } from '../limits/rate-limiter.ts'
 import type { Request } from '../http/request.ts'

@@ -1,12 +1,16 @@
 import type { Response } from '@sluice/http1'
 import type { z } from 'zod'
-import type { AccountAuthenticator, Authenticated, SignedIn } from '../auth/account-authenticator.ts'
-import { addressBlock } from '../auth/address-block.ts'
-import type { ApiKeys } from '../auth/api-keys.ts'
-import type { Caller } from '../auth/caller.ts'
-import type { ClientAddress } from '../auth/client-address.ts'
-import { refuseBegunElsewhere } from '../auth/refuse-cross-site.ts'
-import { headerText, requireKey } from '../auth/sent-key.ts'
+import type {
+  AccountAuthenticator,
+  Authenticated,
+  SignedIn,
+} from '../accounts/authentication/account-authenticator.ts'
+import { addressBlock } from '../accounts/authentication/address-block.ts'
+import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
+import type { ClientAddress } from '../accounts/authentication/client-address.ts'
+import { refuseBegunElsewhere } from '../accounts/authentication/refuse-cross-site.ts'
+import { headerText, requireKey } from '../accounts/authentication/sent-key.ts'
 import type { Origin } from '../domain/audit.ts'
 import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'

@@ -7,7 +7,7 @@ import { MODEL_SETTINGS } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Token } from '../domain/records/token.ts'
 import { ModelLists } from '../relay/model-lists.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
 import { modelListBody } from './model-shapes.ts'
 
 const OFF = { requests: 0, tokens: 0, windowMs: 1000 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { refuseCrossSite } from '../auth/refuse-cross-site.ts'
-import { sessionCookie, sessionOf } from '../auth/session-cookie.ts'
+import { refuseCrossSite } from '../accounts/authentication/refuse-cross-site.ts'
+import { sessionCookie, sessionOf } from '../accounts/authentication/session-cookie.ts'
 import type { OidcProvider } from '../domain/login-settings.ts'
 import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'

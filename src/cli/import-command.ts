@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import type { ImportReport } from '../moving/import/import.ts'
-import { type Fate, type Kind, type ReportLine, displayText } from '../moving/import/report.ts'
+import type { ImportReport } from '../import/import.ts'
+import { type Fate, type Kind, type ReportLine, displayText } from '../import/report.ts'
 import { CONFIG, JSON_OUTPUT } from './options.ts'
 import { plainText } from './plain-text.ts'
 import { Progress } from './progress.ts'
@@ -66,7 +66,7 @@ async function importFrom(
   await reportingErrors(shell, async () => {
     const { readConfig } = await import('../config/config.ts')
     const { readEnvironment } = await import('../config/environment.ts')
-    const { importFamily } = await import('../moving/import/import.ts')
+    const { importFamily } = await import('../import/import.ts')
     const progress = new Progress(shell, 'users', json)
     const report = await importFamily({
       config: readConfig(readEnvironment(shell.env, options)),

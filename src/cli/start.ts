@@ -4,9 +4,9 @@ import process from 'node:process'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { sqlitePath } from '../domain/database-url.ts'
-import type { Gateway, OpenedParts } from '../main.ts'
-import { setCollectorFlags, setThreadFlags } from '../process/collector-flags.ts'
-import { untilStopSignal } from '../process/stop-signals.ts'
+import type { Gateway, OpenedParts } from '../gateway/main.ts'
+import { setCollectorFlags, setThreadFlags } from '../gateway/collector-flags.ts'
+import { untilStopSignal } from '../gateway/stop-signals.ts'
 import { startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
 import { plainText } from './plain-text.ts'
@@ -52,7 +52,7 @@ export function cannotStart(error: unknown): number {
 export async function run(config: Config, opened: OpenedParts = {}): Promise<number> {
   setThreadFlags()
   const stopSignal = untilStopSignal()
-  const { startGateway } = await import('../main.ts')
+  const { startGateway } = await import('../gateway/main.ts')
   let gateway: Gateway
   // The gateway answers calls before its start has ended. A signal waits for the end of the start, but not
   // for a start that hangs.

@@ -1,5 +1,5 @@
 import { PROTOCOLS } from '../domain/protocols.ts'
-import type { Gateway } from '../main.ts'
+import type { Gateway } from '../gateway/main.ts'
 import { newestModel } from './newest-model.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { CommandBackend } from '../control/command-backend.ts'
-import type { FirstCredentials } from '../bootstrap/seed-accounts.ts'
+import type { CommandBackend } from '../gateway/control/command-backend.ts'
+import type { FirstCredentials } from '../gateway/seed-accounts.ts'
 import { plainJson, plainText } from './plain-text.ts'
 import type { Shell } from './shell.ts'
 
@@ -24,7 +24,7 @@ export async function withAccounts(
 ): Promise<void> {
   await reportingErrors(shell, async () => {
     const { readEnvironment } = await import('../config/environment.ts')
-    const { openCommandBackend } = await import('../control/open-command-backend.ts')
+    const { openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
     const accounts = await openCommandBackend(readEnvironment(shell.env, options), { createsDatabase })
     try {
       await work(accounts)

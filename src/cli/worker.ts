@@ -3,7 +3,7 @@ import { readEnvironment } from '../config/environment.ts'
 
 /** `sluice worker`, run by `sluice start --workers`: one of several processes that take calls. */
 export async function worker(): Promise<never> {
-  const { runWorker } = await import('../process/workers/worker.ts')
+  const { runWorker } = await import('../gateway/workers/worker.ts')
   try {
     process.exit(await runWorker(readEnvironment(process.env)))
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Link } from '../link/link.ts'
+import type { Link } from '../ipc/link.ts'
 import { OwnerPeers } from '../limits/owner-peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'

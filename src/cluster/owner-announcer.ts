@@ -1,4 +1,4 @@
-import type { Link } from '../link/link.ts'
+import type { Link } from '../ipc/link.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 import type { Announcer } from './change-feed.ts'
 

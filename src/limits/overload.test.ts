@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Outcome, SimulatedLoop, type Traffic, type Wait } from '../../test/equipment/simulated-loop.ts'
+import { type Outcome, SimulatedLoop, type Traffic, type Wait } from '../../test/fixtures/simulated-loop.ts'
 import { type Memory, Overload } from './overload.ts'
 
 const ENOUGH_MEMORY: Memory = { isHigh: () => false, setOverload: () => {} }

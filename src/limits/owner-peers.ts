@@ -1,4 +1,4 @@
-import type { Link } from '../link/link.ts'
+import type { Link } from '../ipc/link.ts'
 import type { CountedLimit } from './limit-counter.ts'
 import type { Peers } from './peers.ts'
 import type { PlacePeers, PlaceReport } from './place-peers.ts'

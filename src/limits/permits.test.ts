@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SharedWindow } from '../../test/equipment/shared-window.ts'
+import { SharedWindow } from '../../test/fixtures/shared-window.ts'
 import { slotsOf } from './share-messages.ts'
 import { Permits } from './permits.ts'
 import { lawRuns } from '../../test/tier.ts'

@@ -1,4 +1,4 @@
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
 import { isLimited } from '../domain/operator-terms.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'

@@ -1,6 +1,6 @@
 import type { UnpricedTools } from '../alerts/unpriced-tools.ts'
 import type { RequestMemory } from '../limits/request-memory.ts'
-import type { Metrics } from '../metrics/metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { Drains } from './drains.ts'
 import type { LocalCount } from './local-count.ts'

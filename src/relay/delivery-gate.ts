@@ -1,4 +1,4 @@
-import type { OpenHold } from '../ledger/open-hold.ts'
+import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 
 /**
  * Gate before the first byte of a stream: it opens once the call's hold is durable and, where the upstream

@@ -1,6 +1,6 @@
 import type { Group } from '../domain/records/group.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Token } from '../domain/records/token.ts'
 import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'

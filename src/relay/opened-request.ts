@@ -1,4 +1,4 @@
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { StoreRead, StoreReads } from '../limits/store-reads.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'

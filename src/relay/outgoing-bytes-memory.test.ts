@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { collectAll, collectYoung } from '../../test/equipment/collect-young.ts'
+import { collectAll, collectYoung } from '../../test/fixtures/collect-young.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 
 test('bytes that were sent are not kept by a call that has waited, without a full collection', () => {

@@ -3,7 +3,7 @@ import { FREE_PRICE, type Price, type Rate, rateOf } from '../domain/price.ts'
 import type { Group } from '../domain/records/group.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { PriceSets } from '../ledger/price-sets.ts'
+import type { PriceSets } from '../accounts/ledger/price-sets.ts'
 import { GatewayError } from '../errors.ts'
 
 /** Rates of calls; each is made when it is first needed. */

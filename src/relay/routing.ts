@@ -1,4 +1,4 @@
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Endpoint } from '../domain/endpoints.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { type ProtocolName, PROTOCOLS } from '../domain/protocols.ts'

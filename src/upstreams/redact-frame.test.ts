@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cpuMs } from '../../test/equipment/pace.ts'
+import { cpuMs } from '../../test/fixtures/pace.ts'
 import { channelOf } from '../../test/channel.ts'
 import { redactFrame } from './redact-frame.ts'
 

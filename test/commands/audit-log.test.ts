@@ -9,9 +9,9 @@ import {
   SECRET,
   sluice,
   untilItRuns,
-} from '../equipment/command.ts'
-import { channel, priced, ROOT, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/command.ts'
+import { channel, priced, ROOT, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { familyDatabase } from '../family-database.ts'
 import { embeddedRows } from './embedded-rows.ts'
 

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { audit } from '../equipment/auditor.ts'
-import { call } from '../equipment/client.ts'
+import { audit } from '../fixtures/auditor.ts'
+import { call } from '../fixtures/client.ts'
 import {
   commandOn,
   inGatewayState,
@@ -21,11 +21,11 @@ import {
   type Outcome,
   SECRET,
   untilItRuns,
-} from '../equipment/command.ts'
-import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/command.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { CAN_MOUNT, mountSmallDisk } from '../small-disk.ts'
 
 const QUOTA = 1_000_000_000

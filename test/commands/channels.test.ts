@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { errorBody } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
 import {
   commandOn,
   GATEWAY_STATES,
@@ -8,9 +8,9 @@ import {
   type Outcome,
   SECRET,
   untilItRuns,
-} from '../equipment/command.ts'
-import { plainConfiguration, ROOT } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/command.ts'
+import { plainConfiguration, ROOT } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -16,9 +16,9 @@ import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lockDataFolder } from '../../src/store/data-folder.ts'
-import { commandOn, processOn, SECRET, sluice, untilItRuns } from '../equipment/command.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { commandOn, processOn, SECRET, sluice, untilItRuns } from '../fixtures/command.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const CONFIG = { users: [ROOT, user(2, 'ann', [])] }
 const ENV = { GATEWAY_SECRET: SECRET }

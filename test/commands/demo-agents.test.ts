@@ -1,11 +1,11 @@
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DEMO_MODELS } from '@sluice/simulator'
-import { call } from '../equipment/client.ts'
-import { DEMO_AGENTS, type DemoAgent, FOLDER } from '../equipment/demo-agents.ts'
-import { type DemoCall, type DemoRun, runTask } from '../equipment/demo-session.ts'
-import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
-import type { RunningGateway } from '../equipment/gateway.ts'
+import { call } from '../fixtures/client.ts'
+import { DEMO_AGENTS, type DemoAgent, FOLDER } from '../fixtures/demo-agents.ts'
+import { type DemoCall, type DemoRun, runTask } from '../fixtures/demo-session.ts'
+import { type DemoFixture, startDemoFixture } from '../fixtures/demo-fixture.ts'
+import type { RunningGateway } from '../fixtures/gateway.ts'
 
 let fixture: DemoFixture
 let gateway: RunningGateway

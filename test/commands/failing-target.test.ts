@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { deriveSecrets } from '../../src/store/secrets.ts'
-import { type Outcome, sluice } from '../equipment/command.ts'
+import { type Outcome, sluice } from '../fixtures/command.ts'
 import { type Filling, filledFolder, SECRET } from '../filled-store.ts'
 import { ENGINES, type TestDatabase } from '../store-engines.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
+import { call } from '../fixtures/client.ts'
 import {
   commandReading,
   inGatewayState,
@@ -9,9 +9,9 @@ import {
   type Outcome,
   SECRET,
   untilItRuns,
-} from '../equipment/command.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+} from '../fixtures/command.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 let gateway: RunningGateway
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SECRET, sluiceProcess } from '../equipment/command.ts'
+import { SECRET, sluiceProcess } from '../fixtures/command.ts'
 
 let folder = ''
 beforeAll(() => {

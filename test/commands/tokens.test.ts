@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Body, FullResponse } from '../equipment/client.ts'
+import type { Body, FullResponse } from '../fixtures/client.ts'
 import {
   commandOn,
   inGatewayState,
@@ -8,10 +8,10 @@ import {
   processOn,
   SECRET,
   untilItRuns,
-} from '../equipment/command.ts'
-import { NO_TERMS, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/command.ts'
+import { NO_TERMS, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** A token in the output of `--json`, in part. */
 interface TokenLine {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { commandOn, GATEWAY_STATES, inGatewayState, type Outcome, SECRET } from '../equipment/command.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { commandOn, GATEWAY_STATES, inGatewayState, type Outcome, SECRET } from '../fixtures/command.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 interface Line {
   readonly name: string

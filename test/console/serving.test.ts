@@ -3,8 +3,8 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const PAGE = '<!doctype html><meta property="csp-nonce" nonce="{{nonce}}"><style nonce="{{nonce}}"></style>'

@@ -1,10 +1,10 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { errorBody, usageText } from '../equipment/behaviour.ts'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { errorBody, usageText } from '../fixtures/behaviour.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import { messagesErrorText, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
 
 let fixture: Fixture

@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { type FullResponse, open } from '../equipment/client.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import { type FullResponse, open } from '../fixtures/client.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import {
   messageFrames,
   messagesErrorText,
   streamedMessage,
   wholeMessage,
-} from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+} from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { checkMessagesStream } from './grammar.ts'
 import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseOf } from '../equipment/database.ts'
-import { eventFrame, STOP_FRAME, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { eventFrame, STOP_FRAME, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { MODEL, fixtureOfBoth } from './fixture.ts'
 
 let fixture: Fixture

@@ -16,7 +16,7 @@ import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
 import { channelOf } from '../channel.ts'
 import { upstreamOf } from '../conversation.ts'
-import { converseError } from '../equipment/providers/converse-check.ts'
+import { converseError } from '../fixtures/providers/converse-check.ts'
 
 /** All protocols that are converted. */
 export const ALL_PROTOCOLS = [

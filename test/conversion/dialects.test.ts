@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { contentFrame, roleFrame } from '../equipment/behaviour.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type CallOptions, type LiveResponse, open } from '../equipment/client.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { messageFrames, STOP_FRAME, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { contentFrame, roleFrame } from '../fixtures/behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { type CallOptions, type LiveResponse, open } from '../fixtures/client.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { messageFrames, STOP_FRAME, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
 
 let fixture: Fixture

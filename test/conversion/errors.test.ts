@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { contentFrame, errorBody, roleFrame } from '../equipment/behaviour.ts'
-import { streamedChat } from '../equipment/chat-behaviour.ts'
-import { eventFrame, messageFrames, messagesErrorText } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { contentFrame, errorBody, roleFrame } from '../fixtures/behaviour.ts'
+import { streamedChat } from '../fixtures/chat-behaviour.ts'
+import { eventFrame, messageFrames, messagesErrorText } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
 import { type Client, clientsOf, MODEL, fixtureOfBoth } from './fixture.ts'
 

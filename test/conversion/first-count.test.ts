@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { streamedChat } from '../equipment/chat-behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+import { streamedChat } from '../fixtures/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 
 async function started(root?: string): Promise<Fixture> {
   const fixture = await startFixture(

@@ -7,11 +7,11 @@ import {
   ROOT,
   token,
   user,
-} from '../equipment/configuration.ts'
-import type { FullResponse, CallOptions } from '../equipment/client.ts'
-import type { GatewayOptions } from '../equipment/gateway.ts'
-import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/configuration.ts'
+import type { FullResponse, CallOptions } from '../fixtures/client.ts'
+import type { GatewayOptions } from '../fixtures/gateway.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** Whether the channel speaks the client's dialect. */
 export const MODES = ['native', 'converted'] as const

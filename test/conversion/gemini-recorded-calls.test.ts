@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
-import { AMPLE, channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, retryWhileOverloaded, startFixture } from '../equipment/fixture.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { AMPLE, channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, retryWhileOverloaded, startFixture } from '../fixtures/fixture.ts'
 
 /** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']

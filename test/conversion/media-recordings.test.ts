@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, type CallOptions, type FullResponse } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
-import { answered } from '../equipment/media-fixture.ts'
+import { call, type CallOptions, type FullResponse } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
+import { answered } from '../fixtures/media-fixture.ts'
 
 /** Folder with recorded answers of providers, where there is one. */
 const FOLDER = process.env['RECORDINGS']

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import { databaseOf } from '../equipment/database.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
 
 let fixture: Fixture

@@ -1,9 +1,9 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
 
 let fixture: Fixture

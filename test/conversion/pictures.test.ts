@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { clientsOf, type Client, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
 
 let fixture: Fixture

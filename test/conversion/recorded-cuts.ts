@@ -1,4 +1,4 @@
-import { randomFrom } from '../equipment/random.ts'
+import { randomFrom } from '../fixtures/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 
 /**

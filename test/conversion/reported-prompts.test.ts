@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { streamedChat } from '../equipment/chat-behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { streamedChat } from '../fixtures/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** A gateway whose token count differs each time, and which waits for the count. */
 const copy = await patchedProgram([

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../equipment/proxy-servers.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../fixtures/proxy-servers.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const FIELDS = {
   metadata: { team: 'a' },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import {
   chatClient,
   type ClientOptions,
@@ -7,12 +7,12 @@ import {
   type DroppingClient,
   messagesClient,
   responsesClient,
-} from '../equipment/dropping-clients.ts'
-import { geminiClient } from '../equipment/dropping-gemini-client.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { geminiWire } from '../equipment/gemini-signing-wire.ts'
-import { SigningModel } from '../equipment/signing-model.ts'
-import { messagesWire, responsesWire } from '../equipment/signing-wires.ts'
+} from '../fixtures/dropping-clients.ts'
+import { geminiClient } from '../fixtures/dropping-gemini-client.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { geminiWire } from '../fixtures/gemini-signing-wire.ts'
+import { SigningModel } from '../fixtures/signing-model.ts'
+import { messagesWire, responsesWire } from '../fixtures/signing-wires.ts'
 
 const CLIENTS = {
   chat: chatClient,

@@ -7,11 +7,11 @@ import {
   type Streamed,
   usageFrame,
   usageText,
-} from '../equipment/behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { eventFrame, messageFrames, STOP_FRAME } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+} from '../fixtures/behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import { eventFrame, messageFrames, STOP_FRAME } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { checkChatStream, checkMessagesStream } from './grammar.ts'
 import { clientsOf, MODEL, MODES, type Mode, fixtureOfBoth } from './fixture.ts'
 

@@ -1,11 +1,11 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { streamedContent } from '../equipment/client.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { AMPLE, channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Block, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
+import { streamedContent } from '../fixtures/client.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { AMPLE, channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Block, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { ask, startFixture, type Fixture } from '../fixtures/fixture.ts'
 
 const OLD = ['claude-3-5-haiku', 'claude-sonnet-4-20250514', 'claude-opus-4-1', 'claude-old-by-mapping']
 const NEW = ['claude-sonnet-4-5', 'claude-opus-5', 'nameless', 'claude-3-new-by-mapping']

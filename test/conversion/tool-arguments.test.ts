@@ -1,8 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { type Client, clientsOf, MODEL, sentTo, fixtureOfBoth } from './fixture.ts'
 
 let fixture: Fixture

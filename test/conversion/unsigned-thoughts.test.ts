@@ -2,9 +2,9 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, isStepCount, streamText, tool } from 'ai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

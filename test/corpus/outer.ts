@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { randomFrom } from '../equipment/random.ts'
+import { randomFrom } from '../fixtures/random.ts'
 import { BOTH, type Case, requestText, shown } from './case.ts'
 import { INHERITED } from './values.ts'
 

@@ -1,4 +1,4 @@
-import { ask } from '../equipment/fixture.ts'
+import { ask } from '../fixtures/fixture.ts'
 
 /** Requests whose framing an intermediary could read differently from the gateway. */
 

@@ -1,17 +1,11 @@
 import { Agent } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/api/endpoint.ts'
-import { filledPath, isEndless, ROUTES } from '../equipment/routes.ts'
-import {
-  type FullResponse,
-  call,
-  callEndless,
-  type CallOptions,
-  retryWhileShed,
-} from '../equipment/client.ts'
-import { type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { filledPath, isEndless, ROUTES } from '../fixtures/routes.ts'
+import { type FullResponse, call, callEndless, type CallOptions, retryWhileShed } from '../fixtures/client.ts'
+import { type Configuration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { byTier } from '../tier.ts'
 import {
   type NamedUser,

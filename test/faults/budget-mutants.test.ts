@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Patch } from '../equipment/patch.ts'
-import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
-import { storm } from '../equipment/storm.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
+import { storm } from '../fixtures/storm.ts'
 
 /** Guards of budgets. Each process lacks one of them, which an environment variable names. */
 type Defect =
@@ -17,17 +17,17 @@ const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.string
 
 const DEFECTS: readonly Patch[] = [
   {
-    file: 'src/ledger/payer.ts',
+    file: 'src/accounts/ledger/payer.ts',
     text: 'for (const { balance } of budgets) free =',
     by: `for (const { balance } of ${has('no gate')} ? [] : budgets) free =`,
   },
   {
-    file: 'src/ledger/payer.ts',
+    file: 'src/accounts/ledger/payer.ts',
     text: 'forEachBalance(payer, (balance) => balance.hold(amount))',
     by: `forEachBalance(${has('no hold')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.hold(amount))`,
   },
   {
-    file: 'src/ledger/payer.ts',
+    file: 'src/accounts/ledger/payer.ts',
     text: 'forEachBalance(payer, (balance) => balance.charge(quota))',
     by: `forEachBalance(${has('no charge in memory')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.charge(quota))`,
   },
@@ -42,7 +42,7 @@ const DEFECTS: readonly Patch[] = [
     by: `budgets: ${has('no charge of a crash')} ? '' : budgetList(`,
   },
   {
-    file: 'src/ledger/local-accounts.ts',
+    file: 'src/accounts/ledger/local-accounts.ts',
     text: 'new Balance(0, amount - used)',
     by: `new Balance(0, ${has('no memory of use')} ? amount : amount - used)`,
   },

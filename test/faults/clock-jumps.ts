@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { audit } from '../equipment/auditor.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import type { MovedClock } from '../equipment/moved-clock.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { audit } from '../fixtures/auditor.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import type { MovedClock } from '../fixtures/moved-clock.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** Seconds in a minute. */
 export const MINUTE = 60

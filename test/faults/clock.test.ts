@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dateClock } from '../equipment/moved-clock.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 import { HOUR, jump } from './clock-jumps.ts'
 
 test('a clock set an hour forward or back during calls affects expiry, and nothing else', {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fixtureOfBoth } from '../conversion/fixture.ts'
 import { corpus } from '../corpus/corpus.ts'
 import { replay } from '../corpus/replay.ts'
-import { audit } from '../equipment/auditor.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { audit } from '../fixtures/auditor.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { byTier } from '../tier.ts'
 
 const GRANTED = 400_000_000_000_000

@@ -1,10 +1,10 @@
 import { Agent } from 'node:http'
 import { expect } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** The number of simultaneous calls, and the number that the quota pays for. */
 export interface CrowdSize {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ourEvents, theirEvents, unmarked } from '../corpus/event-streams.ts'
-import { randomFrom } from '../equipment/random.ts'
+import { randomFrom } from '../fixtures/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { lawRuns } from '../tier.ts'
 

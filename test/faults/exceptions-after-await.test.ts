@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { chunkFrame, streamedChat } from '../equipment/chat-behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import type { Patch } from '../equipment/patch.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { chunkFrame, streamedChat } from '../fixtures/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const STREAMS = 'src/relay/streamed-response.ts'
 const THROW = `throw new Error('unforeseen')`

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { errorBody } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import type { Patch } from '../equipment/patch.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** A gateway that throws on a response: an unknown bug. */
 const THROWS: Patch = {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
 const MIB = 1024 * 1024

@@ -1,11 +1,11 @@
 import { networkInterfaces } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** The maximum number of connections of this copy of the gateway; half of them may come from one address. */
 const TOTAL = 200
@@ -19,7 +19,7 @@ const freshAddress = (): string => `127.0.0.${next++}`
 
 const copy = await patchedProgram([
   {
-    file: 'src/process/listen.ts',
+    file: 'src/gateway/listen.ts',
     text: 'const MAX_CONNECTIONS = 10_000',
     by: `const MAX_CONNECTIONS = ${TOTAL}`,
   },

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { SLOW_DISK } from '../equipment/slow-disk.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { SLOW_DISK } from '../fixtures/slow-disk.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
 /** The number of calls and reads that one client keeps in flight. */

@@ -3,11 +3,11 @@ import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
 /** Requests whose log lines exceed the capacity of the pipe and of this copy's queue several times. */
@@ -15,7 +15,7 @@ const MANY = 2_000
 
 const copy = await patchedProgram([
   {
-    file: 'src/process/log-queue.ts',
+    file: 'src/gateway/log-queue.ts',
     text: 'const MAX_QUEUED = 4 * 1024 * 1024',
     by: 'const MAX_QUEUED = 64 * 1024',
   },

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { manage } from '../fixtures/account.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { byTier } from '../tier.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type FullResponse, call, type LiveResponse, send } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type FullResponse, call, type LiveResponse, send } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { expectFairDuring } from './latency-under-attack.ts'
 
 const MAX = 8

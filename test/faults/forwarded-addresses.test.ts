@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, retryWhileShed } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/fixture.ts'
+import { call, retryWhileShed } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { ask } from '../fixtures/fixture.ts'
 
 /** The trusted proxies in each case; the peer is 127.0.0.1 or ::1. */
 const PEERS = { nobody: [], 'other proxies': ['10.0.0.0/8', '::2'], 'the peer': ['127.0.0.1', '::1/128'] }

@@ -1,10 +1,10 @@
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { FRONT_PROXIES, type PassedOn, startFrontProxy } from '../equipment/front-proxy.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { FRONT_PROXIES, type PassedOn, startFrontProxy } from '../fixtures/front-proxy.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { BODY, lengthOf, MISFRAMED, post } from './ambiguous-requests.ts'
 
 /**

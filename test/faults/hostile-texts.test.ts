@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bearerKey } from '../../src/auth/bearer.ts'
+import { bearerKey } from '../../src/accounts/authentication/bearer.ts'
 import { pathPattern } from '../../src/api/routing/path-pattern.ts'
 import { lookupKey } from '../../src/domain/api-key.ts'
 import { allowedAddresses, parseAddresses } from '../../src/domain/ip-allow-list.ts'
@@ -7,7 +7,7 @@ import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
 import { redact } from '../../src/upstreams/redact.ts'
 import { retryAfterMs } from '../../src/upstreams/retry-after.ts'
 import { channelOf } from '../channel.ts'
-import { cpuMs } from '../equipment/pace.ts'
+import { cpuMs } from '../fixtures/pace.ts'
 
 const LENGTH = 100_000
 /** CPU milliseconds, far below the seconds of quadratic work; other processes increase CPU time, too. */

@@ -1,5 +1,5 @@
-import { PUBLIC_ADDRESS } from '../equipment/network.ts'
-import type { Zone } from '../equipment/dns-server.ts'
+import { PUBLIC_ADDRESS } from '../fixtures/network.ts'
+import type { Zone } from '../fixtures/dns-server.ts'
 
 /** The names of the test's name server. `rebind.test` changes its address at every query. */
 export const ZONE: Zone = (name, nth) => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { ask, retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { BODY, CHAT, lengthOf, MISFRAMED, post } from './ambiguous-requests.ts'
 
 const LIMIT = 33_554_432

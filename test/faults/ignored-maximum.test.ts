@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { contentFrame, DONE_FRAME, finishFrame, type Streamed, usageText } from '../equipment/behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
-import { retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { contentFrame, DONE_FRAME, finishFrame, type Streamed, usageText } from '../fixtures/behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { eventFrame, messageFrames } from '../fixtures/messages-behaviour.ts'
+import { retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const AT_ONCE = 20

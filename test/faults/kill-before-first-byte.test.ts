@@ -1,20 +1,24 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
-import { call, type LiveResponse, open } from '../equipment/client.ts'
-import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, askStream } from '../equipment/fixture.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import type { Patch } from '../equipment/patch.ts'
-import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
+import { call, type LiveResponse, open } from '../fixtures/client.ts'
+import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, askStream } from '../fixtures/fixture.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 
 const QUOTA = 1_000_000
 
 /** No hold is written because it has waited; it is only written because it must be. */
 const PATIENT: readonly Patch[] = [
-  { file: 'src/ledger/waiting-holds.ts', text: 'const DUE_MS = 30', by: 'const DUE_MS = 600_000' },
-  { file: 'src/ledger/waiting-holds.ts', text: 'const LATEST_MS = 40', by: 'const LATEST_MS = 600_000' },
+  { file: 'src/accounts/ledger/waiting-holds.ts', text: 'const DUE_MS = 30', by: 'const DUE_MS = 600_000' },
+  {
+    file: 'src/accounts/ledger/waiting-holds.ts',
+    text: 'const LATEST_MS = 40',
+    by: 'const LATEST_MS = 600_000',
+  },
 ]
 
 /** Sends content without checking its hold. */

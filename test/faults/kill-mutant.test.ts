@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Patch } from '../equipment/patch.ts'
-import { type PatchedCopy, patchedProgram } from '../equipment/patched-copy.ts'
-import { HANGING_DISK } from '../equipment/slow-disk.ts'
-import { storm, type StormPlan } from '../equipment/storm.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { type PatchedCopy, patchedProgram } from '../fixtures/patched-copy.ts'
+import { HANGING_DISK } from '../fixtures/slow-disk.ts'
+import { storm, type StormPlan } from '../fixtures/storm.ts'
 
 /** Defects. Each process has one of them, which an environment variable names. */
 type Defect =

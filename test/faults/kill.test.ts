@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { storm } from '../equipment/storm.ts'
+import { storm } from '../fixtures/storm.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 

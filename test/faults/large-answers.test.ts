@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { completionText, usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { eventFrame, messageFrames } from '../equipment/messages-behaviour.ts'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { eventFrame, messageFrames } from '../fixtures/messages-behaviour.ts'
 
 const MIB = 1024 * 1024
 /** Concurrent whole responses of one user: more than its share of the memory, and one beyond that. */

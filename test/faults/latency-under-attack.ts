@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
+import type { FullResponse } from '../fixtures/client.ts'
 
 /** The number of requests that are made alone, and again during the attack. */
 const REQUESTS = 15

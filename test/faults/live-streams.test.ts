@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { paceMs } from '../equipment/pace.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { paceMs } from '../fixtures/pace.ts'
 import { byTier } from '../tier.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const PACE_MS = 20
 

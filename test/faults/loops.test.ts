@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, retryWhileShed } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask } from '../equipment/fixture.ts'
+import { call, retryWhileShed } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { ask } from '../fixtures/fixture.ts'
 
 const MARK = 'x-gateway-via'
 

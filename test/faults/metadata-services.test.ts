@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Network, startNetwork } from '../equipment/network.ts'
-import { ask, startFixture, type Fixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Network, startNetwork } from '../fixtures/network.ts'
+import { ask, startFixture, type Fixture } from '../fixtures/fixture.ts'
 
 const ACCOUNTS = {
   root: { id: 1, accessToken: ROOT.access_token },

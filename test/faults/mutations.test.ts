@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fixtureOfBoth } from '../conversion/fixture.ts'
 import { mutations } from '../corpus/mutations.ts'
 import { replay } from '../corpus/replay.ts'
-import { audit } from '../equipment/auditor.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { audit } from '../fixtures/auditor.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { byTier } from '../tier.ts'
 
 const GRANTED = 400_000_000_000_000

@@ -1,9 +1,9 @@
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { call } from '../fixtures/client.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const MAX = 10
 /** Milliseconds that each turn of the event loop takes once the gateway is slow. */

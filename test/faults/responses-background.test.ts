@@ -13,13 +13,13 @@ import {
   type Stage,
   stageOf,
   usage,
-} from '../equipment/background-stage.ts'
-import { call, open, send } from '../equipment/client.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { dateClock, type MovedClock } from '../equipment/moved-clock.ts'
-import type { Patch } from '../equipment/patch.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+} from '../fixtures/background-stage.ts'
+import { call, open, send } from '../fixtures/client.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { dateClock, type MovedClock } from '../fixtures/moved-clock.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 
 const DAY_SECONDS = 24 * 3_600
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { type SlowClient, slowClients } from '../equipment/slow-clients.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { type SlowClient, slowClients } from '../fixtures/slow-clients.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const CLIENTS = 100
 /**

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type FullResponse, type CallOptions, retryWhileShed } from '../equipment/client.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import type { Received } from '../equipment/scripted-upstream.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type FullResponse, type CallOptions, retryWhileShed } from '../fixtures/client.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import type { Received } from '../fixtures/scripted-upstream.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

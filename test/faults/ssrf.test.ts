@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, createServer as createListener, type Server as Listener } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type FullResponse, retryWhileShed } from '../equipment/client.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { type Network, PUBLIC_ADDRESS, startNetwork } from '../equipment/network.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { type FullResponse, retryWhileShed } from '../fixtures/client.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { type Network, PUBLIC_ADDRESS, startNetwork } from '../fixtures/network.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { hostileUrls, ZONE } from './hostile-urls.ts'
 
 const MEDIA = { max_bytes: '1MiB', timeout: '1s' }

@@ -3,8 +3,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { writeFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { call, retryWhileShed } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { call, retryWhileShed } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import {
   completionText,
   contentFrame,
@@ -13,8 +13,8 @@ import {
   roleFrame,
   usageFrame,
   usageText,
-} from '../equipment/behaviour.ts'
-import { ask } from '../equipment/fixture.ts'
+} from '../fixtures/behaviour.ts'
+import { ask } from '../fixtures/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from '../operations/program.ts'
 import { byTier } from '../tier.ts'

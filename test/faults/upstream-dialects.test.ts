@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { GRAMMARS } from '../conversion/grammar.ts'
 import { MODEL } from '../conversion/fixture.ts'
-import { audit } from '../equipment/auditor.ts'
+import { audit } from '../fixtures/auditor.ts'
 import {
   type Behaviour,
   completionText,
@@ -14,18 +14,13 @@ import {
   type Streamed,
   usageFrame,
   usageText,
-} from '../equipment/behaviour.ts'
-import { chunkFrame } from '../equipment/chat-behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import {
-  eventFrame,
-  messageFrames,
-  messagesErrorText,
-  wholeMessage,
-} from '../equipment/messages-behaviour.ts'
-import { residentBytes } from '../equipment/resident-memory.ts'
-import { retryWhileOverloaded, type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/behaviour.ts'
+import { chunkFrame } from '../fixtures/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { eventFrame, messageFrames, messagesErrorText, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { residentBytes } from '../fixtures/resident-memory.ts'
+import { retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 type Protocol = 'chat' | 'messages'
 const PROTOCOLS = ['chat', 'messages'] as const

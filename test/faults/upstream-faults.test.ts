@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { audit } from '../equipment/auditor.ts'
-import { type Behaviour, contentFrame, DONE_FRAME, errorBody, roleFrame } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { audit } from '../fixtures/auditor.ts'
+import { type Behaviour, contentFrame, DONE_FRAME, errorBody, roleFrame } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const QUOTA = 1_000_000_000
 const CROWD = 25

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { completionText, usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { call } from '../equipment/client.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ask, askStream } from '../equipment/fixture.ts'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { call } from '../fixtures/client.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { ask, askStream } from '../fixtures/fixture.ts'
 
 /** Endless output of an upstream, after its prefix. */
 const FLOODS = {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
-import { audit } from '../equipment/auditor.ts'
+import { audit } from '../fixtures/auditor.ts'
 import {
   type Behaviour,
   completionText,
@@ -8,10 +8,10 @@ import {
   DONE_FRAME,
   finishFrame,
   usageFrame,
-} from '../equipment/behaviour.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { eventFrame, STOP_FRAME } from '../equipment/messages-behaviour.ts'
-import { retryWhileOverloaded, type Fixture } from '../equipment/fixture.ts'
+} from '../fixtures/behaviour.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import { eventFrame, STOP_FRAME } from '../fixtures/messages-behaviour.ts'
+import { retryWhileOverloaded, type Fixture } from '../fixtures/fixture.ts'
 
 const QUOTA = 400_000_000_000_000
 const TEXT = 'Hello there, you.'

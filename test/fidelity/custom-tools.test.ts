@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { DIALECTS, type Dialect, type Json } from './facts.ts'
 import { startRoads } from './roads.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Fixture } from '../equipment/fixture.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { askedOf, startRoads } from './roads.ts'
 import type { Json } from './facts.ts'
 

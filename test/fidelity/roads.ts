@@ -1,6 +1,6 @@
-import type { FullResponse } from '../equipment/client.ts'
-import { AMPLE, channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, retryWhileOverloaded, startFixture } from '../equipment/fixture.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { AMPLE, channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, retryWhileOverloaded, startFixture } from '../fixtures/fixture.ts'
 import { DIALECTS, type Dialect } from './facts.ts'
 
 /** From a client of one dialect to a provider of one. */

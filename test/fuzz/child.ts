@@ -3,7 +3,7 @@ import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
-import { patchedTexts } from '../equipment/patch.ts'
+import { patchedTexts } from '../fixtures/patch.ts'
 import type { FuzzJob, FuzzReport } from './fuzz-job.ts'
 import type { FatalReport } from './watchdog.ts'
 

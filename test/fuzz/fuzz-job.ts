@@ -1,4 +1,4 @@
-import type { Patch } from '../equipment/patch.ts'
+import type { Patch } from '../fixtures/patch.ts'
 
 /** Bounds of one input, beyond which the process is ended. */
 export interface InputBounds {

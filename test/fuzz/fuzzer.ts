@@ -1,5 +1,5 @@
 import { GatewayError } from '../../src/errors.ts'
-import { randomFrom } from '../equipment/random.ts'
+import { randomFrom } from '../fixtures/random.ts'
 import type { Coverage } from './coverage.ts'
 import { mutated, type MutationSources } from './mutations.ts'
 import { minimizedInput } from './minimize-input.ts'

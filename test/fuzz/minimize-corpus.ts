@@ -1,4 +1,4 @@
-import { randomFrom } from '../equipment/random.ts'
+import { randomFrom } from '../fixtures/random.ts'
 import type { Coverage } from './coverage.ts'
 import type { Target } from './target.ts'
 

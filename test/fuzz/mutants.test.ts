@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Patch } from '../equipment/patch.ts'
+import type { Patch } from '../fixtures/patch.ts'
 import { runFuzzer } from './run-fuzzer.ts'
 
 /** Bound within which each planted defect is found, the corpus included. */

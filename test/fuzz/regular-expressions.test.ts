@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createContext, Script } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { cpuMs } from '../equipment/pace.ts'
+import { cpuMs } from '../fixtures/pace.ts'
 import { type Literal, literalsIn } from '../regular-expressions.ts'
 import { byTier } from '../tier.ts'
 

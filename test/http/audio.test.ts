@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Behaviour } from '../equipment/behaviour.ts'
-import { call, open, type FullResponse } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { formBytes, formCall, type Part, recordingParts, waveFile } from '../equipment/form.ts'
-import { answered, ChargedCalls, events, json } from '../equipment/media-fixture.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call, open, type FullResponse } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall, type Part, recordingParts, waveFile } from '../fixtures/form.ts'
+import { answered, ChargedCalls, events, json } from '../fixtures/media-fixture.ts'
 
 /**
  * Quota units: 100 a second; 10 a character; a token 2 of text and 4 of sound in, 6 of text and 8 of sound

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 let configure: (options: Record<string, unknown>) => Configuration

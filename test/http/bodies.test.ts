@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse, CallOptions } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { paceMs } from '../equipment/pace.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { FullResponse, CallOptions } from '../fixtures/client.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { paceMs } from '../fixtures/pace.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const LIMIT = 33_554_432
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { channel, plainConfiguration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { dateClock } from '../equipment/moved-clock.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { channel, plainConfiguration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 
 /** Ten prompt and five output tokens. */
 const COST = 30

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 
 const PROMPT = 'Answer "briefly".'
 const OVERRIDE = {

@@ -8,11 +8,11 @@ import {
   roleFrame,
   usageFrame,
   usageText,
-} from '../equipment/behaviour.ts'
-import { send } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/behaviour.ts'
+import { send } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase, type UsageRow } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const MODELS = {
   // One unit for a prompt token, four for an output token, a quarter for a cached one.

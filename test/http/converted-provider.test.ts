@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Behaviour } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../equipment/proxy-servers.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../fixtures/proxy-servers.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const UPSTREAMS = ['chat', 'messages', 'responses'] as const
 

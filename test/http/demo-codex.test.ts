@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DEMO_MODELS } from '@sluice/simulator'
-import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
+import { type DemoFixture, startDemoFixture } from '../fixtures/demo-fixture.ts'
 
 type Item = OpenAI.Responses.ResponseOutputItem
 type Input = OpenAI.Responses.ResponseInputItem

@@ -1,9 +1,9 @@
 import { Ajv } from 'ajv'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { DEMO_MODELS } from '@sluice/simulator'
-import { call } from '../equipment/client.ts'
-import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
-import type { RunningGateway } from '../equipment/gateway.ts'
+import { call } from '../fixtures/client.ts'
+import { type DemoFixture, startDemoFixture } from '../fixtures/demo-fixture.ts'
+import type { RunningGateway } from '../fixtures/gateway.ts'
 
 let fixture: DemoFixture
 let gateway: RunningGateway

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { json } from '../equipment/media-fixture.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { json } from '../fixtures/media-fixture.ts'
 
 const MOST_INPUTS = 2048
 /** USD per million tokens: 0.065 quota units a token. */

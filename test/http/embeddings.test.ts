@@ -2,11 +2,11 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { embedMany } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Behaviour } from '../equipment/behaviour.ts'
-import { type Body, call, type FullResponse } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { type Body, call, type FullResponse } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase, type UsageRow } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 let database: GatewayDatabase

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const PASSED_ON = [400, 404, 409, 413, 422, 429, 500, 503, 529]
 /** Responses that are not valid. */

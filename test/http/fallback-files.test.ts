@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
-import { answered, ChargedCalls, events, json } from '../equipment/media-fixture.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
+import { answered, ChargedCalls, events, json } from '../fixtures/media-fixture.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out of order') }
 /**

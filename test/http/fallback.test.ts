@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Behaviour, errorBody, usageText } from '../equipment/behaviour.ts'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { manage } from '../equipment/account.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { storingUpstream } from '../equipment/stored-responses.ts'
-import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+import { type Behaviour, errorBody, usageText } from '../fixtures/behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { manage } from '../fixtures/account.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { storingUpstream } from '../fixtures/stored-responses.ts'
+import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 
 const FAILING: Behaviour = { kind: 'status', status: 503, body: errorBody('out of order') }
 /** One and four quota units a token; the expensive model costs ten times as much. */

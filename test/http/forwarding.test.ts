@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { completionText, usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const GATED = '"service_tier":"flex","safety_identifier":"s-1","inference_geo":"eu","speed":"fast"'
 const MODELS = ['bytes', 'gated', 'open', 'through', 'nostore', 'nostorethrough', 'asked']

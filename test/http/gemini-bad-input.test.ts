@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { geminiFrames, wholeGemini } from '../equipment/gemini-behaviour.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { geminiFrames, wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const CONVERTED = ['chat', 'messages', 'responses'] as const
 const ALL = ['gemini', ...CONVERTED] as const

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { geminiFrames, geminiUsage, streamedGemini, wholeGemini } from '../equipment/gemini-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { geminiFrames, geminiUsage, streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
 
 /** Quota units a token: 1 for input, 4 for output, a quarter for cached input; a search is 1,000. */
 const price = { input: 2, output: 8, cache_read: 0.5, web_search: 0.002 }

@@ -10,7 +10,7 @@ import {
 import { generateText, isStepCount, Output, streamText, tool } from 'ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
+import { type DemoFixture, startDemoFixture } from '../fixtures/demo-fixture.ts'
 
 let fixture: DemoFixture
 let client: GoogleGenAI

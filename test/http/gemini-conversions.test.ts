@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wholeChat, streamedChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { streamedGemini, wholeGemini } from '../equipment/gemini-behaviour.ts'
-import { wholeMessage, streamedMessage } from '../equipment/messages-behaviour.ts'
-import { streamedResponse, wholeResponse } from '../equipment/responses-behaviour.ts'
+import { wholeChat, streamedChat } from '../fixtures/chat-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { wholeMessage, streamedMessage } from '../fixtures/messages-behaviour.ts'
+import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const OTHERS = ['chat', 'messages', 'responses'] as const
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { errorBody } from '../equipment/behaviour.ts'
-import { type Body, call, type CallOptions, type FullResponse } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { geminiFrames, googleError, streamedGemini, wholeGemini } from '../equipment/gemini-behaviour.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { type Body, call, type CallOptions, type FullResponse } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { geminiFrames, googleError, streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
 
 const ASK = '{"contents": [{"role":"user","parts":[{"text":"Hi"}]}],"x":9007199254740993}'
 const MODELS = ['small', 'allowing', 'mapped', 'spare'] as const

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

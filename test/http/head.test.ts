@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isEndless, ROUTES } from '../equipment/routes.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { isEndless, ROUTES } from '../fixtures/routes.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { completionText, usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const MIB = 1024 * 1024
 

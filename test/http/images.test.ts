@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, open, type FullResponse } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { formBytes, formCall } from '../equipment/form.ts'
-import { answered, ChargedCalls, events, json } from '../equipment/media-fixture.ts'
+import { call, open, type FullResponse } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall } from '../fixtures/form.ts'
+import { answered, ChargedCalls, events, json } from '../fixtures/media-fixture.ts'
 
 /** Quota units of a token: 2 of text and 3 of an image in, 1 of text and 4 of an image out. */
 const TOKENS = { input: 4, image_input: 6, output: 2, image_output: 8 }

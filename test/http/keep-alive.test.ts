@@ -1,12 +1,12 @@
 import { GoogleGenAI } from '@google/genai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkResponsesStream } from '../conversion/responses-grammar.ts'
-import { contentFrame, finishFrame, roleFrame } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { geminiFrames } from '../equipment/gemini-behaviour.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
+import { contentFrame, finishFrame, roleFrame } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { geminiFrames } from '../fixtures/gemini-behaviour.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { frames, upstreamNamed } from '../fixtures/responses-behaviour.ts'
 
 /** A gateway that regards a stream as silent after one second already. */
 const copy = await patchedProgram([

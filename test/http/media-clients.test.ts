@@ -2,8 +2,8 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { generateImage, generateSpeech, transcribe } from 'ai'
 import OpenAI, { toFile } from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { databaseOf } from '../equipment/database.ts'
-import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type DemoFixture, startDemoFixture } from '../fixtures/demo-fixture.ts'
 
 let demo: DemoFixture
 let client: OpenAI

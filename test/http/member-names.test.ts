@@ -1,11 +1,11 @@
 import { Agent } from 'node:http'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { formBytes, formCall } from '../equipment/form.ts'
-import { readAsGo, type Struct } from '../equipment/go-json.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall } from '../fixtures/form.ts'
+import { readAsGo, type Struct } from '../fixtures/go-json.ts'
 import { lawRuns } from '../tier.ts'
 
 /** Complete requests: each object in them is a level with known names. */

@@ -1,11 +1,11 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type FullResponse, type CallOptions, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { messagesErrorText, streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
-import { rawConnection } from '../equipment/raw-socket.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { type FullResponse, type CallOptions, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { messagesErrorText, streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { rawConnection } from '../fixtures/raw-socket.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ANSWER_TEXT = [{ text: 'Hello.' }]
 const USER = [{ role: 'user' as const, content: 'hi' }]

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Behaviour, errorBody } from '../equipment/behaviour.ts'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { messagesErrorText, wholeMessage } from '../equipment/messages-behaviour.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type Behaviour, errorBody } from '../fixtures/behaviour.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { messagesErrorText, wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** More models than the number of consecutive failures that opens a channel's circuit breaker. */
 const RETIRED = ['old1', 'old2', 'old3', 'old4', 'old5', 'old6', 'old7']

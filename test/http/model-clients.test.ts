@@ -2,8 +2,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { ApiError, GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const NAMES = ['org/part:free', 'talker', '模型 1']
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const NOWHERE = 'http://127.0.0.1:9/v1'
 const of = (name: string, models: string[], fields: Record<string, unknown> = {}) =>

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { CERTAINLY_GONE_MS, type FullResponse } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { frames, responsesUsage, streamedResponse, wholeResponse } from '../equipment/responses-behaviour.ts'
+import { CERTAINLY_GONE_MS, type FullResponse } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { frames, responsesUsage, streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 /** Quota units of a prompt token that is written to a cache for an hour, the most expensive kind. */
 const DEAREST = 2

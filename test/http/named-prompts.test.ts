@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 /** Quota units of a prompt token that is written to a cache for an hour, the most expensive kind. */
 const DEAREST = 2

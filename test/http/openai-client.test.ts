@@ -8,9 +8,9 @@ import OpenAI, {
   RateLimitError,
 } from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DONE_FRAME, errorBody, finishFrame, roleFrame, usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { DONE_FRAME, errorBody, finishFrame, roleFrame, usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 let client: OpenAI

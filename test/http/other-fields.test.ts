@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeGemini } from '../equipment/gemini-behaviour.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const ANSWERS = {
   responses: wholeResponse({ text: 'said' }),

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { formBytes, formCall } from '../equipment/form.ts'
-import { wholeGemini } from '../equipment/gemini-behaviour.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { cohereAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
-import type { Behaviour } from '../equipment/behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall } from '../fixtures/form.ts'
+import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { cohereAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
 
 const ALL = ['models', 'route', 'provider', 'plugins', 'transforms', 'search_parameters', 'extra_body']
 const PROTOCOLS = ['chat', 'messages', 'responses', 'gemini', 'rerank'] as const

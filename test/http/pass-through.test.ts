@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { streamedGemini, wholeGemini } from '../equipment/gemini-behaviour.ts'
-import { streamedResponse, wholeResponse } from '../equipment/responses-behaviour.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const PROVIDERS = ['chat', 'responses', 'gemini'] as const
 type Provider = (typeof PROVIDERS)[number]

@@ -4,12 +4,12 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { errorBody } from '../equipment/behaviour.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import {
   PROXY_PASSWORD,
   PROXY_USER,
@@ -17,10 +17,10 @@ import {
   startHttpProxy,
   startNoProxy,
   startSocksProxy,
-} from '../equipment/proxy-servers.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+} from '../fixtures/proxy-servers.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 
-const file = (name: string): string => fileURLToPath(new URL(`../equipment/tls/${name}`, import.meta.url))
+const file = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 const CERTIFICATE = file('localhost.cert.pem')
 const CREDENTIALS = 'ann:a%3Ab%40c'
 const MODELS = [

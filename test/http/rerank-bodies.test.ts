@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse, Body } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { longestWaitDuring } from '../equipment/latency-probe.ts'
-import { jinaAnswer, type RankedResult } from '../equipment/rerank-behaviour.ts'
-import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { FullResponse, Body } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { longestWaitDuring } from '../fixtures/latency-probe.ts'
+import { jinaAnswer, type RankedResult } from '../fixtures/rerank-behaviour.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { byTier } from '../tier.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Behaviour } from '../equipment/behaviour.ts'
-import { type FullResponse, send } from '../equipment/client.ts'
-import { PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
-import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { type FullResponse, send } from '../fixtures/client.ts'
+import { PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase, type UsageRow } from '../fixtures/database.ts'
+import { cohereAnswer, jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** One unit for each token; a thousand for each call, five hundred in the group `half`. */
 const PER_TOKEN = PLAIN_PRICE

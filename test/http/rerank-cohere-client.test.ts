@@ -1,9 +1,9 @@
 import { CohereClient, CohereClientV2, CohereError } from 'cohere-ai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { rerankChannel } from '../equipment/rerank-fixture.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { cohereAnswer, jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { rerankChannel } from '../fixtures/rerank-fixture.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const MODEL = 'rerank-english-v3.0'
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Behaviour } from '../equipment/behaviour.ts'
-import { manage } from '../equipment/account.ts'
-import { call, send } from '../equipment/client.ts'
-import { PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase, type UsageRow } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { manage } from '../fixtures/account.ts'
+import { call, send } from '../fixtures/client.ts'
+import { PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase, type UsageRow } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { cohereAnswer, jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
 
 /** A thousand quota units for a search unit. */
 const PER_UNIT = { search_unit: 0.002 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse, Body } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { cohereAnswer, jinaAnswer, scored } from '../equipment/rerank-behaviour.ts'
-import { askRerank, ranked, rerank, rerankChannel } from '../equipment/rerank-fixture.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import type { FullResponse, Body } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { cohereAnswer, jinaAnswer, scored } from '../fixtures/rerank-behaviour.ts'
+import { askRerank, ranked, rerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

@@ -11,10 +11,10 @@ import {
   type Stage,
   stageOf,
   usage,
-} from '../equipment/background-stage.ts'
-import { CERTAINLY_GONE_MS, open, type LiveResponse } from '../equipment/client.ts'
-import { PLAIN_PRICE } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/background-stage.ts'
+import { CERTAINLY_GONE_MS, open, type LiveResponse } from '../fixtures/client.ts'
+import { PLAIN_PRICE } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** A limit that one call uses up, and one that two calls use up. */
 const ONE_CALL = { tokens: 100, window: '1h' }

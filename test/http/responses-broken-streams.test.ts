@@ -2,11 +2,11 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { streamText } from 'ai'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { streamedChat } from '../equipment/chat-behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { streamedMessage } from '../equipment/messages-behaviour.ts'
-import { streamedResponse } from '../equipment/responses-behaviour.ts'
+import { streamedChat } from '../fixtures/chat-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { streamedMessage } from '../fixtures/messages-behaviour.ts'
+import { streamedResponse } from '../fixtures/responses-behaviour.ts'
 
 const PROTOCOLS = ['responses', 'chat', 'messages'] as const
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Whole } from '../equipment/behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import type { Whole } from '../fixtures/behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 /** Quota units a token: 1 for input, 4 for output, 1.5 for input written to a cache; a search is 1,000. */
 const price = { input: 2, output: 8, cache_read: 0.5, cache_write_5m: 3, web_search: 0.002 }

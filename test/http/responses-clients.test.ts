@@ -5,7 +5,7 @@ import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
 import { ResponsesToolRunner, runnerFunction } from 'openai/helpers/responses-tool-runner'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type DemoFixture, startDemoFixture } from '../equipment/demo-fixture.ts'
+import { type DemoFixture, startDemoFixture } from '../fixtures/demo-fixture.ts'
 
 let fixture: DemoFixture
 let client: OpenAI

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { frames, upstreamNamed } from '../equipment/responses-behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { frames, upstreamNamed } from '../fixtures/responses-behaviour.ts'
 
 const KEY = 'upstream-key-of-m'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type FullResponse, open } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { storingUpstream } from '../equipment/stored-responses.ts'
+import { type FullResponse, open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { storingUpstream } from '../fixtures/stored-responses.ts'
 
 let fixture: Fixture
 beforeAll(async () => {

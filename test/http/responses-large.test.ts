@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { open } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { storingUpstream } from '../equipment/stored-responses.ts'
+import { open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { storingUpstream } from '../fixtures/stored-responses.ts'
 
 /** More than the gateway buffers of a response that it passes on. */
 const TEXT = 'x'.repeat(6 * 1024 * 1024)

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const PATHS = {
   create: '/v1/responses',

@@ -1,8 +1,8 @@
 import OpenAI, { AuthenticationError, BadRequestError } from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const PROTOCOLS = ['responses', 'chat', 'messages'] as const
 const CONVERTED = ['chat', 'messages'] as const

@@ -1,10 +1,10 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { responsesUsage, wholeResponse } from '../equipment/responses-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { responsesUsage, wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 let fixture: Fixture
 let client: OpenAI

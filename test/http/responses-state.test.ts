@@ -1,12 +1,12 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { type Configuration, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { startGateway } from '../equipment/gateway.ts'
-import type { Received } from '../equipment/scripted-upstream.ts'
-import { type StoringUpstream, storingUpstream } from '../equipment/stored-responses.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { type Configuration, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { startGateway } from '../fixtures/gateway.ts'
+import type { Received } from '../fixtures/scripted-upstream.ts'
+import { type StoringUpstream, storingUpstream } from '../fixtures/stored-responses.ts'
 
 const LANES = ['one', 'two'] as const
 

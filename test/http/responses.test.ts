@@ -8,20 +8,20 @@ import {
   type Behaviour,
   type Streamed,
   usageText,
-} from '../equipment/behaviour.ts'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import type { FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { streamedMessage, wholeMessage } from '../equipment/messages-behaviour.ts'
+} from '../fixtures/behaviour.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
 import {
   frames,
   responsesUsage,
   streamedResponse,
   upstreamNamed,
   wholeResponse,
-} from '../equipment/responses-behaviour.ts'
+} from '../fixtures/responses-behaviour.ts'
 
 const PROTOCOLS = ['responses', 'chat', 'messages'] as const
 type Protocol = (typeof PROTOCOLS)[number]

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import type { Whole } from '../equipment/behaviour.ts'
-import { type Body, type CallOptions, call, type FullResponse, open } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
-import { answered, ChargedCalls, json } from '../equipment/media-fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import type { Whole } from '../fixtures/behaviour.ts'
+import { type Body, type CallOptions, call, type FullResponse, open } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
+import { answered, ChargedCalls, json } from '../fixtures/media-fixture.ts'
 
 /** An endpoint other than conversations, and a call of it. */
 interface SmallEndpoint {

@@ -8,11 +8,11 @@ import {
   roleFrame,
   usageFrame,
   usageText,
-} from '../equipment/behaviour.ts'
-import { type FullResponse, events, streamedContent } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+} from '../fixtures/behaviour.ts'
+import { type FullResponse, events, streamedContent } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const MODELS = ['m', 'through', 'stall', 'ttfb']
 

@@ -3,12 +3,12 @@ import { createServer, type Server } from 'node:https'
 import { type AddressInfo, createServer as createPlainServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
-const tlsFile = (name: string): string => fileURLToPath(new URL(`../equipment/tls/${name}`, import.meta.url))
+const tlsFile = (name: string): string => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url))
 const CERTIFICATE = tlsFile('localhost.cert.pem')
 
 let secure: Server

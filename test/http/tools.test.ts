@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { completionText, contentFrame, DONE_FRAME, finishFrame, usageText } from '../equipment/behaviour.ts'
-import { CERTAINLY_GONE_MS, type FullResponse } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { completionText, contentFrame, DONE_FRAME, finishFrame, usageText } from '../fixtures/behaviour.ts'
+import { CERTAINLY_GONE_MS, type FullResponse } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
 /** Quota units a token: 1 for input, 4 for output. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { errorBody } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const KEYS = ['upstream-secret-one', 'upstream-secret-two', 'upstream-secret-three']
 const MODELS = ['turns', 'refused401', 'refused403', 'refused407', 'allbad', 'limited', 'spare', 'alone']

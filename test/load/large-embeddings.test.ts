@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Behaviour } from '../equipment/behaviour.ts'
-import { call, type FullResponse, open } from '../equipment/client.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { answered } from '../equipment/media-fixture.ts'
-import type { Received } from '../equipment/scripted-upstream.ts'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call, type FullResponse, open } from '../fixtures/client.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { answered } from '../fixtures/media-fixture.ts'
+import type { Received } from '../fixtures/scripted-upstream.ts'
 
 const MIB = 1024 * 1024
 /** Numbers of a vector, as many as the longest usual ones have, and their text. */

@@ -1,8 +1,8 @@
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { longestWaitDuring } from '../equipment/latency-probe.ts'
-import { mainThreadCpuMs, processCpuMs } from '../equipment/process-cpu.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { longestWaitDuring } from '../fixtures/latency-probe.ts'
+import { mainThreadCpuMs, processCpuMs } from '../fixtures/process-cpu.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
 /** Cost of readings of the configuration in a running gateway. */

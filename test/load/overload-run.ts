@@ -1,4 +1,4 @@
-import { residentBytes } from '../equipment/resident-memory.ts'
+import { residentBytes } from '../fixtures/resident-memory.ts'
 import type { ArrivalsResult, Latencies } from './arrivals.ts'
 import { type LoadPlan, startLoadFixture } from './load-fixture.ts'
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import type { Fixture } from '../equipment/fixture.ts'
-import { answered } from '../equipment/media-fixture.ts'
-import { mostTurnCpuMs } from '../equipment/turn-cpu.ts'
-import { startMeasuredFixture, vectorsResponse } from '../equipment/vector-responses.ts'
+import { call } from '../fixtures/client.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
+import { answered } from '../fixtures/media-fixture.ts'
+import { mostTurnCpuMs } from '../fixtures/turn-cpu.ts'
+import { startMeasuredFixture, vectorsResponse } from '../fixtures/vector-responses.ts'
 
 const AT_ONCE = 4
 const BYTES = 8 * 1024 * 1024

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Account, manage } from '../equipment/account.ts'
-import { errorBody } from '../equipment/behaviour.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { startFixture, type Fixture } from '../equipment/fixture.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { type Account, manage } from '../fixtures/account.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { startFixture, type Fixture } from '../fixtures/fixture.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, manage, type ManagementResponse } from '../equipment/account.ts'
-import { errorBody } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type Account, manage, type ManagementResponse } from '../fixtures/account.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const ADA = { id: 2, accessToken: 'the-access-token-of-ada' }

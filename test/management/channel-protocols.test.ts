@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { wholeGemini } from '../equipment/gemini-behaviour.ts'
-import { wholeResponse } from '../equipment/responses-behaviour.ts'
+import { manage } from '../fixtures/account.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { wholeResponse } from '../fixtures/responses-behaviour.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { errorBody } from '../equipment/behaviour.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { startFixture, type Fixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { startFixture, type Fixture } from '../fixtures/fixture.ts'
 
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }
 const LANES = ['chat', 'messages', 'rerank', 'declared'] as const

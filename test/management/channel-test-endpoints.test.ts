@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { channel, ROOT } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ACCOUNT, REGION, startBedrock } from '../equipment/providers/bedrock.ts'
-import { type Double, type DoubleAnswer, startDouble } from '../equipment/providers/double.ts'
-import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
+import { manage } from '../fixtures/account.ts'
+import { channel, ROOT } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { ACCOUNT, REGION, startBedrock } from '../fixtures/providers/bedrock.ts'
+import { type Double, type DoubleAnswer, startDouble } from '../fixtures/providers/double.ts'
+import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
 
 interface Shown {
   readonly id: number

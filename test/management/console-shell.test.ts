@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, manage } from '../equipment/account.ts'
-import { errorBody } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type Account, manage } from '../fixtures/account.ts'
+import { errorBody } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const AS_ROOT = { id: 1, accessToken: ROOT.access_token }
 const ADA = { id: 2, accessToken: 'the-access-token-of-ada' }

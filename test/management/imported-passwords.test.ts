@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 /** A hash of unknown bytes, at the cost that other gateways use. */
 const BCRYPT = '$2a$10$Kdyyi/7lrFk7OWL8uWVq9uHU6zrMXQOwphz7P365KzmqvqvihadLa'

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { manage } from '../fixtures/account.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 

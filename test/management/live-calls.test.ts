@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { call, CERTAINLY_GONE_MS, type LiveResponse, open } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { ask as asChat, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { call, CERTAINLY_GONE_MS, type LiveResponse, open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { ask as asChat, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ACCOUNTS = {
   root: { id: 1, accessToken: ROOT.access_token },

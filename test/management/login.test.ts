@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { call } from '../equipment/client.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { manage } from '../fixtures/account.ts'
+import { call } from '../fixtures/client.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const WRONG = 'username or password is incorrect, or the user has been banned'

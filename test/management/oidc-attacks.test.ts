@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Browser } from '../equipment/browser.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { Browser } from '../fixtures/browser.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import {
   type ScriptedProvider,
   signedBySecret,
   startScriptedProvider,
   unsigned,
-} from '../equipment/scripted-oidc.ts'
+} from '../fixtures/scripted-oidc.ts'
 
 const SECRET = 'the-client-secret-0123456789'
 const AGAIN = 'could not be verified'

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Browser } from '../equipment/browser.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { type ScriptedProvider, startScriptedProvider } from '../equipment/scripted-oidc.ts'
+import { Browser } from '../fixtures/browser.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { type ScriptedProvider, startScriptedProvider } from '../fixtures/scripted-oidc.ts'
 
 let provider: ScriptedProvider
 let fixture: Fixture

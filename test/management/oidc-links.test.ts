@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { Browser } from '../equipment/browser.ts'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type ScriptedProvider, startScriptedProvider } from '../equipment/scripted-oidc.ts'
+import { manage } from '../fixtures/account.ts'
+import { Browser } from '../fixtures/browser.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type ScriptedProvider, startScriptedProvider } from '../fixtures/scripted-oidc.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const PASSWORD = 'the password of everybody'

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { Browser } from '../equipment/browser.ts'
-import { call } from '../equipment/client.ts'
-import { ROOT, token, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type RealProvider, startRealProvider } from '../equipment/real-oidc.ts'
+import { manage } from '../fixtures/account.ts'
+import { Browser } from '../fixtures/browser.ts'
+import { call } from '../fixtures/client.ts'
+import { ROOT, token, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type RealProvider, startRealProvider } from '../fixtures/real-oidc.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const PUBLIC_URL = 'https://ai.example.com'

@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../src/api/openapi/openapi.ts'
 import { defineEndpoint } from '../../src/api/endpoint.ts'
-import { manage } from '../equipment/account.ts'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
-import { describedPath, ROUTES } from '../equipment/routes.ts'
+import { manage } from '../fixtures/account.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { describedPath, ROUTES } from '../fixtures/routes.ts'
 
 interface Operation {
   readonly operationId: string

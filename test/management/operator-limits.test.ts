@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, manage } from '../equipment/account.ts'
-import { sluice } from '../equipment/command.ts'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { type Account, manage } from '../fixtures/account.ts'
+import { sluice } from '../fixtures/command.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { inGatewayState, GATEWAY_STATES, sluice, untilItRuns } from '../equipment/command.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { startFixture, type Fixture } from '../equipment/fixture.ts'
-import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { manage } from '../fixtures/account.ts'
+import { inGatewayState, GATEWAY_STATES, sluice, untilItRuns } from '../fixtures/command.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { startFixture, type Fixture } from '../fixtures/fixture.ts'
+import { GATEWAY_SECRET } from '../fixtures/program.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ADMIN = { id: 4, accessToken: 'the-access-token-of-an-admin' }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { commandReading, SECRET } from '../equipment/command.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { manage } from '../fixtures/account.ts'
+import { commandReading, SECRET } from '../fixtures/command.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const FIRST = 'correct horse'

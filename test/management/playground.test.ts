@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { streamedChat, wholeChat } from '../equipment/chat-behaviour.ts'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { logIn } from '../equipment/console.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type Fixture, startFixture } from '../equipment/fixture.ts'
+import { streamedChat, wholeChat } from '../fixtures/chat-behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { logIn } from '../fixtures/console.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ACCOUNTS = {
   ann: { id: 2, accessToken: 'the-access-token-of-ann' },

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { call } from '../equipment/client.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { sessionHeaders, logIn } from '../equipment/console.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { manage } from '../fixtures/account.ts'
+import { call } from '../fixtures/client.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { sessionHeaders, logIn } from '../fixtures/console.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 let gateway: RunningGateway
 const startedSeconds = Math.floor(Date.now() / 1000)

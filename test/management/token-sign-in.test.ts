@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { logIn, sessionHeaders } from '../equipment/console.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { manage } from '../fixtures/account.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { logIn, sessionHeaders } from '../fixtures/console.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BAN = { id: 3, accessToken: 'the-access-token-of-ban' }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, manage } from '../equipment/account.ts'
-import type { Body } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, createToken, type ShownPage, tokenBody } from '../equipment/tokens.ts'
+import { type Account, manage } from '../fixtures/account.ts'
+import type { Body } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { keyOf, createToken, type ShownPage, tokenBody } from '../fixtures/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const VIP = { id: 3, accessToken: 'the-access-token-of-a-vip' }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { manage } from '../equipment/account.ts'
-import type { Body } from '../equipment/client.ts'
-import { AMPLE, channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, createToken, type ShownPage } from '../equipment/tokens.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { manage } from '../fixtures/account.ts'
+import type { Body } from '../fixtures/client.ts'
+import { AMPLE, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { keyOf, createToken, type ShownPage } from '../fixtures/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, manage } from '../equipment/account.ts'
-import { ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { type Account, manage } from '../fixtures/account.ts'
+import { ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { AMPLE, channel, priced, ROOT, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, createToken, type ShownToken } from '../equipment/tokens.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { AMPLE, channel, priced, ROOT, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { keyOf, createToken, type ShownToken } from '../fixtures/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 /** Ten prompt tokens at one quota unit, and twenty output tokens at four. */

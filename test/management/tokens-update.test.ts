@@ -1,10 +1,10 @@
 import process from 'node:process'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Account, manage } from '../equipment/account.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { keyOf, createToken, type ShownToken } from '../equipment/tokens.ts'
+import { type Account, manage } from '../fixtures/account.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { keyOf, createToken, type ShownToken } from '../fixtures/tokens.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const BOB = { id: 3, accessToken: 'the-access-token-of-bob' }

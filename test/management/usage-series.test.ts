@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 const ADA = { id: 4, accessToken: 'the-access-token-of-ada' }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { manage } from '../fixtures/account.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const UNSEEN = 'username: expected a name without bidirectional controls and invisible characters, found '

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 /** 10 prompt tokens at one quota unit, and 5 output tokens at four. */

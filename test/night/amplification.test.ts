@@ -4,7 +4,7 @@ import { fixtureOfBoth } from '../conversion/fixture.ts'
 import { type Case, requestText } from '../corpus/case.ts'
 import { corpus } from '../corpus/corpus.ts'
 import { replay } from '../corpus/replay.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 
 /**
  * Maximum cost for each byte sent, relative to an ordinary request: above it a small client could bring down

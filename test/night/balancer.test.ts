@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Balancer, startBalancer, withoutBalancer } from '../equipment/balancer.ts'
-import { call, open } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { statusOn } from '../equipment/port.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/fixture.ts'
+import { type Balancer, startBalancer, withoutBalancer } from '../fixtures/balancer.ts'
+import { call, open } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { statusOn } from '../fixtures/port.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { ask, askStream } from '../fixtures/fixture.ts'
 
 const isSkipped = withoutBalancer('the balancer in front of three gateways')
 

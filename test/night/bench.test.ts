@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 
 /** Runs a measurement, and prints its output, including the seed. */
 function bench(

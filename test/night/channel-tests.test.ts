@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { channel, ROOT } from '../equipment/configuration.ts'
-import { startFixture } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { channel, ROOT } from '../fixtures/configuration.ts'
+import { startFixture } from '../fixtures/fixture.ts'
 
 /** A third batch of eight would begin after the minute: each test of root takes half of it. */
 const SILENT = 17

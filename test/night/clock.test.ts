@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { HAS_FAKETIME, systemClock } from '../equipment/moved-clock.ts'
+import { HAS_FAKETIME, systemClock } from '../fixtures/moved-clock.ts'
 import { HOUR, jump, MINUTE, MONTH } from '../faults/clock-jumps.ts'
 
 if (!HAS_FAKETIME)

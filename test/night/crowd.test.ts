@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { randomFrom } from '../equipment/random.ts'
-import type { Fixture } from '../equipment/fixture.ts'
+import { randomFrom } from '../fixtures/random.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
 import { crowds, crowdFixture, SIZES } from '../faults/crowd.ts'
 import { nightSeed } from './night-seed.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { randomFrom } from '../equipment/random.ts'
+import { randomFrom } from '../fixtures/random.ts'
 import type { Target } from '../fuzz/target.ts'
 import { TARGETS } from '../fuzz/targets.ts'
 

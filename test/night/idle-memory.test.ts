@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { residentBytes } from '../equipment/resident-memory.ts'
-import { ask, startFixture } from '../equipment/fixture.ts'
+import { call } from '../fixtures/client.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { residentBytes } from '../fixtures/resident-memory.ts'
+import { ask, startFixture } from '../fixtures/fixture.ts'
 
 test('an idle gateway gives back the memory that its work took', { timeout: 180_000 }, async () => {
   const fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))

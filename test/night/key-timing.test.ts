@@ -1,9 +1,9 @@
 import { Agent } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
-import { randomFrom } from '../equipment/random.ts'
-import { ask, startFixture } from '../equipment/fixture.ts'
+import { call } from '../fixtures/client.ts'
+import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { randomFrom } from '../fixtures/random.ts'
+import { ask, startFixture } from '../fixtures/fixture.ts'
 import { nightSeed } from './night-seed.ts'
 
 const CALLS = 6_000

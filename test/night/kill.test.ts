@@ -1,8 +1,8 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { SLOW_DISK } from '../equipment/slow-disk.ts'
-import { storm } from '../equipment/storm.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { SLOW_DISK } from '../fixtures/slow-disk.ts'
+import { storm } from '../fixtures/storm.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { imagesAtOnce } from '../equipment/large-images.ts'
+import { imagesAtOnce } from '../fixtures/large-images.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { commandOn, SECRET } from '../equipment/command.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { ask, startFixture } from '../equipment/fixture.ts'
-import { startMariadbServer, withoutMariadb } from '../equipment/mariadb-server.ts'
+import { call } from '../fixtures/client.ts'
+import { commandOn, SECRET } from '../fixtures/command.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { ask, startFixture } from '../fixtures/fixture.ts'
+import { startMariadbServer, withoutMariadb } from '../fixtures/mariadb-server.ts'
 import { familyDatabase } from '../family-database.ts'
 
 const USERS = 10_000

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseOf } from '../equipment/database.ts'
-import type { Fixture } from '../equipment/fixture.ts'
-import { answered } from '../equipment/media-fixture.ts'
-import { mostTurnCpuMs } from '../equipment/turn-cpu.ts'
-import { startMeasuredFixture, vectorsResponse } from '../equipment/vector-responses.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import type { Fixture } from '../fixtures/fixture.ts'
+import { answered } from '../fixtures/media-fixture.ts'
+import { mostTurnCpuMs } from '../fixtures/turn-cpu.ts'
+import { startMeasuredFixture, vectorsResponse } from '../fixtures/vector-responses.ts'
 
 const MIB = 1024 * 1024
 const AT_ONCE = 4

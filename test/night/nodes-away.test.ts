@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { startCluster } from '../equipment/cluster.ts'
-import { withoutCrashes } from '../equipment/own-postgres.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { startCluster } from '../fixtures/cluster.ts'
+import { withoutCrashes } from '../fixtures/own-postgres.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { callWhileAway, warmAndCold } from '../nodes/bank-away.ts'
 
 const NAME = 'PostgreSQL down for thirty seconds'

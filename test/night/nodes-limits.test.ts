@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PatchedCopy } from '../equipment/patched-copy.ts'
-import { patientProgram } from '../equipment/patient-program.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import type { PatchedCopy } from '../fixtures/patched-copy.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { expectKept } from '../nodes/kept-limit.ts'
 import { exceedLimit } from '../nodes/limits-run.ts'
 

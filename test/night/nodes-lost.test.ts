@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { loseNode } from '../nodes/lost-node.ts'
 import { pauseBeyondLease } from '../nodes/paused-node.ts'
 import { nightSeed } from './night-seed.ts'

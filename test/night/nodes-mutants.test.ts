@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { withoutCrashes } from '../equipment/own-postgres.ts'
-import type { Patch } from '../equipment/patch.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { withoutCrashes } from '../fixtures/own-postgres.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { POOR_ACCOUNTS, TIGHT_BUDGETS } from '../nodes/accounts.ts'
 import { killNodes } from '../nodes/fault-injection.ts'
 import { nodesStorm, type NodesStormPlan } from '../nodes/nodes-storm.ts'
@@ -12,7 +12,7 @@ const seed = nightSeed()
 
 /** Reports are rare, so that effects of their order occur in every storm. */
 const RARE_REPORTS: Patch = {
-  file: 'src/ledger/bank-client.ts',
+  file: 'src/accounts/ledger/bank-client.ts',
   text: 'const REPORT_MS = 200',
   by: 'const REPORT_MS = 1500',
 }
@@ -21,12 +21,12 @@ const RARE_REPORTS: Patch = {
  */
 const RELEASE_FIRST: readonly Patch[] = [
   {
-    file: 'src/ledger/bank-client.ts',
+    file: 'src/accounts/ledger/bank-client.ts',
     text: '    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0',
     by: '    if (this.#isAsked) await this.#releaseSpare(nowMs)\n    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0',
   },
   {
-    file: 'src/ledger/leased-balance.ts',
+    file: 'src/accounts/ledger/leased-balance.ts',
     text: 'return Math.max(0, this.held + this.#unreported)',
     by: 'return Math.max(0, this.held)',
   },
@@ -34,7 +34,7 @@ const RELEASE_FIRST: readonly Patch[] = [
 /** Loses the answer to every third report, so that the report is repeated. */
 const LOST_ANSWERS: readonly Patch[] = [
   {
-    file: 'src/ledger/bank-client.ts',
+    file: 'src/accounts/ledger/bank-client.ts',
     text: '      const known = new Set<string>(states',
     by: "      if (entries.length > 0 && Math.random() < 1 / 3) throw new StoreUnavailable('lost')\n      const known = new Set<string>(states",
   },
@@ -47,7 +47,7 @@ const NOT_IDEMPOTENT: Patch = {
 }
 /** Ignores holds that an earlier run left open. */
 const NO_RECOVERY: Patch = {
-  file: 'src/bootstrap/open-shared-ledger.ts',
+  file: 'src/gateway/open-shared-ledger.ts',
   text: 'const recovered = await ledger.recover()',
   by: 'const recovered = { count: 0, quota: 0 }',
 }

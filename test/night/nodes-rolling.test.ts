@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { withoutBalancer } from '../equipment/balancer.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { withoutBalancer } from '../fixtures/balancer.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { rollWhileCalled } from '../nodes/rolling.ts'
 
 const NAME = 'a rolling restart behind HAProxy, at 500 calls a second'

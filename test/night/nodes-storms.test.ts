@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { withoutCrashes } from '../equipment/own-postgres.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { withoutCrashes } from '../fixtures/own-postgres.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import {
   crashPostgres,
   endConnections,

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { expectExactWrites } from '../nodes/exact-writes.ts'
 import { writeWhileCharging } from '../nodes/writes-and-charges.ts'
 import { nightSeed } from './night-seed.ts'

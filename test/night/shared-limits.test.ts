@@ -9,8 +9,8 @@ import {
   uniqueLimit,
   stopNodes,
   threeNodes,
-} from '../equipment/counting-nodes.ts'
-import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+} from '../fixtures/counting-nodes.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 
 const MILLION = 1_000_000
 const AT_ONCE = 100

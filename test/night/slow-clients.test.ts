@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { contentFrame } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { randomFrom } from '../equipment/random.ts'
-import { type Slowness, slowClients } from '../equipment/slow-clients.ts'
-import { ask, askStream, startFixture } from '../equipment/fixture.ts'
+import { contentFrame } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { randomFrom } from '../fixtures/random.ts'
+import { type Slowness, slowClients } from '../fixtures/slow-clients.ts'
+import { ask, askStream, startFixture } from '../fixtures/fixture.ts'
 import { nightSeed } from './night-seed.ts'
 
 const CLIENTS = 1_000

@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { startGateway } from '../equipment/gateway.ts'
-import { residentBytes } from '../equipment/resident-memory.ts'
-import { startUpstream } from '../equipment/scripted-upstream.ts'
+import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { startGateway } from '../fixtures/gateway.ts'
+import { residentBytes } from '../fixtures/resident-memory.ts'
+import { startUpstream } from '../fixtures/scripted-upstream.ts'
 
 /** Enough readers that the fixed memory of the garbage collector hardly counts for each. */
 const READERS = 96

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import { MODEL, fixtureOfBoth } from '../conversion/fixture.ts'
-import { startDns } from '../equipment/dns-server.ts'
-import { wholeMessage } from '../equipment/messages-behaviour.ts'
-import { PUBLIC_ADDRESS } from '../equipment/network.ts'
+import { startDns } from '../fixtures/dns-server.ts'
+import { wholeMessage } from '../fixtures/messages-behaviour.ts'
+import { PUBLIC_ADDRESS } from '../fixtures/network.ts'
 import { hostileUrls, ZONE } from '../faults/hostile-urls.ts'
 
 // Runs in a network namespace, where private addresses belong to this machine, and the system's resolver

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { PUBLIC_ADDRESS } from '../equipment/network.ts'
+import { PUBLIC_ADDRESS } from '../fixtures/network.ts'
 
 /** Typical addresses of private networks, on the loopback interface of the test's own network namespace. */
 const ADDRESSES = [

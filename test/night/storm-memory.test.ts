@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { residentBytes } from '../equipment/resident-memory.ts'
+import { residentBytes } from '../fixtures/resident-memory.ts'
 import { startLoadFixture } from '../load/load-fixture.ts'
 
 /** Idle time after which the memory of the start is given back. */

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { storm } from '../equipment/storm.ts'
+import { storm } from '../fixtures/storm.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()

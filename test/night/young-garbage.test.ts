@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { ArrivalsResult } from '../load/arrivals.ts'
 import { startLoadFixture } from '../load/load-fixture.ts'
 
-const PRELOAD = new URL('../equipment/heap-preload.ts', import.meta.url)
+const PRELOAD = new URL('../fixtures/heap-preload.ts', import.meta.url)
 
 /** Bytes kept after thousands of calls; a tenth of their allocations would be fifty times as much. */
 const KEPT_BYTES = 1_000_000

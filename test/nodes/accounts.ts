@@ -1,7 +1,7 @@
-import type { GrantedQuotas } from '../equipment/auditor.ts'
-import { channel, type Configuration, ROOT, token, user } from '../equipment/configuration.ts'
-import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { serveTraffic, TRAFFIC_MODEL } from '../equipment/traffic.ts'
+import type { GrantedQuotas } from '../fixtures/auditor.ts'
+import { channel, type Configuration, ROOT, token, user } from '../fixtures/configuration.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { serveTraffic, TRAFFIC_MODEL } from '../fixtures/traffic.ts'
 
 /** A set of accounts for calls. */
 export interface AccountSet {

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { startAlertReceiver } from '../equipment/alert-receiver.ts'
-import { errorBody, usageText } from '../equipment/behaviour.ts'
-import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
-import { dateClock } from '../equipment/moved-clock.ts'
+import { startAlertReceiver } from '../fixtures/alert-receiver.ts'
+import { errorBody, usageText } from '../fixtures/behaviour.ts'
+import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const FIVE_DOLLARS = 2_500_000

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { storingUpstream } from '../equipment/stored-responses.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { storingUpstream } from '../fixtures/stored-responses.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const QUOTA = 10_000_000

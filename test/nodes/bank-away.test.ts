@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Cluster, startCluster } from '../equipment/cluster.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { type Cluster, startCluster } from '../fixtures/cluster.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { type AwayReport, callWhileAway, warmAndCold } from './bank-away.ts'
 
 const NAME = 'three nodes with PostgreSQL and Redis unreachable'

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FullResponse } from '../equipment/client.ts'
-import { call } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import type { Cluster } from '../equipment/cluster.ts'
-import type { ScriptedUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, retryWhileOverloaded } from '../equipment/fixture.ts'
+import type { FullResponse } from '../fixtures/client.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import type { Cluster } from '../fixtures/cluster.ts'
+import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
+import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 
 /** Keys that no node has served yet. */
 const COLD_KEYS = 60

@@ -1,6 +1,6 @@
-import { startCluster, type Cluster } from '../equipment/cluster.ts'
-import { randomFrom } from '../equipment/random.ts'
-import { type ObservedCall, startTraffic, type Traffic } from '../equipment/traffic.ts'
+import { startCluster, type Cluster } from '../fixtures/cluster.ts'
+import { randomFrom } from '../fixtures/random.ts'
+import { type ObservedCall, startTraffic, type Traffic } from '../fixtures/traffic.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
 
 /** Clients of each node. */

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
-import { startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+import { manage } from '../fixtures/account.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
+import { startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 import type { Engine } from '../store-engines.ts'
 import { setNodes, SHARED } from './fixture.ts'
 

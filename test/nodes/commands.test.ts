@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { SECRET, sluice, sluiceProcess } from '../equipment/command.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { SECRET, sluice, sluiceProcess } from '../fixtures/command.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
 import { temporaryFolder } from '../store-rows.ts'
 import { SHARED, setNodes } from './fixture.ts'
 

@@ -1,4 +1,4 @@
-import type { OwnPostgres } from '../equipment/own-postgres.ts'
+import type { OwnPostgres } from '../fixtures/own-postgres.ts'
 
 /** Makes PostgreSQL record every moment at which more of an account is leased than it has. */
 export async function watchLeases(postgres: OwnPostgres): Promise<void> {

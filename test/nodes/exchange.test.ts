@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ShareResponse, type ShareRequest, slotsOf } from '../../src/limits/share-messages.ts'
 import { RedisPeers } from '../../src/limits/redis-peers.ts'
-import { PATIENT } from '../equipment/counting-nodes.ts'
-import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
-import { SharedWindow } from '../equipment/shared-window.ts'
+import { PATIENT } from '../fixtures/counting-nodes.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import { SharedWindow } from '../fixtures/shared-window.ts'
 
 const NOTHING: Omit<ShareRequest, 'max' | 'windowMs' | 'slot'> = {
   known: 0,

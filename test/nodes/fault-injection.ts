@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cluster } from '../equipment/cluster.ts'
-import type { RunningGateway } from '../equipment/gateway.ts'
-import { statusOn } from '../equipment/port.ts'
+import type { Cluster } from '../fixtures/cluster.ts'
+import type { RunningGateway } from '../fixtures/gateway.ts'
+import { statusOn } from '../fixtures/port.ts'
 
 /** Faults of nodes and servers while calls run; repairs everything at the end. */
 export type FaultInjection = (cluster: Cluster, random: () => number, isOver: () => boolean) => Promise<void>

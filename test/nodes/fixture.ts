@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest'
-import { type FullResponse, type Body, call, type CallOptions } from '../equipment/client.ts'
-import type { Configuration } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
+import { type FullResponse, type Body, call, type CallOptions } from '../fixtures/client.ts'
+import type { Configuration } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
 import { BANKS } from '../bank-fixture.ts'
 import type { Engine, OnEnd, TestDatabase } from '../store-engines.ts'
 

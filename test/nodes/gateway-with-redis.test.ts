@@ -1,11 +1,11 @@
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { channel, PLAIN_PRICE, ROOT, token, user } from '../equipment/configuration.ts'
-import type { PatchedCopy } from '../equipment/patched-copy.ts'
-import { patientProgram } from '../equipment/patient-program.ts'
-import { freePort } from '../equipment/port.ts'
-import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
-import { ask, type Fixture, startFixture } from '../equipment/fixture.ts'
+import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import type { PatchedCopy } from '../fixtures/patched-copy.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
+import { freePort } from '../fixtures/port.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 const LONG = '1h'
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, retryWhileOverloaded } from '../equipment/fixture.ts'
-import { residentBytes } from '../equipment/resident-memory.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
+import { residentBytes } from '../fixtures/resident-memory.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */

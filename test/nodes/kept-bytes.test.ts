@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
-import { call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const MOST = 2 ** 20

@@ -1,10 +1,10 @@
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { call } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { type AdmittedCall, maxWithin } from '../equipment/counting-nodes.ts'
-import { type Cluster, startCluster } from '../equipment/cluster.ts'
-import { ask } from '../equipment/fixture.ts'
+import { call } from '../fixtures/client.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { type AdmittedCall, maxWithin } from '../fixtures/counting-nodes.ts'
+import { type Cluster, startCluster } from '../fixtures/cluster.ts'
+import { ask } from '../fixtures/fixture.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
 /** A limit over all nodes, and its clients. */

@@ -1,6 +1,6 @@
 import { describe, test } from 'vitest'
-import { patientProgram } from '../equipment/patient-program.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { expectKept } from './kept-limit.ts'
 import { exceedLimit, type LimitsReport } from './limits-run.ts'
 

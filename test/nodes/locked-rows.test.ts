@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
 import { type LockedRow, lockRow } from '../locked-row.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
 

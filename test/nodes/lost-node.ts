@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { auditBank, booksOfBank } from '../equipment/bank.ts'
-import type { ObservedCall } from '../equipment/traffic.ts'
+import { auditBank, booksOfBank } from '../fixtures/bank.ts'
+import type { ObservedCall } from '../fixtures/traffic.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
 import { callThreeNodes, CLIENTS, MAX_COST } from './called-nodes.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { ROOT } from '../equipment/configuration.ts'
+import { manage } from '../fixtures/account.ts'
+import { ROOT } from '../fixtures/configuration.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const ROUNDS = 10

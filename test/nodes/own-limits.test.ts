@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { type Cluster, startCluster } from '../equipment/cluster.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { plainConfiguration, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
-import type { PatchedCopy } from '../equipment/patched-copy.ts'
-import { patientProgram } from '../equipment/patient-program.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { call } from '../fixtures/client.ts'
+import { type Cluster, startCluster } from '../fixtures/cluster.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
+import type { PatchedCopy } from '../fixtures/patched-copy.ts'
+import { patientProgram } from '../fixtures/patient-program.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 
 const FIVE = { rate_limit: { parallel: 5 } }
 const USERS = [

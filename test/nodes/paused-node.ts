@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { auditBank } from '../equipment/bank.ts'
+import { auditBank } from '../fixtures/bank.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
 import { callThreeNodes, CLIENTS, MAX_COST } from './called-nodes.ts'
 

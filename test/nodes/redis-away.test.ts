@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Cluster, startCluster } from '../equipment/cluster.ts'
-import { withoutRedis } from '../equipment/redis-server.ts'
+import { type Cluster, startCluster } from '../fixtures/cluster.ts'
+import { withoutRedis } from '../fixtures/redis-server.ts'
 import { callWhileAway, warmAndCold } from './bank-away.ts'
 
 describe.skipIf(withoutRedis('three nodes whose Redis is in trouble'))('three nodes whose Redis', () => {

@@ -1,10 +1,10 @@
 import OpenAI from 'openai'
 import { describe, expect, test, vi } from 'vitest'
-import { backgroundConfiguration, CHARGE } from '../equipment/background-stage.ts'
-import { open } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { storingUpstream } from '../equipment/stored-responses.ts'
-import { wholeChat } from '../equipment/chat-behaviour.ts'
+import { backgroundConfiguration, CHARGE } from '../fixtures/background-stage.ts'
+import { open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { storingUpstream } from '../fixtures/stored-responses.ts'
+import { wholeChat } from '../fixtures/chat-behaviour.ts'
 import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const KEYS = ['one', 'two'] as const

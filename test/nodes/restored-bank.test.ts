@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Client } from 'pg'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { channel, priced, ROOT, token } from '../equipment/configuration.ts'
-import { ask } from '../equipment/fixture.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { channel, priced, ROOT, token } from '../fixtures/configuration.ts'
+import { ask } from '../fixtures/fixture.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
 
 /** Ten prompt and five output tokens. */

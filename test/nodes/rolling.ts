@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startBalancer } from '../equipment/balancer.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { startCluster } from '../equipment/cluster.ts'
+import { startBalancer } from '../fixtures/balancer.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { startCluster } from '../fixtures/cluster.ts'
 import type { ArrivalsOrder, ArrivalsResult } from '../load/arrivals.ts'
 import { nextMessage, start } from '../load/child.ts'
 

@@ -13,8 +13,8 @@ import {
   uniqueLimit as limit,
   stopNodes,
   threeNodes,
-} from '../equipment/counting-nodes.ts'
-import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
+} from '../fixtures/counting-nodes.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
 
 type Exchanged = ReturnType<Peers['exchange']>
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { usageText } from '../equipment/behaviour.ts'
-import { manage } from '../equipment/account.ts'
-import { type FullResponse, call } from '../equipment/client.ts'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { ask } from '../equipment/fixture.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { manage } from '../fixtures/account.ts'
+import { type FullResponse, call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask } from '../fixtures/fixture.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
 
 /** Maximum output of a call; at four units each it far outweighs the prompt. */

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { Browser } from '../equipment/browser.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { logIn, sessionHeaders } from '../equipment/console.ts'
-import { startScriptedProvider } from '../equipment/scripted-oidc.ts'
+import { manage } from '../fixtures/account.ts'
+import { Browser } from '../fixtures/browser.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { logIn, sessionHeaders } from '../fixtures/console.ts'
+import { startScriptedProvider } from '../fixtures/scripted-oidc.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }

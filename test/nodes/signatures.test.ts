@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { chatClient, converse } from '../equipment/dropping-clients.ts'
-import { SigningModel } from '../equipment/signing-model.ts'
-import { messagesWire } from '../equipment/signing-wires.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { chatClient, converse } from '../fixtures/dropping-clients.ts'
+import { SigningModel } from '../fixtures/signing-model.ts'
+import { messagesWire } from '../fixtures/signing-wires.ts'
 import { setNodes, SHARED } from './fixture.ts'
 
 describe.each(SHARED)('several nodes on $name', (engine) => {

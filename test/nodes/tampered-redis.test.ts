@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
 import { SharedPlaces } from '../../src/limits/shared-places.ts'
 import { NodeMessages } from '../../src/store/node-messages.ts'
-import { type CountingNode, PATIENT, stopNodes, threeNodes } from '../equipment/counting-nodes.ts'
-import { type RedisServer, startRedisServer, withoutRedis } from '../equipment/redis-server.ts'
-import { residentBytes } from '../equipment/resident-memory.ts'
+import { type CountingNode, PATIENT, stopNodes, threeNodes } from '../fixtures/counting-nodes.ts'
+import { type RedisServer, startRedisServer, withoutRedis } from '../fixtures/redis-server.ts'
+import { residentBytes } from '../fixtures/resident-memory.ts'
 import { SECRETS } from '../store-rows.ts'
 
 const HOUR = 3_600_000

@@ -1,4 +1,4 @@
-import type { OwnPostgres } from '../equipment/own-postgres.ts'
+import type { OwnPostgres } from '../fixtures/own-postgres.ts'
 
 /** One change of a token's row; changes are in order. */
 export interface TokenChange {

@@ -1,12 +1,12 @@
 import process from 'node:process'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { usageText } from '../equipment/behaviour.ts'
-import { call, type FullResponse, type LiveResponse, open } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type GatewayDatabase } from '../equipment/database.ts'
-import { ask, askStream, type Fixture, startFixture } from '../equipment/fixture.ts'
-import { isAlive, workerPids } from '../equipment/worker-pids.ts'
+import { manage } from '../fixtures/account.ts'
+import { usageText } from '../fixtures/behaviour.ts'
+import { call, type FullResponse, type LiveResponse, open } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
 
 /** Maximum output of a call; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000

@@ -15,10 +15,10 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-const SOURCES = ['src/cli/index.ts', 'src/main.ts']
+const SOURCES = ['src/cli/index.ts', 'src/gateway/main.ts']
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-built-'))
@@ -62,8 +62,11 @@ describe('the program that a clone runs', () => {
   test.each<[string, (made: ReturnType<typeof clone>) => void]>([
     ['of another size', ({ states }) => states(7)],
     ['of another time', ({ states }) => states(undefined, 1_700_000_001)],
-    ['not listed, as the list is broken', ({ write }) => write('dist/sources.json', '{"src/main.ts":')],
-    ['gone', ({ folder }) => rmSync(join(folder, 'src/main.ts'))],
+    [
+      'not listed, as the list is broken',
+      ({ write }) => write('dist/sources.json', '{"src/gateway/main.ts":'),
+    ],
+    ['gone', ({ folder }) => rmSync(join(folder, 'src/gateway/main.ts'))],
   ])('a clone runs its sources once one of them is %s', (_, change) => {
     const made = clone()
     made.states()

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { afterEach, expect, test } from 'vitest'
-import { freePort } from '../equipment/port.ts'
+import { freePort } from '../fixtures/port.ts'
 import { discard, type Program, type ProgramOptions, runProgram } from './program.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')

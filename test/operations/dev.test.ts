@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePort, statusOn } from '../equipment/port.ts'
+import { freePort, statusOn } from '../fixtures/port.ts'
 import { family } from './process-family.ts'
 import { eventually } from './program.ts'
 

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { ask } from '../equipment/fixture.ts'
-import { startUpstream } from '../equipment/scripted-upstream.ts'
+import { call } from '../fixtures/client.ts'
+import { ask } from '../fixtures/fixture.ts'
+import { startUpstream } from '../fixtures/scripted-upstream.ts'
 import {
   configurationOfUsers,
   keyOf,

@@ -1,4 +1,4 @@
-import { call } from '../equipment/client.ts'
+import { call } from '../fixtures/client.ts'
 
 /** A line with a sample. */
 export interface Line {

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { channel, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, askStream, startFixture } from '../equipment/fixture.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, startFixture } from '../fixtures/fixture.ts'
 
-const PRELOAD = `--import=${new URL('../equipment/parser-preload.ts', import.meta.url).href}`
+const PRELOAD = `--import=${new URL('../fixtures/parser-preload.ts', import.meta.url).href}`
 const ORIGIN = new URL('../../packages/http1/src/parser/vendor/llhttp/origin.json', import.meta.url)
 
 /** Calls of the WebAssembly parser by kind of message, its hash, and the number of Node.js's own parsers. */

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { stringify } from 'yaml'
-import type { Configuration } from '../equipment/configuration.ts'
-import { freePort, statusOn } from '../equipment/port.ts'
-import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder } from '../equipment/program.ts'
-import { pauseBeforeProbe } from '../equipment/readiness.ts'
+import type { Configuration } from '../fixtures/configuration.ts'
+import { freePort, statusOn } from '../fixtures/port.ts'
+import { BASE_ENVIRONMENT, GATEWAY_SECRET, programFolder } from '../fixtures/program.ts'
+import { pauseBeforeProbe } from '../fixtures/readiness.ts'
 
 /** Options for running the program. */
 export interface ProgramOptions {

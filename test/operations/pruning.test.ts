@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { plainConfiguration, ROOT } from '../equipment/configuration.ts'
-import { startFixture } from '../equipment/fixture.ts'
-import { dateClock } from '../equipment/moved-clock.ts'
+import { manage } from '../fixtures/account.ts'
+import { plainConfiguration, ROOT } from '../fixtures/configuration.ts'
+import { startFixture } from '../fixtures/fixture.ts'
+import { dateClock } from '../fixtures/moved-clock.ts'
 import { ENGINES } from '../store-engines.ts'
 
 const DAY_S = 86_400
-const EARLY_TIMERS = fileURLToPath(new URL('../equipment/early-timers-preload.ts', import.meta.url))
+const EARLY_TIMERS = fileURLToPath(new URL('../fixtures/early-timers-preload.ts', import.meta.url))
 const NO_LIMIT = { requests: 0, window: '1s' }
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 

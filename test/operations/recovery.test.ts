@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { deriveSecrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
 import { join } from 'node:path'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { discard, type Program, runProgram } from './program.ts'
 
 const HOLDS = 10_000

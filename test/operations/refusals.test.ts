@@ -4,8 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { databaseOf } from '../equipment/database.ts'
-import { call } from '../equipment/client.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { call } from '../fixtures/client.ts'
 import {
   discard,
   eventually,

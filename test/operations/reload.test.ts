@@ -9,12 +9,12 @@ import {
   roleFrame,
   usageFrame,
   usageText,
-} from '../equipment/behaviour.ts'
-import { type FullResponse, call, open } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { ask, askStream } from '../equipment/fixture.ts'
+} from '../fixtures/behaviour.ts'
+import { type FullResponse, call, open } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { ask, askStream } from '../fixtures/fixture.ts'
 import { metricsOf } from './metrics-text.ts'
 import { discard, eventually, type Program, runProgram } from './program.ts'
 

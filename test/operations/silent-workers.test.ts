@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
-import { call, open } from '../equipment/client.ts'
-import { plainConfiguration } from '../equipment/configuration.ts'
-import { askStream } from '../equipment/fixture.ts'
-import { startUpstream } from '../equipment/scripted-upstream.ts'
-import { isAlive, workerPids } from '../equipment/worker-pids.ts'
+import { call, open } from '../fixtures/client.ts'
+import { plainConfiguration } from '../fixtures/configuration.ts'
+import { askStream } from '../fixtures/fixture.ts'
+import { startUpstream } from '../fixtures/scripted-upstream.ts'
+import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
 import { eventually, type Program, readyProgram } from './program.ts'
 
 const WORKERS = 3

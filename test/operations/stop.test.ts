@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { contentFrame, DONE_FRAME, finishFrame } from '../equipment/behaviour.ts'
-import { call, events, open, streamedContent } from '../equipment/client.ts'
-import { channel, type Configuration, priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf, type UsageRow } from '../equipment/database.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
-import { type RawConnection, rawConnection } from '../equipment/raw-socket.ts'
-import { type ScriptedUpstream, startUpstream } from '../equipment/scripted-upstream.ts'
-import { statusOn } from '../equipment/port.ts'
-import { ask, askStream } from '../equipment/fixture.ts'
+import { contentFrame, DONE_FRAME, finishFrame } from '../fixtures/behaviour.ts'
+import { call, events, open, streamedContent } from '../fixtures/client.ts'
+import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type UsageRow } from '../fixtures/database.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
+import { type RawConnection, rawConnection } from '../fixtures/raw-socket.ts'
+import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { statusOn } from '../fixtures/port.ts'
+import { ask, askStream } from '../fixtures/fixture.ts'
 import { byTier } from '../tier.ts'
 import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
@@ -166,9 +166,9 @@ test('a call whose body arrives after drain_timeout is refused, and no call begi
 test('on SIGTERM the listener stays open while calls arrive, loses none of them, and reports at once that it is not ready', async () => {
   // A pause longer than the one between two calls of this process on a busy machine.
   const copy = await patchedProgram([
-    { file: 'src/process/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
+    { file: 'src/gateway/listen.ts', text: 'const PAUSE_MS = 80', by: 'const PAUSE_MS = 3_000' },
     {
-      file: 'src/process/listen.ts',
+      file: 'src/gateway/listen.ts',
       text: 'const MAX_LISTENING_MS = 2_000',
       by: 'const MAX_LISTENING_MS = 60_000',
     },

@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { freePort } from '../equipment/port.ts'
-import { BASE_ENVIRONMENT, programFolder } from '../equipment/program.ts'
+import { freePort } from '../fixtures/port.ts'
+import { BASE_ENVIRONMENT, programFolder } from '../fixtures/program.ts'
 import type { TutorialBlock } from './tutorial-page.ts'
 
 /** Ports of the pages; each run replaces them with free ones. */

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
 import { FLAGS } from '../../bin/flags.mjs'
-import { call } from '../equipment/client.ts'
-import { isAlive, workerPids } from '../equipment/worker-pids.ts'
+import { call } from '../fixtures/client.ts'
+import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
 import { discard, eventually, type Program, readyProgram, runProgram } from './program.ts'
 
 const BIN = join(import.meta.dirname, '..', '..', 'bin', 'sluice.mjs')

@@ -1,8 +1,8 @@
 import { afterAll, expect, test, vi } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { isAlive, workerPids } from '../equipment/worker-pids.ts'
-import { sluice } from '../equipment/command.ts'
-import { GATEWAY_SECRET } from '../equipment/program.ts'
+import { call } from '../fixtures/client.ts'
+import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
+import { sluice } from '../fixtures/command.ts'
+import { GATEWAY_SECRET } from '../fixtures/program.ts'
 import { type Program, runProgram } from './program.ts'
 
 const programs: Program[] = []

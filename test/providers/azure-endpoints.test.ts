@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { formBytes, formCall, recordingParts, waveFile } from '../equipment/form.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import {
   type Double,
   type DoubleAnswer,
   type ReceivedByDouble,
   startDouble,
-} from '../equipment/providers/double.ts'
+} from '../fixtures/providers/double.ts'
 
 const KEY = 'azure-key-0123456789'
 const VERSION = '2025-03-01-preview'

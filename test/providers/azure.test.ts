@@ -1,14 +1,14 @@
 import { AuthenticationError, AzureOpenAI, NotFoundError } from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { call } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import {
   type Double,
   type DoubleAnswer,
   type ReceivedByDouble,
   startDouble,
-} from '../equipment/providers/double.ts'
+} from '../fixtures/providers/double.ts'
 
 const KEY = 'azure-key-0123456789'
 const COMPLETION = JSON.stringify({

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { call } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ACCOUNT, API_KEY, type BedrockAnswer, REGION, startBedrock } from '../equipment/providers/bedrock.ts'
-import type { Double, ReceivedByDouble } from '../equipment/providers/double.ts'
+import { manage } from '../fixtures/account.ts'
+import { call } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { ACCOUNT, API_KEY, type BedrockAnswer, REGION, startBedrock } from '../fixtures/providers/bedrock.ts'
+import type { Double, ReceivedByDouble } from '../fixtures/providers/double.ts'
 
 const MODEL_ID = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
 const USAGE = { input_tokens: 12, output_tokens: 7 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ACCOUNT, type BedrockAnswer, REGION, startBedrock } from '../equipment/providers/bedrock.ts'
-import type { Double } from '../equipment/providers/double.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { ACCOUNT, type BedrockAnswer, REGION, startBedrock } from '../fixtures/providers/bedrock.ts'
+import type { Double } from '../fixtures/providers/double.ts'
 
 const MODELS = {
   nova: 'eu.amazon.nova-lite-v1:0',

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { CLIENTS, PICTURE, RESULT } from '../equipment/conversing-clients.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { CLIENTS, PICTURE, RESULT } from '../fixtures/conversing-clients.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import {
   type EveryProvider,
   REFUSAL,
   SAID,
   startEveryProvider,
-} from '../equipment/providers/every-provider.ts'
+} from '../fixtures/providers/every-provider.ts'
 
 const CHANNELS = [
   'plain-chat',

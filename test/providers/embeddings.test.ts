@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call, type FullResponse, open, send } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { databaseOf } from '../equipment/database.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { ACCOUNT, REGION, startBedrock } from '../equipment/providers/bedrock.ts'
-import type { Double, DoubleAnswer, ReceivedByDouble } from '../equipment/providers/double.ts'
-import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
+import { call, type FullResponse, open, send } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { ACCOUNT, REGION, startBedrock } from '../fixtures/providers/bedrock.ts'
+import type { Double, DoubleAnswer, ReceivedByDouble } from '../fixtures/providers/double.ts'
+import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
 
 const ON_BEDROCK = {
   titan: 'amazon.titan-embed-text-v2:0',

@@ -4,9 +4,9 @@ import { AnthropicVertex } from '@anthropic-ai/vertex-sdk'
 import { generateText, jsonSchema, streamText, tool, type ToolSet } from 'ai'
 import { gaxios, JWT } from 'google-auth-library'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ACCOUNT, API_KEY, type BedrockAnswer, REGION, startBedrock } from '../equipment/providers/bedrock.ts'
-import type { Double } from '../equipment/providers/double.ts'
-import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
+import { ACCOUNT, API_KEY, type BedrockAnswer, REGION, startBedrock } from '../fixtures/providers/bedrock.ts'
+import type { Double } from '../fixtures/providers/double.ts'
+import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
 
 /**
  * The doubles of the providers are themselves verified here, by the clients of those who make the services: a

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
+import { call } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
 
 /** Models by what decides their dialect: the upstream's name, not the client's. */
 const MAPPING = {

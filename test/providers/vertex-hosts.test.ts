@@ -5,11 +5,11 @@ import { connect } from 'node:net'
 import { createServer, type Server } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { call } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
-import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
-import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../equipment/proxy-servers.ts'
+import { call } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
+import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
+import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../fixtures/proxy-servers.ts'
 
 /** Google's hosts, by location. */
 const HOSTS = {
@@ -34,7 +34,7 @@ let gateway: RunningGateway
 beforeAll(async () => {
   vertex = await startVertex(() => ({ body: GENERATED }))
   const [certificate, key] = ['vertex.cert.pem', 'vertex.key.pem'].map((name) =>
-    fileURLToPath(new URL(`../equipment/tls/${name}`, import.meta.url)),
+    fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url)),
   ) as [string, string]
   secure = createServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (socket) => {
     const behind = connect(Number(new URL(vertex.url).port), '127.0.0.1')

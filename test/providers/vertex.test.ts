@@ -2,17 +2,17 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { call, type FullResponse } from '../equipment/client.ts'
-import { priced, ROOT, token, user } from '../equipment/configuration.ts'
-import { type RunningGateway, startGateway } from '../equipment/gateway.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import {
   type Double,
   type DoubleAnswer,
   type ReceivedByDouble,
   startDouble,
-} from '../equipment/providers/double.ts'
-import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../equipment/proxy-servers.ts'
-import { startVertex, type VertexDouble } from '../equipment/providers/vertex.ts'
+} from '../fixtures/providers/double.ts'
+import { PROXY_PASSWORD, PROXY_USER, type ProxyServer, startHttpProxy } from '../fixtures/proxy-servers.ts'
+import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
 
 const CLAUDE = 'claude-sonnet-4-5@20250929'
 const MESSAGE = JSON.stringify({

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { call } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, startFixture } from '../equipment/fixture.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+import { manage } from '../fixtures/account.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, startFixture } from '../fixtures/fixture.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { filesWithErrors } from './compiled-copy.ts'
 import { addedCode } from './recipe.ts'
 
@@ -101,9 +101,9 @@ test('a row with a column adds the count to the usage log, its sums and the CSV'
 test('nothing but its two texts is missing in the console then', async () => {
   const text = `    image: 'Images',`
   const english = {
-    file: 'console/texts/en/call.ts',
+    file: 'console/locales/en/call.ts',
     text,
     by: `${text}\n    reasoning_output: 'Reasoning',`,
   }
-  expect(await filesWithErrors([ROW, english], 'reasoning_output')).toEqual(['console/texts/zh/call.ts'])
+  expect(await filesWithErrors([ROW, english], 'reasoning_output')).toEqual(['console/locales/zh/call.ts'])
 })

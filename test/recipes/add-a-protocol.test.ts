@@ -27,7 +27,7 @@ const ACME = {
 test('a protocol that is added to the table does not compile where it needs a decision', async () => {
   expect(await filesWithErrors([ACME], 'acme')).toEqual([
     'console/pages/channels/channel-inputs.tsx',
-    'console/texts/en/channels.ts',
+    'console/locales/en/channels.ts',
     'src/config/warnings.ts',
     'src/domain/endpoint-types.ts',
     'src/domain/endpoints.ts',

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { call } from '../equipment/client.ts'
-import { channel, ROOT, token, user } from '../equipment/configuration.ts'
-import { ask, startFixture } from '../equipment/fixture.ts'
-import { startOwnPostgres } from '../equipment/own-postgres.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+import { manage } from '../fixtures/account.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, startFixture } from '../fixtures/fixture.ts'
+import { startOwnPostgres } from '../fixtures/own-postgres.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { addedCode } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { SECRET, sluiceProcess } from '../equipment/command.ts'
-import { ROOT, user } from '../equipment/configuration.ts'
-import { startFixture } from '../equipment/fixture.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+import { manage } from '../fixtures/account.ts'
+import { SECRET, sluiceProcess } from '../fixtures/command.ts'
+import { ROOT, user } from '../fixtures/configuration.ts'
+import { startFixture } from '../fixtures/fixture.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }

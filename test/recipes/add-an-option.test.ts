@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { manage } from '../equipment/account.ts'
-import { call } from '../equipment/client.ts'
-import { ROOT } from '../equipment/configuration.ts'
-import { startFixture } from '../equipment/fixture.ts'
-import { patchedProgram } from '../equipment/patched-copy.ts'
+import { manage } from '../fixtures/account.ts'
+import { call } from '../fixtures/client.ts'
+import { ROOT } from '../fixtures/configuration.ts'
+import { startFixture } from '../fixtures/fixture.ts'
+import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { filesWithErrors } from './compiled-copy.ts'
 import { addedCode } from './recipe.ts'
 
@@ -63,6 +63,6 @@ test('a row of the table adds an option to gateway.yaml, HTTP, its description a
 test('nothing but its two texts is missing in the console then', async () => {
   const text = `    usage_log_days: [`
   const by = `    report_days: ['Days of reports', 'For operators.'],\n${text}`
-  const english = { file: 'console/texts/en/settings.ts', text, by }
-  expect(await filesWithErrors([ROW, english], 'report_days')).toEqual(['console/texts/zh/settings.ts'])
+  const english = { file: 'console/locales/en/settings.ts', text, by }
+  expect(await filesWithErrors([ROW, english], 'report_days')).toEqual(['console/locales/zh/settings.ts'])
 })

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Patch } from '../equipment/patch.ts'
-import { patchedSources } from '../equipment/patched-copy.ts'
+import type { Patch } from '../fixtures/patch.ts'
+import { patchedSources } from '../fixtures/patched-copy.ts'
 
 /** Files of the program and of its console with an error about `what` once the patches are made, in order. */
 export async function filesWithErrors(patches: readonly Patch[], what: string): Promise<readonly string[]> {

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import process from 'node:process'
-import { frontProxyVersion, type FRONT_PROXIES, startFrontProxy } from '../equipment/front-proxy.ts'
-import { bodyOf, startOwnServer } from '../equipment/own-server.ts'
+import { frontProxyVersion, type FRONT_PROXIES, startFrontProxy } from '../fixtures/front-proxy.ts'
+import { bodyOf, startOwnServer } from '../fixtures/own-server.ts'
 
 /** A server whose reading of given bytes is observed. */
 export interface FramingServer {

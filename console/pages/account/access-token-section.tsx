@@ -1,10 +1,10 @@
 import { Button, Group, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { createAccessToken } from '../../api/account.ts'
-import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
-import { CopyButton } from '../../parts/copy-button.tsx'
-import { FormSection } from '../../parts/form-section.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { FormSection } from '../../components/form-section.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Makes an access token, and shows it once. */
 export function AccessTokenSection() {

@@ -1,5 +1,5 @@
 import { Group, Radio, Select } from '@mantine/core'
-import { FormSection } from '../../parts/form-section.tsx'
+import { FormSection } from '../../components/form-section.tsx'
 import {
   browserZone,
   type Language,
@@ -7,8 +7,8 @@ import {
   setPreferences,
   type ThemeChoice,
   usePreferences,
-} from '../../parts/preferences.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+} from '../../components/preferences.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Theme, language and time zone, kept in this browser. */
 export function DisplaySection() {

@@ -9,12 +9,12 @@ import {
   statusQuery,
   unlinkIdentity,
 } from '../../api/account.ts'
-import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
-import { FormSection } from '../../parts/form-section.tsx'
-import { sayFailure } from '../../parts/notify.tsx'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useAction } from '../../parts/use-action.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { FormSection } from '../../components/form-section.tsx'
+import { sayFailure } from '../../components/notify.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
 
 /** Identities at providers that open this account; nothing where there are no providers either. */

@@ -1,12 +1,12 @@
 import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { endSession, type Session, sessionsQuery, signOut } from '../../api/account.ts'
-import { AnswerOf } from '../../parts/answer-of.tsx'
-import { FormSection } from '../../parts/form-section.tsx'
-import { sayFailure } from '../../parts/notify.tsx'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useAction } from '../../parts/use-action.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { AnswerOf } from '../../components/answer-of.tsx'
+import { FormSection } from '../../components/form-section.tsx'
+import { sayFailure } from '../../components/notify.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
 
 /** Where the account is signed in. */

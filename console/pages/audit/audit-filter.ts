@@ -1,6 +1,6 @@
 import { AUDIT_KINDS, type AuditFilter } from '../../api/audit.ts'
-import type { SearchState } from '../../parts/search-state.ts'
-import { startOfDay } from '../../parts/time.ts'
+import type { SearchState } from '../../components/search-state.ts'
+import { startOfDay } from '../../components/time.ts'
 
 /** The periods of the audit log. */
 export const PERIODS = ['today', '7d', '30d', 'all'] as const

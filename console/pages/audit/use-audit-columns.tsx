@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import type { AuditEntry } from '../../api/audit.ts'
-import type { Column } from '../../parts/data-table.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { TimeText } from '../../components/time-text.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './audit-page.module.css'
 
 /** Changes of an entry that are shown at once. */

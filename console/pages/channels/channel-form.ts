@@ -1,7 +1,7 @@
 import { useForm } from '@mantine/form'
 import { ApiError } from '../../api/api-error.ts'
 import type { Channel, ChannelFields } from '../../api/channels.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { COMPATIBLE_TYPE } from './providers.ts'
 
 /** A channel as it is typed. */

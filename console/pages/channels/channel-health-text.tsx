@@ -1,6 +1,6 @@
 import type { ChannelHealth } from '../../api/channel-health.ts'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
 import { hourOf } from './hour.ts'
 import { Sparkline } from './sparkline.tsx'

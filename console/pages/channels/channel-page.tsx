@@ -10,19 +10,19 @@ import {
   type ChannelTest,
   createChannel,
 } from '../../api/channels.ts'
-import { AnswerOf } from '../../parts/answer-of.tsx'
-import { say } from '../../parts/notify.tsx'
-import { ChangedMeanwhile } from '../../parts/changed-meanwhile.tsx'
-import { ChannelState } from '../../parts/channel-state.tsx'
-import { differencesOf } from '../../parts/differences.ts'
-import { LeaveGuard } from '../../parts/leave-guard.tsx'
-import { PageHead } from '../../parts/page-head.tsx'
-import { Refusal } from '../../parts/refusal.tsx'
-import { useSearchState } from '../../parts/search-state.ts'
-import { useSignedIn } from '../../parts/session.tsx'
-import { useAction } from '../../parts/use-action.ts'
-import { useVersion } from '../../parts/use-version.ts'
-import { type Texts, useTexts } from '../../texts/use-texts.tsx'
+import { AnswerOf } from '../../components/answer-of.tsx'
+import { say } from '../../components/notify.tsx'
+import { ChangedMeanwhile } from '../../components/changed-meanwhile.tsx'
+import { ChannelState } from '../../components/channel-state.tsx'
+import { differencesOf } from '../../components/differences.ts'
+import { LeaveGuard } from '../../components/leave-guard.tsx'
+import { PageHead } from '../../components/page-head.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useSearchState } from '../../components/search-state.ts'
+import { useSignedIn } from '../../components/session.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useVersion } from '../../components/use-version.ts'
+import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import {
   channelFieldsOf,
   placeAtField,

@@ -1,9 +1,9 @@
 import { Button, Group } from '@mantine/core'
 import { useState } from 'react'
 import { fetchModels } from '../../api/channels.ts'
-import { Refusal } from '../../parts/refusal.tsx'
-import { useAction } from '../../parts/use-action.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { type ChannelForm, channelFieldsOf, placeAtField } from './channel-form.ts'
 
 /** Asks the upstream for its models, and takes all of them; those that are not wanted are removed. */

@@ -1,6 +1,6 @@
 import type { ChannelMinute } from '../../api/channel-health.ts'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { hourOf, sparkline } from './hour.ts'
 import classes from './sparkline.module.css'
 

@@ -1,8 +1,8 @@
 import { Button, Group, Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { NewKey } from '../../api/keys.ts'
-import { CopyButton } from '../../parts/copy-button.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { maskedKey } from './masked-key.ts'
 import { SnippetTabs } from './snippet-tabs.tsx'
 

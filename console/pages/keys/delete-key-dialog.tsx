@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../api/keys.ts'
-import { ConfirmDialog } from '../../parts/confirm-dialog.tsx'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Names the key and when it was last used. */
 export function DeleteKeyDialog({

@@ -1,7 +1,7 @@
 import { ActionIcon, Group } from '@mantine/core'
 import { IconBan, IconCircleCheck, IconEye, IconEyeOff, IconTrash } from '@tabler/icons-react'
 import type { ApiKey } from '../../api/keys.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 const ENABLED = 1
 

@@ -2,9 +2,9 @@ import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantin
 import { useQuery } from '@tanstack/react-query'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
-import { moneyUnit } from '../../parts/money.ts'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { moneyUnit } from '../../components/money.ts'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { KeyLimitInputs } from './key-limit-inputs.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm } from './key-form.ts'
 

@@ -2,10 +2,10 @@ import { useForm } from '@mantine/form'
 import type { NewTokenFields } from '../../../src/management/tokens/token-fields.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
-import { badAddress } from '../../parts/address-list.ts'
-import { exactAmount, type MoneyDisplay, parseMoney } from '../../parts/money.ts'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { badAddress } from '../../components/address-list.ts'
+import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/money.ts'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import {
   brokenBounds,
   changedLimits,

@@ -1,9 +1,9 @@
 import { Group, Select, TextInput } from '@mantine/core'
 import { BUDGET_PERIODS } from '../../../src/domain/budget.ts'
 import type { ApiKey } from '../../api/keys.ts'
-import { moneyUnit } from '../../parts/money.ts'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { moneyUnit } from '../../components/money.ts'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import type { KeyForm } from './key-form.ts'
 import { RATE_LIMIT_NAMES } from './key-limits.ts'
 

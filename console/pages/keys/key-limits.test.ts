@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { MoneyDisplay } from '../../parts/money.ts'
+import type { MoneyDisplay } from '../../components/money.ts'
 import { brokenBounds, changedLimits, NO_LIMITS, type TypedLimits } from './key-limits.ts'
 
 const USD: MoneyDisplay = { kind: 'USD', quotaPerUnit: 500_000, usdExchangeRate: '1' }

@@ -3,7 +3,7 @@ import { mismatch } from '../../../src/domain/records/field-types.ts'
 import { RATE_LIMIT, type RateLimitName } from '../../../src/domain/records/terms.ts'
 import type { NewTokenFields } from '../../../src/management/tokens/token-fields.ts'
 import type { ApiKey } from '../../api/keys.ts'
-import { exactAmount, type MoneyDisplay, parseMoney } from '../../parts/money.ts'
+import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/money.ts'
 
 /** The fields of the rate limit of a key. */
 export const RATE_LIMIT_NAMES = Object.keys(RATE_LIMIT) as readonly RateLimitName[]

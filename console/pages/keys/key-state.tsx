@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../api/keys.ts'
-import { StateMark, type Tone } from '../../parts/state-mark.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { StateMark, type Tone } from '../../components/state-mark.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 const TONES: Readonly<Record<number, Tone>> = { 1: 'ok', 2: 'off', 3: 'warn', 4: 'warn' }
 

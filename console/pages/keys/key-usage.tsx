@@ -2,12 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { callsQuery } from '../../api/calls.ts'
 import type { ApiKey } from '../../api/keys.ts'
-import { AnswerOf } from '../../parts/answer-of.tsx'
-import { CallTable } from '../../parts/call-table.tsx'
-import { Empty } from '../../parts/empty.tsx'
-import { type Figure, Figures } from '../../parts/figures.tsx'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { AnswerOf } from '../../components/answer-of.tsx'
+import { CallTable } from '../../components/call-table.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { type Figure, Figures } from '../../components/figures.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 const RECENT = 10
 

@@ -1,7 +1,7 @@
 import { Button, Divider, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { providerPath, statusQuery } from '../../api/account.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Ways to sign in at identity providers, and to come back to a page of the console. */
 export function ProviderLinks({ next }: { readonly next: string }) {

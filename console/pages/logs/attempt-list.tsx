@@ -1,7 +1,7 @@
 import type { CallAttempt, CallDetail } from '../../api/calls.ts'
-import { useFormats } from '../../parts/session.tsx'
-import { StateMark } from '../../parts/state-mark.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { StateMark } from '../../components/state-mark.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
 /** The requests to upstreams that a call took, one below the other along its time. */

@@ -1,7 +1,7 @@
 import type { Call, CallSums } from '../../api/calls.ts'
 import type { Paged } from '../../api/paged.ts'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { freshCalls, mergedSums } from './merged-calls.ts'
 
 /** The sums of all calls that a filter finds, with those that ended meanwhile. */

@@ -1,8 +1,8 @@
 import { Button, Menu } from '@mantine/core'
 import { IconCheck, IconColumns3 } from '@tabler/icons-react'
-import { useCallColumns } from '../../parts/call-table.tsx'
-import { setPreferences, usePreferences } from '../../parts/preferences.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useCallColumns } from '../../components/call-table.tsx'
+import { setPreferences, usePreferences } from '../../components/preferences.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 /** The column that opens the row. */

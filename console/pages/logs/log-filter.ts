@@ -1,6 +1,6 @@
 import type { CallFilter, Scope } from '../../api/calls.ts'
-import type { SearchState } from '../../parts/search-state.ts'
-import { startOfDay } from '../../parts/time.ts'
+import type { SearchState } from '../../components/search-state.ts'
+import { startOfDay } from '../../components/time.ts'
 
 /** The periods that calls are shown of. */
 export const PERIODS = ['hour', 'today', '7d', '30d', 'all'] as const

@@ -1,8 +1,8 @@
 import { Button, Select } from '@mantine/core'
-import type { SearchState } from '../../parts/search-state.ts'
-import { Toolbar } from '../../parts/toolbar.tsx'
-import { TypedFilter } from '../../parts/typed-filter.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import type { SearchState } from '../../components/search-state.ts'
+import { Toolbar } from '../../components/toolbar.tsx'
+import { TypedFilter } from '../../components/typed-filter.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import {
   isFiltered,
   NO_FILTERS,

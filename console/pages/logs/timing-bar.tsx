@@ -1,6 +1,6 @@
 import type { CallDetail } from '../../api/calls.ts'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
 /** Parts of the time of a call: the wait for an upstream, for its first token, and the stream. */

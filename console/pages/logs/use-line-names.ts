@@ -1,6 +1,6 @@
 import { isPerMillion } from '../../../src/domain/cost-lines.ts'
 import { TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Names of the lines of a cost. */
 export function useLineNames() {

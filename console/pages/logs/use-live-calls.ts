@@ -2,9 +2,9 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { Call, CallFilter, Scope } from '../../api/calls.ts'
 import { followCalls } from '../../api/live-calls.ts'
-import { sayFailure } from '../../parts/notify.tsx'
-import { useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { sayFailure } from '../../components/notify.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Rows that a page holds at most. */
 export const MAX_LIVE = 500

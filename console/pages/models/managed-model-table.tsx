@@ -1,10 +1,10 @@
 import { Button } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
-import { type Column, DataTable } from '../../parts/data-table.tsx'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { StateMark } from '../../parts/state-mark.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { StateMark } from '../../components/state-mark.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 
 /** All models for administrators, those without a price first: calls of them are refused, or free. */

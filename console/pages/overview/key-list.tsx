@@ -1,10 +1,10 @@
 import { Button } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { ApiKey } from '../../api/keys.ts'
-import { Empty } from '../../parts/empty.tsx'
-import { MoneyText } from '../../parts/money-text.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { MoneyText } from '../../components/money-text.tsx'
+import { TimeText } from '../../components/time-text.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 const SHOWN = 5

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import type { Usage } from '../../api/usage.ts'
-import { MoneyText } from '../../parts/money-text.tsx'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { MoneyText } from '../../components/money-text.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 /** The users who spend most this month, each with the share of the whole. */

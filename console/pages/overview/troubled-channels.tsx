@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { watchedShellQuery } from '../../api/account.ts'
-import { ChannelState } from '../../parts/channel-state.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { ChannelState } from '../../components/channel-state.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 const REFRESH_MS = 30_000

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { callQuery } from '../../api/calls.ts'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import type { Answer } from './answer.ts'
 import classes from './exchange-view.module.css'
 

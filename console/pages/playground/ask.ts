@@ -1,5 +1,5 @@
 import { callWithKey } from '../../api/playground.ts'
-import { eventsOf } from '../../parts/event-splitter.ts'
+import { eventsOf } from '../../components/event-splitter.ts'
 import { type Answer, type Content, NO_CONTENT, type Protocol } from './answer.ts'
 import { readChat } from './read-chat.ts'
 import { readMessages } from './read-messages.ts'

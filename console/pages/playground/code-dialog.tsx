@@ -1,6 +1,6 @@
 import { Modal, Tabs } from '@mantine/core'
-import { CopyButton } from '../../parts/copy-button.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { codeSamples } from './code-samples.ts'
 import classes from './exchange-view.module.css'
 import type { Call } from './use-conversation.ts'

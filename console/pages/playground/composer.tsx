@@ -1,8 +1,8 @@
 import { ActionIcon, Button, Textarea } from '@mantine/core'
 import { IconPaperclip, IconPlayerStopFilled, IconX } from '@tabler/icons-react'
 import { useRef, useState } from 'react'
-import { Problem } from '../../parts/problem.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { MAX_IMAGE_BYTES, shrinkImage } from './shrink-image.ts'
 

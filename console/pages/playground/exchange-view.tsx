@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
-import { useTexts } from '../../texts/use-texts.tsx'
-import { Problem } from '../../parts/problem.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { Problem } from '../../components/problem.tsx'
 import type { Answer, Exchange, Protocol, Question, ToolResult } from './answer.ts'
 import { AnswerFoot } from './answer-foot.tsx'
 import classes from './exchange-view.module.css'

@@ -1,6 +1,6 @@
 import { Button, Textarea } from '@mantine/core'
 import { useState } from 'react'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import type { ToolCall, ToolResult } from './answer.ts'
 import classes from './exchange-view.module.css'
 

@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Checkbox, TextInput } from '@mantine/core'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './group-rows.module.css'
 import type { TypedGroup } from './groups.ts'
 

@@ -2,7 +2,7 @@ import { Select, Switch, TextInput } from '@mantine/core'
 import { IconLock } from '@tabler/icons-react'
 import type { Setting } from '../../../src/domain/options.ts'
 import type { GatewayOption } from '../../api/options.ts'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** One option; locked where gateway.yaml sets it. */
 export function SettingInput({

@@ -1,6 +1,6 @@
 import type { Usage } from '../../api/usage.ts'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { ChartFigure } from './chart-figure.tsx'
 import { dividedData, latencyData, summedData } from './chart-rows.ts'
 import classes from './usage-page.module.css'

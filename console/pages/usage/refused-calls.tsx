@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Scope } from '../../api/calls.ts'
 import { refusalsQuery, type UsageQuery } from '../../api/usage.ts'
-import { type Column, DataTable } from '../../parts/data-table.tsx'
-import { useFormats, useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './usage-page.module.css'
 
 /** Calls of one code. */

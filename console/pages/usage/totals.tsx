@@ -1,7 +1,7 @@
 import type { UsagePoint } from '../../api/usage.ts'
-import { Figures } from '../../parts/figures.tsx'
-import { useFormats } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { Figures } from '../../components/figures.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 import { changeOf, tokensOf } from './sums.ts'
 
 /** Spend, calls, tokens and errors of a period, and their change against the period before. */

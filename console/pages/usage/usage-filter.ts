@@ -1,7 +1,7 @@
 import type { Scope } from '../../api/calls.ts'
 import type { UsageQuery } from '../../api/usage.ts'
-import type { SearchState } from '../../parts/search-state.ts'
-import { startOfDay, startOfMonth } from '../../parts/time.ts'
+import type { SearchState } from '../../components/search-state.ts'
+import { startOfDay, startOfMonth } from '../../components/time.ts'
 
 /** The periods of sums. */
 export const PERIODS = ['today', '7d', '30d', '90d', 'month', 'custom'] as const

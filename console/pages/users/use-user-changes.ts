@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type ManagedUser, manageUser } from '../../api/users.ts'
-import { say, sayFailure } from '../../parts/notify.tsx'
-import { useSignedIn } from '../../parts/session.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { say, sayFailure } from '../../components/notify.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Changes of users that lists show at once. */
 export function useUserChanges() {

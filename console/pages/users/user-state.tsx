@@ -1,5 +1,5 @@
-import { StateMark } from '../../parts/state-mark.tsx'
-import { useTexts } from '../../texts/use-texts.tsx'
+import { StateMark } from '../../components/state-mark.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
 
 const ENABLED = 1
 

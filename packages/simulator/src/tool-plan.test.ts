@@ -38,7 +38,7 @@ test.each([
   ['"Read notes.txt and tell me what it says"', ['Read notes.txt']],
   ['What does docs/plan.md say?', ['Read docs/plan.md']],
   ['Please summarize ./src/main.ts.', ['Read ./src/main.ts']],
-  ['Explain src/main.ts to me', ['Read src/main.ts']],
+  ['Explain src/gateway/main.ts to me', ['Read src/gateway/main.ts']],
   ['Read @a.txt and b.txt, please', ['Read a.txt', 'Read b.txt']],
   ['Read a.txt, b.txt and c.txt', ['Read a.txt', 'Read b.txt']],
   ['Read "my notes.txt"', ['Read my notes.txt']],

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../../domain/records/channel.ts'
-import { OperatorHold } from '../../ledger/operator-hold.ts'
+import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import { readUpstreamError } from '../../protocols/upstream-error.ts'
 import { exchangeWhole } from '../../upstreams/exchange-whole.ts'
 import type { DialectRequest } from '../../upstreams/provider.ts'

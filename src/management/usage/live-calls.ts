@@ -1,6 +1,6 @@
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
-import type { LedgerWriter } from '../../ledger/ledger-writer.ts'
+import type { LedgerWriter } from '../../accounts/ledger/ledger-writer.ts'
 import { HeldBytes } from '../../limits/held-bytes.ts'
 import type { RequestMemory } from '../../limits/request-memory.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'

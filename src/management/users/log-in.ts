@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { SESSION_SECONDS } from '../../auth/session-cookie.ts'
+import { SESSION_SECONDS } from '../../accounts/authentication/session-cookie.ts'
 import { isBcrypt } from '../../domain/bcrypt-hash.ts'
 import { type ManagedUser, USER_STATUS } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { VerifiedIdentity } from '../../auth/oidc/oidc-client.ts'
-import type { IdentityLink } from '../../auth/oidc/pending-sign-in.ts'
+import type { VerifiedIdentity } from '../../accounts/authentication/oidc/oidc-client.ts'
+import type { IdentityLink } from '../../accounts/authentication/oidc/pending-sign-in.ts'
 import type { User } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Identity } from '../../store/operations/identities.ts'

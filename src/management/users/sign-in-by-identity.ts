@@ -1,4 +1,4 @@
-import type { VerifiedIdentity } from '../../auth/oidc/oidc-client.ts'
+import type { VerifiedIdentity } from '../../accounts/authentication/oidc/oidc-client.ts'
 import type { OidcProvider } from '../../domain/login-settings.ts'
 import { isOfType } from '../../domain/records/field-types.ts'
 import { type ManagedUser, USER, USER_STATUS } from '../../domain/records/user.ts'

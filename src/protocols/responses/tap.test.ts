@@ -1,6 +1,6 @@
 import { NO_USAGE } from '../../domain/usage.ts'
 import { describe, expect, test } from 'vitest'
-import { randomFrom } from '../../../test/equipment/random.ts'
+import { randomFrom } from '../../../test/fixtures/random.ts'
 import { choppedAtRandom } from '../../../test/generators/chunks.ts'
 import type { TapEnd } from '../sse/stream-tap.ts'
 import { ResponsesTap } from './tap.ts'

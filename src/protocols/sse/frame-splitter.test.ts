@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cpuMs } from '../../../test/equipment/pace.ts'
+import { cpuMs } from '../../../test/fixtures/pace.ts'
 import { GatewayError } from '../../errors.ts'
 import { dataOf, eventOf, FrameSplitter } from './frame-splitter.ts'
 import { lawRuns } from '../../../test/tier.ts'

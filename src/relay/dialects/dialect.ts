@@ -1,5 +1,5 @@
 import type { OutgoingBody } from '@sluice/http1'
-import type { Caller } from '../../auth/caller.ts'
+import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
 import type { CallNote } from '../../domain/call-note.ts'
 import type { UsageBounds } from '../../domain/charge.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { startOwnServer } from '../../../test/equipment/own-server.ts'
-import { rawConnection } from '../../../test/equipment/raw-socket.ts'
+import { startOwnServer } from '../../../test/fixtures/own-server.ts'
+import { rawConnection } from '../../../test/fixtures/raw-socket.ts'
 import { openedStore } from '../../../test/store-rows.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'

@@ -1,5 +1,5 @@
 import { sendPieces } from '@sluice/http1'
-import type { Caller } from '../../auth/caller.ts'
+import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'

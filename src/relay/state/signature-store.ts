@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ProtocolName } from '../../domain/protocols.ts'
 import type { KeptSignature } from '../../domain/kept-signature.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { readSignedRun, type SignedRun, signedRunText } from '../../protocols/signatures/signed-run.ts'
 import type { Rows } from '../../store/store.ts'

@@ -1,7 +1,7 @@
 import { TransportError } from '@sluice/http1'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import { OperatorHold } from '../../ledger/operator-hold.ts'
+import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import type { RenamedIds } from '../../protocols/responses/index.ts'
 import { exchangePieces } from '../../upstreams/exchange-pieces.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { randomFrom } from '../../../test/equipment/random.ts'
+import { randomFrom } from '../../../test/fixtures/random.ts'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { Rows } from '../store.ts'

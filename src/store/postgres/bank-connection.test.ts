@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { BANKS } from '../../../test/bank-fixture.ts'
 import { behindProxy } from '../../../test/behind-proxy.ts'
-import type { FaultProxy } from '../../../test/equipment/fault-proxy.ts'
+import type { FaultProxy } from '../../../test/fixtures/fault-proxy.ts'
 import { NameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { BankConnection } from './bank-connection.ts'
 

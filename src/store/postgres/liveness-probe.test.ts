@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { behindProxy } from '../../../test/behind-proxy.ts'
-import type { FaultProxy } from '../../../test/equipment/fault-proxy.ts'
+import type { FaultProxy } from '../../../test/fixtures/fault-proxy.ts'
 import { type Engine, ENGINES } from '../../../test/store-engines.ts'
 import { SECRETS } from '../../../test/store-rows.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'

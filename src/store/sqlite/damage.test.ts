@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSy
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { patchedSources } from '../../../test/equipment/patched-copy.ts'
+import { patchedSources } from '../../../test/fixtures/patched-copy.ts'
 import {
   copyOf,
   holdOf,

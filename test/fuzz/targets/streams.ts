@@ -6,9 +6,9 @@ import {
   roleFrame,
   usageFrame,
   usageText,
-} from '../../equipment/behaviour.ts'
-import { chunkFrame, streamedChat } from '../../equipment/chat-behaviour.ts'
-import { eventFrame, messageFrames } from '../../equipment/messages-behaviour.ts'
+} from '../../fixtures/behaviour.ts'
+import { chunkFrame, streamedChat } from '../../fixtures/chat-behaviour.ts'
+import { eventFrame, messageFrames } from '../../fixtures/messages-behaviour.ts'
 import type { RepeatedPiece } from '../target.ts'
 
 /** Calls of a sample, and blocks of one. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { type OwnServer, startOwnServer } from '../../../../test/equipment/own-server.ts'
+import { type OwnServer, startOwnServer } from '../../../../test/fixtures/own-server.ts'
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 const LIMIT = 4

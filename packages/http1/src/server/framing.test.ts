@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/equipment/own-server.ts'
-import { rawConnection } from '../../../../test/equipment/raw-socket.ts'
+import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/fixtures/own-server.ts'
+import { rawConnection } from '../../../../test/fixtures/raw-socket.ts'
 
 let own: OwnServer
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/equipment/own-server.ts'
-import { rawConnection } from '../../../../test/equipment/raw-socket.ts'
+import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/fixtures/own-server.ts'
+import { rawConnection } from '../../../../test/fixtures/raw-socket.ts'
 import type { RequestListener } from './http-server.ts'
 import type { Response } from './response.ts'
 

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import process from 'node:process'
 import { expect, test } from 'vitest'
-import { collectAll, collectYoung } from '../../../../test/equipment/collect-young.ts'
-import { startOwnServer } from '../../../../test/equipment/own-server.ts'
+import { collectAll, collectYoung } from '../../../../test/fixtures/collect-young.ts'
+import { startOwnServer } from '../../../../test/fixtures/own-server.ts'
 import { Response, type ResponseSink } from './response.ts'
 
 const bufferBytes = (): number => process.memoryUsage().arrayBuffers

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/equipment/own-server.ts'
+import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/fixtures/own-server.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 /** Result of a server's reading of a connection's bytes. */

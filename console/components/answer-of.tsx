@@ -1,0 +1,58 @@
+import { Button, Skeleton } from '@mantine/core'
+import type { UseQueryResult } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useState } from 'react'
+import { ApiError } from '../api/api-error.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+import classes from './answer-of.module.css'
+import { Problem } from './problem.tsx'
+
+const SKELETON_AFTER_MS = 150
+
+/** The data of a query; before it a skeleton of rows, in place of it the reason why there is none. */
+export function AnswerOf<Data>({
+  query,
+  rows = 5,
+  children,
+}: {
+  readonly query: UseQueryResult<Data>
+  /** Rows of the skeleton. */
+  readonly rows?: number
+  readonly children: (data: Data) => ReactNode
+}) {
+  if (query.data !== undefined) return children(query.data)
+  if (query.error) return <Failure error={query.error} onRetry={() => void query.refetch()} />
+  return <Rows count={rows} />
+}
+
+/** Why something could not be loaded, and the way to try again. */
+function Failure({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
+  const { errors, common } = useTexts()
+  const said = error instanceof ApiError ? error : undefined
+  return (
+    <Problem text={errors.failed}>
+      <details className={classes['details']}>
+        <summary>{common.details}</summary>
+        <p>{error.message}</p>
+        {said?.requestId !== undefined && <p>{common.requestId(said.requestId)}</p>}
+      </details>
+      <Button variant="default" onClick={onRetry}>
+        {common.tryAgain}
+      </Button>
+    </Problem>
+  )
+}
+
+function Rows({ count }: { readonly count: number }) {
+  const { common } = useTexts()
+  const [isShown, setIsShown] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setIsShown(true), SKELETON_AFTER_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  return (
+    <div className={classes['rows']} role="status" aria-label={common.loading}>
+      {isShown &&
+        Array.from({ length: count }, (_, index) => <Skeleton key={index} height={12} radius={2} />)}
+    </div>
+  )
+}

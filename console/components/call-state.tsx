@@ -1,0 +1,22 @@
+import type { Call } from '../api/calls.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+import { StateMark, type Tone } from './state-mark.tsx'
+
+const TONES: Readonly<Record<string, Tone>> = {
+  complete: 'ok',
+  estimated: 'warn',
+  client_gone: 'off',
+  cut: 'bad',
+  failed: 'bad',
+  crash: 'warn',
+  'lost-node': 'warn',
+}
+
+/** End of a call, with its note. */
+export function CallState({ reason, note }: Pick<Call, 'reason' | 'note'>) {
+  const { call, logs } = useTexts()
+  const words: Readonly<Record<string, string>> = logs.reasons
+  const word = words[reason] ?? reason
+  if (note === '') return <StateMark tone={TONES[reason] ?? 'off'} word={word} />
+  return <StateMark tone="warn" word={logs.noted(word, logs.notes[note])} title={call.notes[note]} />
+}

@@ -1,0 +1,83 @@
+import { Link } from '@tanstack/react-router'
+import type { Call } from '../api/calls.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+import { CallState } from './call-state.tsx'
+import { type Column, DataTable } from './data-table.tsx'
+import { MoneyText } from './money-text.tsx'
+import { useFormats } from './session.tsx'
+import { TimeText } from './time-text.tsx'
+
+/** Settled calls, one a row; each opens its details. */
+export function CallTable({
+  calls,
+  hidden,
+  isStale = false,
+}: {
+  readonly calls: readonly Call[]
+  /** Columns that are not shown. */
+  readonly hidden: readonly string[]
+  readonly isStale?: boolean
+}) {
+  const { logs } = useTexts()
+  const columns = useCallColumns().filter(({ key }) => !hidden.includes(key))
+  return (
+    <DataTable label={logs.table} columns={columns} rows={calls} keyOf={({ id }) => id} isStale={isStale} />
+  )
+}
+
+/** All columns of calls. */
+export function useCallColumns(): readonly Column<Call>[] {
+  const { logs } = useTexts()
+  const { count, duration } = useFormats()
+  return [
+    {
+      key: 'time',
+      label: logs.time,
+      phone: 'title',
+      cell: ({ id, created_at }) => (
+        <Link to="/logs/$id" params={{ id }} search={(before: object) => before} data-row-link>
+          <TimeText at={created_at} />
+        </Link>
+      ),
+    },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => model_name },
+    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => token_name },
+    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => username },
+    { key: 'channel', label: logs.channel, phone: 'hidden', cell: ({ channel }) => channel },
+    {
+      key: 'status',
+      label: logs.status,
+      cell: ({ reason, note }) => <CallState reason={reason} note={note} />,
+    },
+    {
+      key: 'tokens',
+      label: logs.tokens,
+      isNumber: true,
+      cell: ({ prompt_tokens, cached_tokens, completion_tokens }) => (
+        <span title={logs.tokensHint}>
+          {[prompt_tokens, cached_tokens, completion_tokens].map(count).join(' / ')}
+        </span>
+      ),
+    },
+    {
+      key: 'cost',
+      label: logs.cost,
+      isNumber: true,
+      phone: 'value',
+      cell: ({ quota }) => <MoneyText quota={quota} />,
+    },
+    {
+      key: 'first',
+      label: logs.firstToken,
+      isNumber: true,
+      phone: 'hidden',
+      cell: ({ first_byte_ms }) => (first_byte_ms === null ? '–' : duration(first_byte_ms)),
+    },
+    {
+      key: 'total',
+      label: logs.total,
+      isNumber: true,
+      cell: ({ duration_ms }) => duration(duration_ms),
+    },
+  ]
+}

@@ -1,0 +1,44 @@
+import type { ChannelHealth } from '../api/channel-health.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+import { useFormats } from './session.tsx'
+import { StateMark, type Tone } from './state-mark.tsx'
+
+const TONES: Readonly<Record<ChannelHealth['state'], Tone>> = {
+  works: 'ok',
+  failing: 'warn',
+  resting: 'bad',
+  probing: 'warn',
+  disabled: 'off',
+}
+
+/** Whether calls go to a channel; for how long not, and why. */
+export function ChannelState({
+  isEnabled,
+  health,
+  at = 0,
+}: {
+  readonly isEnabled: boolean
+  /** Undefined before the node has said. */
+  readonly health?: Pick<ChannelHealth, 'state' | 'rests_until' | 'last_error'> | undefined
+  /** The node's clock, in Unix seconds. */
+  readonly at?: number
+}) {
+  const { channels } = useTexts()
+  const { count, duration } = useFormats()
+  const state = isEnabled ? (health?.state ?? 'works') : 'disabled'
+  const cause = health?.last_error?.cause
+  const restsUntil = health?.rests_until ?? null
+  const left = Math.max(1, (restsUntil ?? 0) - at)
+  const word =
+    state === 'resting' && restsUntil !== null
+      ? channels.restsFor(left < 60 ? channels.seconds(count(left)) : duration(left * 1000))
+      : channels.states[state]
+  const hasTrouble = state === 'resting' || state === 'failing' || state === 'probing'
+  return (
+    <StateMark
+      tone={TONES[state]}
+      word={word}
+      {...(hasTrouble && cause !== undefined && { title: channels.lastError(cause) })}
+    />
+  )
+}

@@ -1,0 +1,56 @@
+import { Button } from '@mantine/core'
+import { IconCheck, IconCopy } from '@tabler/icons-react'
+import { useEffect, useState } from 'react'
+import { useTexts } from '../locales/use-texts.tsx'
+
+const SHOWN_MS = 2000
+
+/** Puts a text on the clipboard and says so. */
+export function CopyButton({
+  label,
+  text,
+  isPrimary = false,
+}: {
+  readonly label: string
+  /** The text, or the way to get it. */
+  readonly text: string | (() => Promise<string>)
+  readonly isPrimary?: boolean
+}) {
+  const { common } = useTexts()
+  const [isCopied, setIsCopied] = useState(false)
+  useEffect(() => {
+    if (!isCopied) return undefined
+    const timer = setTimeout(() => setIsCopied(false), SHOWN_MS)
+    return () => clearTimeout(timer)
+  }, [isCopied])
+  const copy = async (): Promise<void> => {
+    await copyText(typeof text === 'string' ? text : await text())
+    setIsCopied(true)
+  }
+  return (
+    <>
+      <Button
+        variant={isPrimary ? 'filled' : 'default'}
+        leftSection={isCopied ? <IconCheck size={16} /> : <IconCopy size={16} />}
+        onClick={() => void copy()}
+      >
+        {label}
+      </Button>
+      <span role="status" data-copied>
+        {isCopied && common.copied}
+      </span>
+    </>
+  )
+}
+
+/** Browsers have no clipboard on pages that came over plain HTTP from another machine. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  const parent = document.querySelector('[role="dialog"]') ?? document.body
+  parent.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}

@@ -1,0 +1,38 @@
+import { Button, Group, Modal } from '@mantine/core'
+import { useBlocker } from '@tanstack/react-router'
+import { useTexts } from '../locales/use-texts.tsx'
+
+/** Asks before a page is left whose form is changed. Closing the tab asks in the browser's words. */
+export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
+  const { leave, common } = useTexts()
+  const blocker = useBlocker({
+    shouldBlockFn: ({ current, next }) =>
+      isChanged && (current.pathname !== next.pathname || tabOf(current.search) !== tabOf(next.search)),
+    enableBeforeUnload: isChanged,
+    withResolver: true,
+  })
+  const isAsking = blocker.status === 'blocked'
+  return (
+    <Modal
+      opened={isAsking}
+      onClose={() => blocker.reset?.()}
+      title={leave.title}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <p>{common.leaveForm}</p>
+      <Group justify="flex-end" mt="lg" gap="sm">
+        <Button variant="default" data-autofocus onClick={() => blocker.reset?.()}>
+          {leave.stay}
+        </Button>
+        <Button color="red" onClick={() => blocker.proceed?.()}>
+          {leave.leave}
+        </Button>
+      </Group>
+    </Modal>
+  )
+}
+
+// The form of a tab ends with it; other parts of the address leave forms as they are.
+function tabOf(search: object): unknown {
+  return (search as Readonly<Record<string, unknown>>)['tab']
+}

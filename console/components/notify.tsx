@@ -1,0 +1,47 @@
+import { Button, Group } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { ApiError } from '../api/api-error.ts'
+import type { Texts } from '../locales/use-texts.tsx'
+
+/** Says that something was done, with a way back where there is one. */
+export function say(text: string, undo?: { readonly label: string; readonly run: () => void }): void {
+  const id = notifications.show({
+    role: 'status',
+    withBorder: true,
+    autoClose: undo ? 8000 : 4000,
+    message: undo ? (
+      <Group justify="space-between" wrap="nowrap">
+        {text}
+        <Button
+          variant="subtle"
+          onClick={() => {
+            notifications.hide(id)
+            undo.run()
+          }}
+        >
+          {undo.label}
+        </Button>
+      </Group>
+    ) : (
+      text
+    ),
+  })
+}
+
+/** Says why something was not done. */
+export function sayFailure(error: unknown, texts: Texts): void {
+  notifications.show({
+    role: 'alert',
+    color: 'red',
+    withBorder: true,
+    autoClose: 12_000,
+    title: reasonOf(error, texts),
+    message: error instanceof Error ? error.message : String(error),
+  })
+}
+
+/** A refusal in the reader's language. */
+export function reasonOf(error: unknown, { errors }: Texts): string {
+  const codes: Readonly<Record<string, string>> = errors.byCode
+  return (error instanceof ApiError ? codes[error.code] : undefined) ?? errors.notDone
+}

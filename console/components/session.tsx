@@ -1,0 +1,73 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { Role } from '../../src/domain/role.ts'
+import { type Profile, type Shell, shellQuery } from '../api/account.ts'
+import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
+import { usePreferences } from './preferences.ts'
+import { formatDuration, formatRecent, formatTime } from './time.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+
+/** The account that is signed in, and the gateway. */
+export interface SignedIn {
+  readonly profile: Profile
+  /** Version of the gateway. */
+  readonly version: string
+  /** The groups that keys of the account may name, with their ratios. */
+  readonly groups: Shell['groups']
+  readonly isAdmin: boolean
+  readonly isRoot: boolean
+  readonly display: MoneyDisplay
+}
+
+/** The account that is signed in. The query is answered before a page is shown. */
+export function useSignedIn(): SignedIn {
+  const { data: shell } = useSuspenseQuery(shellQuery)
+  return useMemo(() => {
+    const { user, version, groups, display } = shell
+    return {
+      profile: user,
+      version,
+      groups,
+      isAdmin: user.role >= Role.admin,
+      isRoot: user.role >= Role.root,
+      display: {
+        kind: display.kind,
+        quotaPerUnit: display.quota_per_unit,
+        usdExchangeRate: String(display.usd_exchange_rate),
+      },
+    }
+  }, [shell])
+}
+
+/** Numbers, money and times as this person reads them. */
+export function useFormats() {
+  const { tag, common } = useTexts()
+  const { timeZone } = usePreferences()
+  const { display } = useSignedIn()
+  return useMemo(() => {
+    const number = new Intl.NumberFormat(tag)
+    const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 })
+    const inUnits = display.kind === 'TOKENS'
+    return {
+      count: (count: number) => number.format(count),
+      percent: (share: number) => percent.format(share),
+      money: (quota: Quota) => {
+        const text = formatMoney(quota, display, tag)
+        return inUnits ? common.unitsOf(text) : text
+      },
+      exact: (quota: Quota) => `${exactAmount(quota, display)} ${inUnits ? common.units : display.kind}`,
+      usd: (amount: number) =>
+        new Intl.NumberFormat(tag, {
+          style: 'currency',
+          currency: 'USD',
+          currencyDisplay: 'narrowSymbol',
+          minimumFractionDigits: 2,
+          maximumFractionDigits: 6,
+        }).format(amount),
+      time: (unixSeconds: number) => formatTime(unixSeconds, tag, timeZone),
+      recent: (unixSeconds: number) => formatRecent(unixSeconds, Date.now() / 1000, tag, timeZone),
+      duration: (milliseconds: number) => formatDuration(milliseconds, tag),
+      timeZone,
+    }
+  }, [tag, common, timeZone, display])
+}

@@ -1,0 +1,108 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { newToken, SECRETS, storeWithAccount } from '../../../test/store-rows.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { hashKey } from '../../store/secrets.ts'
+import type { Store } from '../../store/store.ts'
+import { ApiKeys } from './api-keys.ts'
+
+async function opened() {
+  const account = await storeWithAccount()
+  const keys = new ApiKeys(account.store, new Ledger(account.store, 'run'), (key) => hashKey(SECRETS, key))
+  const calls = async (key = 'sk-k1') => keys.authenticate(key, '127.0.0.1')
+  return { ...account, keys, calls }
+}
+
+test('the store sees only HMACs, with the same work for known, unknown and similar keys', async () => {
+  const { store, userId, tokenId } = await opened()
+  await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+  const reads: unknown[][] = []
+  const read = store.read.bind(store) as (...asked: unknown[]) => Promise<unknown>
+  const watched: Store = new Proxy(store, {
+    get(target, name) {
+      if (name !== 'read') return Reflect.get(target, name, target) as unknown
+      return (...asked: unknown[]): Promise<unknown> => {
+        reads.push(asked)
+        return read(...asked)
+      }
+    },
+  })
+  const keys = new ApiKeys(watched, new Ledger(watched, 'run'), (key) => hashKey(SECRETS, key))
+  // A disabled key, a prefix of it, an extension of it, the same with one letter in upper case, and another
+  // key.
+  const sent = ['k1', 'k', 'k1x', 'K1', 'somethingelse']
+  const calls = async (key: string): Promise<unknown> => keys.authenticate(`sk-${key}`, '127.0.0.1')
+  for (const key of sent) await expect(calls(key)).rejects.toThrow('API key')
+  expect(reads.map(([name]) => name)).toEqual(sent.map(() => 'tokenByKeyHash'))
+  const hashes = reads.map(([, hash]) => String(hash))
+  expect(new Set(hashes).size).toBe(sent.length)
+  for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/)
+})
+
+describe('what was changed counts at the next call', () => {
+  test('of a disabled user, by any key', async () => {
+    const { store, userId, keys, calls } = await opened()
+    await calls()
+    await store.write('changeUser', { userId, fields: { status: 2 } })
+    keys.forgetUser(userId)
+    await expect(calls()).rejects.toThrow('the user of this API key is disabled')
+  })
+
+  test('of a disabled token', async () => {
+    const { store, userId, tokenId, keys, calls } = await opened()
+    await calls()
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    keys.forget(tokenId)
+    await expect(calls()).rejects.toThrow('this API key is disabled')
+  })
+
+  test('of a key that was created after a lookup of it', async () => {
+    const { store, userId, keys, calls } = await opened()
+    await expect(calls('sk-late')).rejects.toThrow('unknown')
+    await store.write('createToken', newToken(userId, { key: 'late' }))
+    await expect(calls('sk-late')).rejects.toThrow('unknown')
+    keys.forgetKey('late')
+    expect((await calls('sk-late')).user.id).toBe(userId)
+  })
+
+  test('of a token whose change was not announced, within a minute and without waiting', async () => {
+    const { store, userId, tokenId } = await opened()
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const hash = (key: string): string => hashKey(SECRETS, key)
+    const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
+    const calls = (): unknown => keys.authenticate('sk-k1', '127.0.0.1')
+    await calls()
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    vi.advanceTimersByTime(29_000)
+    expect(calls()).toMatchObject({ token: { id: tokenId } })
+    vi.advanceTimersByTime(2_000)
+    // The first call starts a refresh but does not wait for it.
+    expect(calls()).toMatchObject({ token: { id: tokenId } })
+    await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
+  })
+
+  test('of a key that nobody used meanwhile, after a minute', async () => {
+    const { store, userId, tokenId } = await opened()
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const hash = (key: string): string => hashKey(SECRETS, key)
+    const keys = new ApiKeys(store, new Ledger(store, 'run'), hash, () => {})
+    const calls = async (): Promise<unknown> => keys.authenticate('sk-k1', '127.0.0.1')
+    await calls()
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    vi.advanceTimersByTime(60_001)
+    await expect(calls()).rejects.toThrow('this API key is disabled')
+  })
+
+  test('also if a call was reading the old state at that moment', async () => {
+    const { store, userId, tokenId, keys, calls } = await opened()
+    const reading = [calls(), calls('sk-late')]
+    keys.forgetUser(userId)
+    await Promise.allSettled(reading)
+    // With an outdated cache these calls would fail the test.
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    await store.write('createToken', newToken(userId, { key: 'late' }))
+    await expect(calls()).rejects.toThrow('this API key is disabled')
+    expect((await calls('sk-late')).user.id).toBe(userId)
+  })
+})

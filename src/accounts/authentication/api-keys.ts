@@ -1,0 +1,198 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+import { lookupKey } from '../../domain/api-key.ts'
+import type { Change } from '../../domain/change.ts'
+import { type AddressSet, allowedAddresses } from '../../domain/ip-allow-list.ts'
+import { TOKEN_STATUS, type Token, type TokenStatus } from '../../domain/records/token.ts'
+import { type KeyUse, refuseOtherAddress, refuseUnusableKey } from '../../domain/key-checks.ts'
+import { statusAt } from '../../domain/token-status.ts'
+import type { User } from '../../domain/records/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Account } from '../ledger/balance.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Store } from '../../store/store.ts'
+import type { Caller } from './caller.ts'
+
+/** Maximum number of cached keys, unknown ones included. */
+const MAX_KEYS = 50_000
+/** Time for which an unknown key stays cached. */
+const UNKNOWN_MS = 5_000
+
+/** In a cluster: the maximum age at which a cached key is accepted, and the age at which a refresh starts. */
+const MAX_AGE_MS = 60_000
+const REFRESH_AGE_MS = 30_000
+/** Delay before a failed refresh is repeated. */
+const RETRY_MS = 1_000
+
+interface CachedKey {
+  readonly readMs: number
+  readonly token: Token
+  readonly user: User
+  readonly addresses: AddressSet
+  /**
+   * The account at the time the key was read. If the ledger has a different one by now, the token may have
+   * changed.
+   */
+  readonly account: Account
+}
+
+/** Authenticates API keys. A cached key is checked synchronously. */
+export class ApiKeys {
+  readonly #store: Store
+  readonly #ledger: Ledger
+  readonly #hash: (key: string) => string
+  readonly #announce: ((change: Change) => void) | undefined
+  /** Keys that are being refreshed. */
+  readonly #refreshing = new Set<string>()
+  /** Number of evictions. A key that was read before one is not cached after it. */
+  #evictions = 0
+  // Created at first use, because the cache allocates its full capacity at once.
+  #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
+
+  /**
+   * `hash` computes the hash by which the store looks up keys. `announce` notifies other nodes, if there can
+   * be any.
+   */
+  constructor(
+    store: Store,
+    ledger: Ledger,
+    hash: (key: string) => string,
+    announce?: (change: Change) => void,
+  ) {
+    this.#store = store
+    this.#ledger = ledger
+    this.#hash = hash
+    this.#announce = announce
+  }
+
+  get #keys(): LRUCache<string, CachedKey | 'unknown'> {
+    return (this.#cache ??= new LRUCache({ max: MAX_KEYS }))
+  }
+
+  /** Evicts keys of tokens on all nodes, after a change. */
+  forget(tokens: number | ReadonlySet<number>): void {
+    this.#evictAndAnnounce({ of: 'tokens', ids: typeof tokens === 'number' ? [tokens] : [...tokens] })
+  }
+
+  /** Evicts all keys of a user on all nodes. */
+  forgetUser(userId: number): void {
+    this.#evictAndAnnounce({ of: 'user', id: userId })
+  }
+
+  /** Evicts a key (without `sk-`) that may be cached as unknown. */
+  forgetKey(key: string): void {
+    this.#evictions += 1
+    this.#cache?.delete(key)
+    this.#announce?.({ of: 'keys' })
+  }
+
+  /** Evicts all keys on this node. */
+  forgetAll(): void {
+    this.#evictions += 1
+    this.#cache?.clear()
+  }
+
+  /** Evicts the keys affected by a change on any node. */
+  applyChange(change: Change): void {
+    switch (change.of) {
+      case 'tokens': {
+        const ids = new Set(change.ids)
+        return this.#evictWhere((cached) => cached !== 'unknown' && ids.has(cached.token.id))
+      }
+      case 'user':
+        return this.#evictWhere((cached) => cached !== 'unknown' && cached.user.id === change.id)
+      case 'keys':
+        return this.#evictWhere((cached) => cached === 'unknown')
+      case 'settings':
+        return undefined
+      case 'anything':
+        return this.forgetAll()
+    }
+  }
+
+  #evictAndAnnounce(change: Change): void {
+    this.applyChange(change)
+    this.#announce?.(change)
+  }
+
+  #evictWhere(isConcerned: (cached: CachedKey | 'unknown') => boolean): void {
+    this.#evictions += 1
+    for (const [key, cached] of this.#cache?.entries() ?? [])
+      if (isConcerned(cached)) this.#cache?.delete(key)
+  }
+
+  /**
+   * Returns the caller that a key identifies. Throws 401 with the reason if the key cannot be used: unknown,
+   * deleted, disabled, expired or exhausted. Expired and exhausted keys may still be used for reading. Throws
+   * 403 for a disabled user or an address that is not allowed. `docs/api.md: Authentication`.
+   */
+  authenticate(sent: string, address: string, use: KeyUse = 'call'): Caller | Promise<Caller> {
+    const key = lookupKey(sent)
+    if (key === undefined) throw unknownKey()
+    const cached = this.#keys.get(key)
+    if (cached === undefined) return this.#load(key, address, use)
+    if (cached === 'unknown') throw unknownKey()
+    if (this.#announce && this.#isTooOld(key, cached)) return this.#load(key, address, use)
+    const account = this.#ledger.accounts.get(cached.token.id)
+    return account === cached.account ? this.#check(cached, address, use) : this.#load(key, address, use)
+  }
+
+  // Announcements of changes may be lost, so keys in use are refreshed in the background. A call waits only
+  // if that has failed.
+  #isTooOld(key: string, cached: CachedKey): boolean {
+    const ageMs = performance.now() - cached.readMs
+    if (ageMs > REFRESH_AGE_MS && !this.#refreshing.has(key)) {
+      this.#refreshing.add(key)
+      this.#read(key)
+        .catch(() => delay(RETRY_MS, undefined, { ref: false }))
+        .finally(() => this.#refreshing.delete(key))
+    }
+    return ageMs > MAX_AGE_MS
+  }
+
+  async #load(key: string, address: string, use: KeyUse): Promise<Caller> {
+    return this.#check((await this.#read(key)) ?? refuseUnknown(), address, use)
+  }
+
+  async #read(key: string): Promise<CachedKey | undefined> {
+    const evictions = this.#evictions
+    const readMs = performance.now()
+    const found = await this.#ledger.accounts.findByKeyHash(this.#hash(key))
+    // A key that changed during the read is not cached.
+    const isLatest = evictions === this.#evictions
+    if (!found) {
+      if (isLatest) this.#keys.set(key, 'unknown', { ttl: UNKNOWN_MS })
+      return undefined
+    }
+    const { token, user, account } = found
+    const cached = { token, user, account, readMs, addresses: allowedAddresses(token.allow_ips) }
+    if (isLatest) this.#keys.set(key, cached)
+    return cached
+  }
+
+  #check({ token, user, account, addresses }: CachedKey, address: string, use: KeyUse): Caller {
+    const status = statusAt(token, account.token.accountRemain, Date.now())
+    if (status !== TOKEN_STATUS.enabled && token.status === TOKEN_STATUS.enabled) {
+      this.#storeStatus(token.id, status)
+    }
+    refuseUnusableKey(token, user, status, use)
+    refuseOtherAddress(addresses, address)
+    return { token, user }
+  }
+
+  // Stores the status of an expired or exhausted key. The response does not wait for it.
+  #storeStatus(tokenId: number, status: TokenStatus): void {
+    this.#store
+      .write('setTokenStatus', { tokenId, status, onlyFrom: TOKEN_STATUS.enabled })
+      .then(() => this.applyChange({ of: 'tokens', ids: [tokenId] }))
+      .catch(() => {})
+  }
+}
+
+function refuseUnknown(): never {
+  throw unknownKey()
+}
+
+function unknownKey(): GatewayError {
+  return new GatewayError('invalid_api_key', 'this API key is unknown')
+}

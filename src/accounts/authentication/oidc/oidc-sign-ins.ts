@@ -1,0 +1,133 @@
+import type { OidcProvider } from '../../../domain/login-settings.ts'
+import type { Options } from '../../../domain/settings.ts'
+import { GatewayError } from '../../../errors.ts'
+import type { Request } from '../../../http/request.ts'
+import type { Secrets } from '../../../store/secrets.ts'
+import type { Store } from '../../../store/store.ts'
+import { isSecureRequest } from '../session-cookie.ts'
+import { proxyHeader } from '../trusted-peer.ts'
+import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
+import { type IdentityLink, pendingCookie, pendingOf, pendingUntil } from './pending-sign-in.ts'
+
+/** Page of the console to which people return after signing out at their provider. */
+const AFTER_LOGOUT = '/login'
+
+/** Dependencies of `OidcSignIns`. */
+interface OidcParts {
+  readonly store: Pick<Store, 'write'>
+  readonly secrets: Secrets
+  readonly options: () => Options
+  readonly nowMs: () => number
+  /** Called for failures of a provider, with a sentence for the operator. */
+  readonly warn: (sentence: string) => void
+}
+
+/** Redirect of the browser. */
+interface Redirect {
+  readonly location: string
+  /** Value of the `set-cookie` header. */
+  readonly cookie: string
+}
+
+/** Sign-in that has succeeded. */
+interface Completed {
+  readonly identity: VerifiedIdentity
+  /** Path to redirect to. */
+  readonly next: string
+  /** Session that began the sign-in, if the identity is to be linked to its user. */
+  readonly link: IdentityLink | undefined
+}
+
+/**
+ * Sign-ins at identity providers, from the start to the verified identity. Each is bound to the browser that
+ * began it.
+ */
+export class OidcSignIns {
+  readonly #parts: OidcParts
+  #client: Promise<OidcClient> | undefined
+
+  constructor(parts: OidcParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Begins a sign-in. `next` is a path of this gateway to go to afterwards; any other text is ignored. `link`
+   * is the session to whose user the identity will be linked.
+   */
+  async begin(
+    provider: OidcProvider,
+    request: Request,
+    next: string | undefined,
+    link?: IdentityLink,
+  ): Promise<Redirect> {
+    const { secrets, options, nowMs } = this.#parts
+    const redirectUri = `${publicOrigin(request, options())}/api/user/oidc/${provider.name}/callback`
+    const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
+    const expiresTime = pendingUntil(nowMs())
+    const pending = { ...checks, redirectUri, next: localPath(next), link, expiresTime }
+    const cookie = pendingCookie(secrets, provider.name, pending, request, options())
+    return { location: url, cookie }
+  }
+
+  /**
+   * Ends a sign-in. Throws 401 if another browser began it, if it has already ended, or if it cannot be
+   * verified.
+   */
+  async complete(provider: OidcProvider, request: Request): Promise<Completed> {
+    const { store, secrets, nowMs } = this.#parts
+    const query = new URL(request.url, 'http://gateway').search
+    const state = new URLSearchParams(query).get('state')
+    const pending = pendingOf(secrets, provider.name, state, request, nowMs())
+    if (!pending)
+      throw new GatewayError(
+        'unauthorized',
+        'this browser began no such sign-in, or too long ago; start again',
+      )
+    const nowSeconds = Math.floor(nowMs() / 1000)
+    const { expiresTime } = pending
+    if (!(await store.write('markStateUsed', { state: pending.state, expiresTime, nowSeconds })))
+      throw new GatewayError('unauthorized', 'this sign-in has ended already; start again')
+    const callback = new URL(pending.redirectUri + query)
+    const afterLogout = callback.origin + AFTER_LOGOUT
+    const identity = await (await this.#opened()).complete(provider, callback, pending, afterLogout)
+    return { identity, next: pending.next, link: pending.link }
+  }
+
+  // Loaded with the first sign-in, because most gateways have no identity provider.
+  #opened(): Promise<OidcClient> {
+    const { options, warn } = this.#parts
+    const allowsPrivateNetworks = (): boolean => options().media.allow_private_networks
+    this.#client ??= import('./oidc-client.ts').then(
+      ({ OidcClient }) => new OidcClient({ allowsPrivateNetworks, warn }),
+    )
+    return this.#client
+  }
+}
+
+const BASE = 'http://gateway.invalid'
+
+/**
+ * Returns a path of this gateway with its query, as a browser would resolve it; `/` for anything that leads
+ * elsewhere: `//host`, `/\host`, other schemes.
+ */
+export function localPath(given: string | undefined): string {
+  if (given === undefined || !given.startsWith('/') || given.length > 2000) return '/'
+  const url = URL.parse(given, BASE)
+  // Segments such as `/.//host` may have resolved to `//host`.
+  if (url?.origin !== BASE || url.pathname.startsWith('//')) return '/'
+  return url.pathname + url.search + url.hash
+}
+
+/** Origin under which the browser reaches the gateway: `options.public_url`, or that of the request. */
+function publicOrigin(
+  request: Request,
+  { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
+): string {
+  if (publicUrl !== '') return publicUrl
+  const scheme = isSecureRequest(request, trustedProxies) ? 'https' : 'http'
+  const host = proxyHeader(request, 'x-forwarded-host', trustedProxies) ?? request.headers.host ?? ''
+  const url = URL.parse(`${scheme}://${host}`)
+  if (!url || url.pathname !== '/' || url.username !== '' || url.search !== '')
+    throw new GatewayError('invalid_request', 'Host: expected the name that the gateway is reached by')
+  return url.origin
+}

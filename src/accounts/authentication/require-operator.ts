@@ -1,0 +1,56 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { isLoopback } from '../../domain/ip-allow-list.ts'
+import { GatewayError } from '../../errors.ts'
+import type { HeaderName, Request } from '../../http/request.ts'
+import { bearerKey } from './bearer.ts'
+
+/**
+ * Admits the operator: a bearer of `token` if one is set; otherwise a peer on this machine, by the socket's
+ * address, unless a proxy forwarded the request. `ownHost` is the address that the gateway listens on.
+ */
+export function requireOperator(request: Request, token: string, ownHost: string): void {
+  if (token !== '') {
+    if (!sameText(bearerKey(request.headers.authorization) ?? '', token)) throw notOperator('')
+  } else if (!isLoopback(request.remoteAddress)) throw notOperator('')
+  else if (isForwarded(request, ownHost))
+    throw notOperator('; through a proxy it needs options.metrics_token')
+}
+
+function notOperator(hint: string): GatewayError {
+  return new GatewayError('not_operator', `this is for the operator of the gateway${hint}`)
+}
+
+// Compares hashes, so that timing reveals neither length nor content.
+function sameText(a: string, b: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
+}
+
+/** Headers that proxies add. */
+const PROXY_HEADERS: readonly HeaderName[] = [
+  'forwarded',
+  'via',
+  'x-forwarded-*',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]
+
+/**
+ * Whether a request shows that a proxy forwarded it or that it was meant for another host: by a header of a
+ * proxy, or by a `Host` other than a loopback address or `ownHost`, which the gateway listens on. A proxy
+ * that shows neither goes undetected.
+ */
+function isForwarded(request: Request, ownHost: string): boolean {
+  const { headers } = request
+  return PROXY_HEADERS.some((name) => headers[name] !== undefined) || !isOwnHost(headers.host ?? '', ownHost)
+}
+
+function isOwnHost(host: string, ownHost: string): boolean {
+  const name = host
+    .replace(/:\d*$/, '')
+    .replace(/^\[([^\]]*)\]$/, '$1')
+    .toLowerCase()
+  return name === 'localhost' || isLoopback(name) || name === ownHost.toLowerCase()
+}

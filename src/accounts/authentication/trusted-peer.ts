@@ -1,0 +1,28 @@
+import { type AddressSet, parseAddresses } from '../../domain/ip-allow-list.ts'
+import type { Request } from '../../http/request.ts'
+
+/** The trusted proxies: `options.trusted_proxies`, which are CIDRs. */
+export function trustedAddresses(trustedProxies: readonly string[]): AddressSet {
+  return parseAddresses(trustedProxies) ?? (() => false)
+}
+
+/** Address of the socket's peer. */
+export function peerAddress(request: Request): string {
+  return plainAddress(request.remoteAddress)
+}
+
+/** IPv4 form of an address that a dual-stack socket reports as `::ffff:192.0.2.1`. */
+export function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+}
+
+/** First value of a header that a trusted proxy set, in lower case; undefined if the peer is not one. */
+export function proxyHeader(
+  request: Request,
+  header: 'x-forwarded-proto' | 'x-forwarded-host',
+  trustedProxies: readonly string[],
+): string | undefined {
+  const value = request.headers[header]
+  if (value === undefined || !trustedAddresses(trustedProxies)(peerAddress(request))) return undefined
+  return value.split(',')[0]?.trim().toLowerCase()
+}

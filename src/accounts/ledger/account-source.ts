@@ -1,0 +1,49 @@
+import type { PeriodBudget } from '../../domain/budget.ts'
+import type { ManagedUser, User } from '../../domain/records/user.ts'
+import type { Token } from '../../domain/records/token.ts'
+import type { TokenChange } from '../../store/operations/change-token.ts'
+import type { UserChange } from '../../store/operations/change-user.ts'
+import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+import type { Account } from './balance.ts'
+import type { ChargedBudget, Payer } from './payer.ts'
+
+/** The token of an API key, its owner, and the account that its calls are charged to. */
+export interface FoundAccount {
+  readonly token: Token
+  readonly user: User
+  readonly account: Account
+}
+
+/**
+ * Source of the accounts that calls are charged to: a database that only this node uses, or leases from a
+ * shared one.
+ */
+export interface AccountSource {
+  /** The cached account of a token, unless it may have changed. Does not access the database. */
+  get(tokenId: number): Account | undefined
+  /**
+   * The account of a token, read if it is not cached; undefined for an unknown token. The caller must charge
+   * it in the same turn, before it can be evicted.
+   */
+  load(tokenId: number): Promise<Account | undefined>
+  /** The account of the key with this HMAC, including deleted tokens; undefined for an unknown key. */
+  findByKeyHash(keyHash: string): Promise<FoundAccount | undefined>
+  /**
+   * The cached accounts of the budgets that a call of this account is charged to, with the amounts in
+   * `terms`; undefined if one must be loaded.
+   */
+  budgets(account: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined
+  /** Resolves once `budgets` returns the accounts. */
+  loadBudgets(terms: readonly PeriodBudget[]): Promise<void>
+  /**
+   * Resolves to the accounts once `amount` is free on all of them, which may require a loan. Rejects with
+   * `Unaffordable`, which states what remains, if that is impossible.
+   */
+  ensureAffordable(payer: Payer, amount: number): Promise<Payer>
+  /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
+  changeUser(change: UserChange): Promise<ManagedUser | undefined>
+  /**
+   * Changes a token, and the limits by which its calls are admitted; undefined if the user has no such token.
+   */
+  changeToken(change: TokenChange): Promise<KeyedToken | undefined>
+}

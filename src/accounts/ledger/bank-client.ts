@@ -1,0 +1,409 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import type { Bank, Loan, LoanRequest } from '../../store/bank.ts'
+import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
+import { NameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
+import { LeaseClock, presentMoment } from './lease-clock.ts'
+import { LeaseTable } from './lease-table.ts'
+import type { OpenHold } from './open-hold.ts'
+import { Outbox } from './outbox.ts'
+
+/** Maximum interval between reports. */
+const REPORT_MS = 200
+/** Delay before a loan is requested again for an account that another session has locked. */
+const LOCKED_RETRY_MS = 100
+/** Minimum interval between reports requested by other nodes. */
+const ASKED_MS = 20
+/** Interval of heartbeats while there is nothing to report. */
+const HEARTBEAT_INTERVAL_MS = 2_000
+/** Interval of full comparisons with the bank, which also fence lost nodes. */
+const COMPARE_INTERVAL_MS = 10_000
+/** Delay between attempts to reach the bank. */
+const RETRY_MS = 250
+/** Maximum time that `close` spends on the last report and the return of leases. */
+const CLOSE_TIMEOUT_MS = 2_000
+/** Maximum time that a read waits until recent settlements have been reported. */
+const FLUSH_TIMEOUT_MS = 1_000
+
+/**
+ * The only queue between this node and the bank, with one request at a time: loans first, then reports, then
+ * released leases. Therefore a state received from the bank is never older than one received before.
+ */
+export class BankClient {
+  readonly leases: LeaseTable
+  readonly #parts: BankClientParts
+  readonly #loans = new LoanQueue()
+  readonly #outbox: Outbox
+  readonly #clock = new LeaseClock()
+  #reportedMs = Number.NEGATIVE_INFINITY
+  #comparedMs = Number.NEGATIVE_INFINITY
+  /** Set while the bank may have an outdated view of this node's holds. */
+  #mustResync = true
+  #roundMs = Number.NEGATIVE_INFINITY
+  #flushes: (() => void)[] = []
+  /** Set while another node is waiting for a report. */
+  #isAsked = false
+  #isDown = false
+  #isStopping = false
+  readonly #alarm = new Alarm()
+  #running: Promise<void> | undefined
+  #onForgotten: (accounts: readonly string[]) => void = () => {}
+
+  constructor(parts: BankClientParts) {
+    this.#parts = parts
+    this.#outbox = new Outbox(parts.file)
+    this.leases = new LeaseTable(() => this.mayBeFenced)
+  }
+
+  /** Whether the bank may have fenced this node, or is about to. No lease may be spent then. */
+  get mayBeFenced(): boolean {
+    return this.#clock.mayBeFenced
+  }
+
+  /** Whether the last request to the bank succeeded. */
+  get isConnected(): boolean {
+    return !this.#isDown && !this.mayBeFenced
+  }
+
+  /** Called with the accounts that were evicted. */
+  set onEvicted(listener: (accounts: readonly string[]) => void) {
+    this.#onForgotten = listener
+  }
+
+  /** Reports the outbox of an earlier run and releases its leases; then reports continuously. */
+  async start(): Promise<void> {
+    while (this.#outbox.mayHaveEntries) await this.#report()
+    // The leases of locked accounts still have to pay for these calls.
+    this.leases.chargeUnreported(await this.#outbox.readAll())
+    await this.#leave()
+    this.#reportedMs = Number.NEGATIVE_INFINITY
+    await this.#report()
+    this.#running = this.#run()
+  }
+
+  /**
+   * Requests a loan, which is built when it is sent; undefined for an unknown token. Rejects with
+   * `StoreUnavailable` within two seconds.
+   */
+  acquire(request: () => LoanRequest): Promise<Loan | undefined> {
+    if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
+    const loan = this.#loans.enqueue(request)
+    this.#alarm.ring()
+    return loan
+  }
+
+  /** Call it after a settled call has been added to the outbox. */
+  onSettled(): void {
+    if (this.#outbox.onSettled()) this.#alarm.ring()
+  }
+
+  /**
+   * Resolves when everything settled so far has been reported, except on locked accounts, or after a second.
+   */
+  async flush(): Promise<void> {
+    if (this.#outbox.mayHaveEntries) await this.#waitForReport()
+  }
+
+  /** Resolves when the bank has sent the current state of all accounts, or after a second. */
+  async resync(): Promise<void> {
+    this.#mustResync = true
+    await this.#waitForReport()
+  }
+
+  /**
+   * Call it after the connection to the bank was restored: an older copy of the bank may have taken its
+   * place.
+   */
+  onReconnected(): void {
+    this.#mustResync = true
+    this.leases.expectRestored()
+  }
+
+  /**
+   * Reports soon because another node asked for it; the bank's answer contains what this node does not know
+   * yet.
+   */
+  ask(): void {
+    this.#isAsked = true
+    if (performance.now() - this.#roundMs >= ASKED_MS) this.#alarm.ring()
+  }
+
+  /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
+  async close({ isUnresolved = false }: { readonly isUnresolved?: boolean } = {}): Promise<void> {
+    this.#isStopping = true
+    this.#alarm.ring()
+    await this.#running
+    this.#clock.close()
+    this.#loans.rejectAll(new StoreUnavailable('the bank is closed'))
+    // Leases that are not released stay unusable for a minute, so a single lost response must not end the
+    // attempts.
+    for (const endMs = performance.now() + CLOSE_TIMEOUT_MS; ; await delay(RETRY_MS)) {
+      try {
+        return await this.#leaveBank(isUnresolved)
+      } catch {
+        if (performance.now() > endMs) return
+      }
+    }
+  }
+
+  async #leaveBank(isUnresolved: boolean): Promise<void> {
+    while (this.#outbox.mayHaveEntries) await this.#report()
+    // Open holds keep their leases until the next start.
+    if (isUnresolved) await this.#releaseSpare(Number.POSITIVE_INFINITY)
+    else await this.#leave()
+  }
+
+  // Keeps the leases that pay for calls not yet counted, so that the bank does not lend them again.
+  async #leave(): Promise<void> {
+    const keepsLeases = this.#outbox.hasLocked
+    if (keepsLeases) await this.#compare()
+    await this.#releaseSpare(Number.POSITIVE_INFINITY)
+    if (!keepsLeases) await this.#parts.bank.leave()
+  }
+
+  #waitForReport(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, FLUSH_TIMEOUT_MS).unref()
+      this.#flushes.push(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+      this.#alarm.ring()
+    })
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      try {
+        await this.#runRound()
+        if (this.#isDown) this.#setReachability(undefined)
+        if (!this.#outbox.hasMore) await this.#sleep(this.#isAsked ? ASKED_MS : REPORT_MS)
+      } catch (error) {
+        this.#loans.rejectAll(error)
+        // The failed request may have taken effect.
+        this.#mustResync = true
+        if (error instanceof NameTaken) this.#clock.end()
+        if (!this.#isDown) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
+        await this.#sleep(RETRY_MS)
+      }
+    }
+  }
+
+  #setReachability(failure: Error | undefined): void {
+    this.#isDown = failure !== undefined
+    this.#parts.onReachabilityChange(failure)
+  }
+
+  async #runRound(): Promise<void> {
+    // A fenced node may have lost its leases, so it must learn their state before it takes loans.
+    if (this.mayBeFenced) await this.#report()
+    const loans = this.#loans.takeBatch()
+    if (loans.length > 0) {
+      await this.#acquireBatch(loans)
+      // Lets the waiting calls use their loans before the unused part counts as spare.
+      await nextTurn()
+    }
+    const nowMs = performance.now()
+    const isUrgent = this.#outbox.isFull || this.#flushes.length > 0
+    if (isUrgent || nowMs - this.#roundMs >= (this.#isAsked ? ASKED_MS : REPORT_MS)) {
+      this.#roundMs = nowMs
+      await this.#report()
+      await this.#releaseSpare(nowMs)
+    }
+  }
+
+  async #acquireBatch(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
+    try {
+      const loans = await this.#parts.bank.acquire(batch.map(({ request }) => request()))
+      for (const [index, pending] of batch.entries()) {
+        const loan = loans[index]
+        if (loan === 'locked') {
+          this.#retryLocked(pending)
+          continue
+        }
+        if (loan) {
+          for (const state of [loan.tokenState, loan.userState, ...loan.budgetStates])
+            this.leases.getOrCreate(state.account).applyState(state)
+        }
+        pending.resolve(loan)
+      }
+    } catch (error) {
+      for (const pending of batch) pending.reject(error)
+      throw error
+    }
+  }
+
+  #retryLocked(pending: PendingLoan): void {
+    const retry = (): void => {
+      if (this.#loans.putBack(pending)) this.#alarm.ring()
+    }
+    setTimeout(retry, LOCKED_RETRY_MS).unref()
+  }
+
+  async #report(): Promise<void> {
+    const sent = presentMoment()
+    const sentMs = sent.monotonicMs
+    const isFull = this.#mustResync || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_INTERVAL_MS
+    this.#mustResync = false
+    const flushes = [...this.#flushes]
+    const entries = await this.#outbox.read()
+    const held = this.leases.takeReports(this.#parts.openHolds(), isFull)
+    const isDue =
+      isFull ||
+      flushes.length > 0 ||
+      this.#isAsked ||
+      this.#outbox.hasLocked ||
+      sentMs - this.#reportedMs >= HEARTBEAT_INTERVAL_MS
+    if (entries.length === 0 && held.length === 0 && !isDue) return
+    this.#isAsked = false
+    await this.#apply(entries, held)
+    await this.#parts.onReported?.()
+    if (isFull) await this.#compare()
+    if (isFull) this.#comparedMs = sentMs
+    this.#reportedMs = sentMs
+    this.#clock.answered(sent)
+    if (this.#outbox.hasMore) return
+    this.#flushes = this.#flushes.slice(flushes.length)
+    for (const flush of flushes) flush()
+  }
+
+  // Finds loans whose response was lost.
+  async #compare(): Promise<void> {
+    for (const state of await this.#parts.bank.compare())
+      this.leases.getOrCreate(state.account).applyState(state)
+  }
+
+  async #apply(entries: readonly OutboxEntry[], held: ReturnType<LeaseTable['takeReports']>): Promise<void> {
+    try {
+      const { states, locked } = await this.#parts.bank.apply(
+        entries.map(({ row }) => row),
+        held,
+      )
+      const known = new Set<string>(states.map(({ account }) => account))
+      const { counted, fresh } = this.#outbox.heed(entries, locked)
+      const unknown = counted.filter(({ token_id: tokenId }) => !known.has(`t:${tokenId}`))
+      if (unknown.length > 0) this.#parts.onUnknownTokens(unknown)
+      this.leases.applyReported(fresh)
+      this.leases.applyStates(states)
+      this.leases.markUnsynced(locked)
+      await this.#outbox.remove(counted)
+    } catch (error) {
+      this.leases.markUnsynced(held.map(({ account }) => account))
+      throw error
+    }
+  }
+
+  async #releaseSpare(nowMs: number): Promise<void> {
+    const spare = this.leases.releaseSpare(nowMs)
+    if (spare.length > 0) this.leases.applyStates(await this.#parts.bank.release(spare))
+    const forgotten = this.leases.evictIdle(nowMs)
+    if (forgotten.length > 0) this.#onForgotten(forgotten)
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    await this.#alarm.sleep(this.#loans.isEmpty || this.#isDown ? ms : 0)
+  }
+}
+
+/** Dependencies of a bank client. */
+interface BankClientParts {
+  readonly bank: Bank
+  readonly file: Pick<NodeFile, 'write'>
+  readonly openHolds: () => Iterable<OpenHold>
+  /** Called after each report. */
+  readonly onReported?: () => Promise<void>
+  /**
+   * Called with the error when the bank becomes unreachable, and with undefined when it is reachable again.
+   */
+  readonly onReachabilityChange: (failure: Error | undefined) => void
+  /**
+   * Called with calls whose tokens are missing from the database, as after a restore; they cannot be charged.
+   */
+  readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
+}
+
+/** A sleep that can be ended early. A ring between two sleeps ends the next one. */
+class Alarm {
+  #rung = Promise.withResolvers<void>()
+
+  ring(): void {
+    this.#rung.resolve()
+  }
+
+  /** Sleeps for `ms` milliseconds or until a ring; returns at once for 0. */
+  async sleep(ms: number): Promise<void> {
+    if (ms > 0) {
+      const timer = setTimeout(() => this.ring(), ms).unref()
+      await this.#rung.promise
+      clearTimeout(timer)
+    }
+    this.#rung = Promise.withResolvers<void>()
+  }
+}
+
+/** Timeout of a request for a loan. */
+const TIMEOUT_MS = 1_500
+/** Maximum number of requests in one batch. */
+const BATCH_SIZE = 100
+
+/** A request for a loan that waits for the bank. */
+interface PendingLoan {
+  /** Builds the request when it is sent, because other calls may have changed the leases until then. */
+  readonly request: () => LoanRequest
+  resolve(loan: Loan | undefined): void
+  reject(error: unknown): void
+  /** Whether it still waits for a response. */
+  isOpen: boolean
+}
+
+/** Queue of requests for loans, in order of arrival. */
+class LoanQueue {
+  #waiting: PendingLoan[] = []
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0
+  }
+
+  /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
+  enqueue(request: () => LoanRequest): Promise<Loan | undefined> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)
+        pendingLoan.isOpen = false
+        reject(new StoreUnavailable('the database that leases quota does not respond'))
+      }, TIMEOUT_MS)
+      const pendingLoan: PendingLoan = {
+        request,
+        isOpen: true,
+        resolve(loan) {
+          clearTimeout(timer)
+          resolve(loan)
+        },
+        reject(error) {
+          clearTimeout(timer)
+          reject(error)
+        },
+      }
+      this.#waiting.push(pendingLoan)
+    })
+  }
+
+  /** Queues a request again that could not be answered; returns false if it has timed out. */
+  putBack(pending: PendingLoan): boolean {
+    if (pending.isOpen) this.#waiting.push(pending)
+    return pending.isOpen
+  }
+
+  /** Removes the next batch from the queue. */
+  takeBatch(): PendingLoan[] {
+    const next = this.#waiting.slice(0, BATCH_SIZE)
+    this.#waiting = this.#waiting.slice(BATCH_SIZE)
+    return next
+  }
+
+  /** Rejects all queued requests. */
+  rejectAll(error: unknown): void {
+    const rejected = this.#waiting
+    this.#waiting = []
+    for (const pending of rejected) pending.reject(error)
+  }
+}

@@ -1,0 +1,271 @@
+import process from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
+import { randomFrom } from '../../../test/fixtures/random.ts'
+import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
+import { LEDGER_BANKS } from '../../../test/ledger-banks.ts'
+import { nodesOn } from '../../../test/ledger-nodes.ts'
+import { ENGINES, rowsWithAccount } from '../../../test/store-engines.ts'
+import { newToken, openedStore, addAccount } from '../../../test/store-rows.ts'
+import { type Budget, type BudgetName, budgetAt } from '../../domain/budget.ts'
+import { byTier } from '../../../test/tier.ts'
+import type { Rows } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { findPayer } from './find-payer.ts'
+import { Ledger } from './ledger.ts'
+import type { OpenHold } from './open-hold.ts'
+import { BudgetExceeded } from './unaffordable.ts'
+
+const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const CALLS = byTier(400, 5000)
+const PROMPT = 5
+/** The end of a month that falls in the middle of a week. */
+const BOUNDARY = Date.parse('2026-12-01T00:00:00Z')
+const DAY_MS = 86_400_000
+
+interface Terms {
+  readonly tokenId: number
+  readonly userId: number
+  readonly token?: Budget
+  readonly user?: Budget
+  readonly group?: Budget
+}
+
+async function admitted(
+  { accounts, admit }: Pick<Ledger, 'accounts'> & { admit: Ledger['admit'] },
+  terms: Terms,
+  { id, startedMs, amount }: { id: string; startedMs: number; amount: number },
+): Promise<OpenHold> {
+  const { account, budgets } = await findPayer(accounts, {
+    token: { id: terms.tokenId, budget: terms.token },
+    user: { id: terms.userId, budget: terms.user },
+    groups: [{ name: 'default', budget: terms.group }],
+    startedMs,
+    amount,
+  })
+  return admit(account, amount, { ...factsOf(id), started_ms: startedMs }, budgets)
+}
+
+const of = (ledger: Ledger) => ({
+  accounts: ledger.accounts,
+  admit: ledger.admit.bind(ledger),
+})
+
+function namesAt(terms: Terms, startedMs: number): BudgetName[] {
+  const owners = [
+    [terms.token, `t:${terms.tokenId}`],
+    [terms.user, `u:${terms.userId}`],
+    [terms.group, 'g:default'],
+  ] as const
+  return owners.flatMap(([budget, owner]) => (budget ? [budgetAt(budget, owner, startedMs).name] : []))
+}
+
+async function usedOf(rows: Pick<Rows, 'read'>, names: readonly BudgetName[]): Promise<Map<string, number>> {
+  const used = await rows.read('budgetsUsed', { names })
+  return new Map(used.map(({ name, used }) => [name, used]))
+}
+
+/**
+ * Expects a budget to be used up to an amount, once the node of each call has reported it; a busy machine may
+ * do so late.
+ */
+async function expectUsed(
+  rows: Pick<Rows, 'read'>,
+  names: readonly BudgetName[],
+  sum: number,
+): Promise<void> {
+  await expect.poll(async () => [...(await usedOf(rows, names)).values()]).toEqual([sum])
+}
+
+test(`${CALLS} calls at clocks that jump, with kills, leave each budget at the sum of the calls that began in its period`, async () => {
+  const store = await openedStore()
+  const { userId, tokenId } = await addAccount(store)
+  const second = await store.write(
+    'createToken',
+    newToken(userId, { name: 'b', key: 'k2', unlimited_quota: true }),
+  )
+  await store.write('changeUser', { userId, quota: { mode: 'override', value: 1e12, maxQuota: 1e12 } })
+  const random = randomFrom(SEED)
+  const amountOf = (max: number): number => 1 + Math.floor(random() * max)
+  let ledger = new Ledger(store, 'run 0')
+  const sums = new Map<BudgetName, { used: number; held: number }>()
+  const open = new Map<string, { hold: OpenHold; names: BudgetName[]; amount: number }>()
+  const sumOf = (name: BudgetName) => {
+    const sum = sums.get(name) ?? { used: 0, held: 0 }
+    sums.set(name, sum)
+    return sum
+  }
+  const charge = (id: string, quota: number): void => {
+    const call = open.get(id)
+    for (const name of call?.names ?? []) {
+      sumOf(name).used += quota
+      sumOf(name).held -= call?.amount ?? 0
+    }
+    open.delete(id)
+  }
+  let [refusals, runs] = [0, 0]
+  for (let n = 0; n < CALLS; n += 1) {
+    const terms: Terms = {
+      tokenId: random() < 0.1 ? tokenId : second.id,
+      userId,
+      token: { amount: 3000, period: 'day' },
+      user: { amount: 9000, period: 'week' },
+      // The group's budget changes while calls are under way.
+      group: { amount: 8000 + amountOf(12_000), period: 'month' },
+    }
+    const startedMs = BOUNDARY + Math.floor((random() - 0.5) * 3 * DAY_MS)
+    const names = namesAt(terms, startedMs)
+    const amounts = [3000, 9000, terms.group?.amount ?? 0]
+    const amount = amountOf(700)
+    const free = Math.min(...names.map((name, i) => (amounts[i] ?? 0) - sumOf(name).used - sumOf(name).held))
+    const id = `${n}`
+    try {
+      const hold = await admitted(of(ledger), terms, { id, startedMs, amount })
+      expect(amount, `SEED=${SEED} ${n}`).toBeLessThanOrEqual(free)
+      for (const name of names) sumOf(name).held += amount
+      open.set(id, { hold, names, amount })
+    } catch (error) {
+      if (!(error instanceof BudgetExceeded)) throw error
+      expect(amount, `SEED=${SEED} ${n}`).toBeGreaterThan(free)
+      refusals += 1
+    }
+    const [oldest] = open.keys()
+    if (oldest !== undefined && random() < 0.6) {
+      const quota = Math.floor(random() * ((open.get(oldest)?.amount ?? 0) + 1))
+      const settled = open.get(oldest)?.hold.settle(settlementOf(quota))
+      charge(oldest, quota)
+      await settled
+    }
+    if (random() < 0.02) {
+      // Another run, which knows only the file.
+      await Promise.all([...open.values()].map(({ hold }) => hold.whenDurable()))
+      ledger = new Ledger(store, `run ${++runs}`)
+      await ledger.recover()
+      for (const [at, { amount: held }] of open) charge(at, Math.min(held, PROMPT))
+    }
+  }
+  for (const [id, { hold, amount }] of open) {
+    await hold.settle(settlementOf(amount))
+    charge(id, amount)
+  }
+  const used = await usedOf(store, [...sums.keys()])
+  for (const [name, sum] of sums) expect([name, used.get(name) ?? 0]).toEqual([name, sum.used])
+  expect(refusals).toBeGreaterThan(20)
+  expect(runs).toBeGreaterThan(1)
+})
+
+describe.each(ENGINES)('a budget on $name', (engine) => {
+  test('notes in the transaction that did it when 80 % and 100 % are used, once a period', async () => {
+    const { store, database, userId, tokenId } = await rowsWithAccount(engine)
+    if (engine.name === 'SQLite') {
+      const local = await openedStore(database.place)
+      await notesCrossings(new Ledger(local, 'run'))
+    } else {
+      const [node] = await nodesOn(store, database.place, 1)
+      if (!node) throw new Error('no node')
+      await notesCrossings(node.ledger)
+    }
+    async function notesCrossings(ledger: Ledger): Promise<void> {
+      const user: Budget = { amount: 1000, period: 'month' }
+      const terms: Terms = { tokenId, userId, user }
+      let spent = 0
+      for (const [id, amount] of Object.entries({ a: 799, b: 1, c: 199, d: 1 })) {
+        const hold = await admitted(of(ledger), terms, { id, startedMs: BOUNDARY, amount })
+        await hold.settle(settlementOf(amount))
+        spent += amount
+        await expectUsed(store, namesAt(terms, BOUNDARY), spent)
+      }
+      const later = BOUNDARY + 40 * DAY_MS
+      const last = await admitted(of(ledger), terms, { id: 'e', startedMs: later, amount: 900 })
+      await last.settle(settlementOf(900))
+      await expectUsed(store, namesAt(terms, later), 900)
+    }
+    const rows = await database.sql(
+      'SELECT account, percent, used FROM budget_crossings ORDER BY account, percent',
+    )
+    expect(rows).toEqual([
+      { account: `b:month:2026-12-01:u:${userId}`, percent: 80, used: 800 },
+      { account: `b:month:2026-12-01:u:${userId}`, percent: 100, used: 1000 },
+      { account: `b:month:2027-01-01:u:${userId}`, percent: 80, used: 900 },
+    ])
+  })
+})
+
+test('on SQLite, of 1,000 calls at once on a budget for 100, exactly 100 are admitted', async () => {
+  const store = await openedStore()
+  const { userId, tokenId } = await addAccount(store)
+  const ledger = new Ledger(store, 'run')
+  const terms: Terms = { tokenId, userId, user: { amount: 1000, period: 'day' } }
+  const call = (id: string): Promise<OpenHold> =>
+    admitted(of(ledger), terms, { id, startedMs: BOUNDARY, amount: 10 })
+  const calls = await Promise.allSettled(Array.from({ length: 1000 }, (_, n) => call(`c${n}`)))
+  const holds = calls.flatMap((made) => (made.status === 'fulfilled' ? [made.value] : []))
+  expect(holds).toHaveLength(100)
+  for (const made of calls) if (made.status === 'rejected') expect(made.reason).toBeInstanceOf(BudgetExceeded)
+  await Promise.all(holds.map((hold) => hold.settle(settlementOf(10))))
+  const names = namesAt(terms, BOUNDARY)
+  expect([...(await usedOf(store, names)).values()]).toEqual([1000])
+  await expect(call('late')).rejects.toThrow(BudgetExceeded)
+})
+
+describe.each(LEDGER_BANKS)('$name', ({ open }) => {
+  test.for([1, 3])(
+    '%i nodes: of 1,000 calls at once on a budget for 100, exactly 100 are admitted',
+    async (count, { signal }) => {
+      const { store, userId, tokenId, nodes } = await open(count)
+      const terms: Terms = { tokenId, userId, group: { amount: 1000, period: 'month' } }
+      const call = async (n: number, id: string): Promise<OpenHold | undefined> => {
+        const node = nodes[n % count]
+        if (!node) throw new Error('no node')
+        for (;;) {
+          try {
+            return await admitted(of(node.ledger), terms, { id, startedMs: BOUNDARY, amount: 10 })
+          } catch (error) {
+            if (error instanceof BudgetExceeded) return undefined
+            // A busy database may be late: the gateway responds with 503, and clients retry.
+            if (!(error instanceof StoreUnavailable)) throw error
+          }
+          // Without a turn of the event loop, responses of the database would never be read.
+          await delay(5, undefined, { signal })
+        }
+      }
+      const calls = await Promise.all(Array.from({ length: 1000 }, (_, n) => call(n, `c${n}`)))
+      const holds = calls.filter((hold) => hold !== undefined)
+      // On a busy machine a node may return its unused lease too late for one call; the next call gets it.
+      await vi.waitFor(
+        async () => {
+          const one = await call(holds.length, `r${performance.now()}`)
+          if (one) holds.push(one)
+          expect(holds.length).toBeGreaterThanOrEqual(100)
+        },
+        { timeout: 60_000, interval: 0 },
+      )
+      expect(holds).toHaveLength(100)
+      await Promise.all(holds.map((hold) => hold.settle(settlementOf(10))))
+      await expectUsed(store, namesAt(terms, BOUNDARY), 1000)
+      for (let n = 0; n < count; n += 1) expect(await call(n, `late ${n}`)).toBeUndefined()
+    },
+  )
+
+  test('a budget that is lowered below what is held and spent is refused from then on, and nothing is lost', async () => {
+    const {
+      store,
+      userId,
+      tokenId,
+      nodes: [a, b],
+    } = await open(2)
+    if (!a || !b) throw new Error('no nodes')
+    const group = (amount: number): Terms => ({ tokenId, userId, group: { amount, period: 'week' } })
+    const spent = await admitted(of(a.ledger), group(1000), { id: 'a', startedMs: BOUNDARY, amount: 300 })
+    const held = await admitted(of(a.ledger), group(1000), { id: 'b', startedMs: BOUNDARY, amount: 300 })
+    await spent.settle(settlementOf(300))
+    await expectUsed(store, namesAt(group(1000), BOUNDARY), 300)
+    const lowered = (id: string, amount: number) =>
+      admitted(of(b.ledger), group(650), { id, startedMs: BOUNDARY, amount })
+    await expect(lowered('c', 51)).rejects.toThrow(/weekly budget of the group default.* 50 of 650 remain/)
+    await (await lowered('d', 50)).settle(settlementOf(50))
+    await held.settle(settlementOf(300))
+    await expectUsed(store, namesAt(group(650), BOUNDARY), 650)
+    await expect(lowered('e', 1)).rejects.toThrow(BudgetExceeded)
+  })
+})

@@ -1,0 +1,101 @@
+import { type BudgetName, budgetAt, type PeriodBudget, storedTerms } from '../../domain/budget.ts'
+import type { Group } from '../../domain/records/group.ts'
+import type { Token } from '../../domain/records/token.ts'
+import type { User } from '../../domain/records/user.ts'
+import { GatewayError } from '../../errors.ts'
+import type { AccountSource } from './account-source.ts'
+import { affordable, NO_BUDGETS, type Payer } from './payer.ts'
+
+/** The properties of a call that decide which budgets it is charged to. */
+interface ChargedCall {
+  readonly token: Pick<Token, 'id' | 'budget'>
+  readonly user: Pick<User, 'id' | 'budget'>
+  /** Groups whose channels may answer, each once. */
+  readonly groups: readonly Pick<Group, 'name' | 'budget'>[]
+  /** Start of the call in Unix milliseconds, which decides the periods of its budgets. */
+  readonly startedMs: number
+  /** Quota units that must be free; undefined for a free call. */
+  readonly amount: number | undefined
+}
+
+const NO_TERMS: readonly PeriodBudget[] = []
+
+/**
+ * Finds everything that a call of this token is charged to; synchronously, if it is known here and
+ * affordable. Admit the call in the turn in which this returns or resolves, because the accounts may be
+ * evicted afterwards.
+ */
+export function findPayer(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
+  const terms = periodBudgets(call)
+  const account = accounts.get(call.token.id)
+  const budgets = account && accounts.budgets(account, terms)
+  if (!account || !budgets) return loadPayer(accounts, terms, call)
+  return isAffordable({ account, budgets }, call)
+    ? { account, budgets }
+    : accounts.ensureAffordable({ account, budgets }, call.amount ?? 0)
+}
+
+async function loadPayer(
+  accounts: AccountSource,
+  terms: readonly PeriodBudget[],
+  call: ChargedCall,
+): Promise<Payer> {
+  const { id } = call.token
+  for (;;) {
+    const account = accounts.get(id) ?? (await accounts.load(id))
+    if (!account) throw new GatewayError('invalid_api_key', 'this API key is unknown')
+    const budgets = accounts.budgets(account, terms)
+    if (!budgets) {
+      await accounts.loadBudgets(terms)
+      continue
+    }
+    const payer = { account, budgets }
+    return isAffordable(payer, call) ? payer : accounts.ensureAffordable(payer, call.amount ?? 0)
+  }
+}
+
+function isAffordable({ account, budgets }: Payer, { amount }: ChargedCall): boolean {
+  return amount === undefined || amount <= affordable(account, budgets)
+}
+
+/** The budgets that a call is charged to, each in the period in which the call began. */
+function periodBudgets({ token, user, groups, startedMs }: ChargedCall): readonly PeriodBudget[] {
+  if (!token.budget && !user.budget && groups.every(({ budget }) => !budget)) return NO_TERMS
+  const budgets = groups.flatMap(({ name, budget }) =>
+    budget ? [budgetAt(budget, `g:${name}`, startedMs)] : [],
+  )
+  if (user.budget) budgets.push(budgetAt(user.budget, `u:${user.id}`, startedMs))
+  if (token.budget) budgets.push(budgetAt(token.budget, `t:${token.id}`, startedMs))
+  return budgets
+}
+
+/**
+ * Finds everything that a hold of an earlier run reserved quota on; undefined for an unknown token. The first
+ * loan may be less than was held. What cannot be borrowed is held anyway, because it is owed.
+ */
+export async function findParkedPayer(
+  accounts: AccountSource,
+  tokenId: number,
+  budgets: readonly BudgetName[],
+  amount: number,
+): Promise<Payer | undefined> {
+  const terms = budgets.map(storedTerms)
+  const payer = await loadStoredPayer(accounts, tokenId, terms)
+  if (!payer) return undefined
+  try {
+    return await accounts.ensureAffordable(payer, amount)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    return loadStoredPayer(accounts, tokenId, terms)
+  }
+}
+
+async function loadStoredPayer(
+  accounts: AccountSource,
+  tokenId: number,
+  terms: readonly PeriodBudget[],
+): Promise<Payer | undefined> {
+  await accounts.loadBudgets(terms)
+  const account = await accounts.load(tokenId)
+  return account && { account, budgets: accounts.budgets(account, terms) ?? NO_BUDGETS }
+}

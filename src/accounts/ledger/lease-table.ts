@@ -1,0 +1,130 @@
+import { budgetsIn, chargedBudgets } from '../../domain/budget.ts'
+import type { AccountName, HeldReport, AccountState } from '../../store/bank.ts'
+import type { OutboxEntry } from '../../store/node-file.ts'
+import { LeasedBalance } from './leased-balance.ts'
+import type { OpenHold } from './open-hold.ts'
+import { namesOf } from './payer.ts'
+
+/** Expected size of a hold, in quota units, before the first one. */
+const INITIAL_TYPICAL_HOLD = 50_000
+/** Time without use after which the spare part of a lease is released. */
+const IDLE_MS = 5_000
+
+/** Leases of this node, by account. */
+export class LeaseTable {
+  readonly #balances = new Map<AccountName, LeasedBalance>()
+  readonly #recalled = new Set<AccountName>()
+  readonly #mayBeFenced: () => boolean
+  #onRecalled: (account: AccountName) => void = () => {}
+
+  /** `mayBeFenced` returns whether the bank may have fenced this node. */
+  constructor(mayBeFenced: () => boolean) {
+    this.#mayBeFenced = mayBeFenced
+  }
+
+  get(account: AccountName): LeasedBalance | undefined {
+    return this.#balances.get(account)
+  }
+
+  /** The balance of an account; a new one is created without a lease. */
+  getOrCreate(account: AccountName): LeasedBalance {
+    let balance = this.#balances.get(account)
+    if (!balance) {
+      balance = new LeasedBalance(account, INITIAL_TYPICAL_HOLD, this.#mayBeFenced)
+      this.#balances.set(account, balance)
+    }
+    return balance
+  }
+
+  /** Called with accounts of which the bank has recalled a lease that still has open holds. */
+  set onRecalled(listener: (account: AccountName) => void) {
+    this.#onRecalled = listener
+  }
+
+  /** Applies states received from the bank. */
+  applyStates(states: readonly AccountState[]): void {
+    for (const state of states) {
+      const balance = this.#balances.get(state.account)
+      if (balance?.applyState(state) && balance.held > 0) this.#onRecalled(state.account)
+    }
+  }
+
+  /** Prepares for answers of an older copy of the bank. */
+  expectRestored(): void {
+    for (const balance of this.#balances.values()) balance.expectRestored()
+  }
+
+  /** Reports of held amounts that the bank does not know yet; with `all`, of all held amounts. */
+  takeReports(open: Iterable<OpenHold>, all: boolean): HeldReport[] {
+    const estimates = new Map<AccountName, number>()
+    for (const { account, budgets, facts, expectedCost } of open) {
+      const names = chargedBudgets(namesOf(budgets), facts.group)
+      for (const name of [`t:${account.token.id}` as const, ...names])
+        estimates.set(name, (estimates.get(name) ?? 0) + expectedCost)
+    }
+    const reports: HeldReport[] = []
+    for (const balance of this.#balances.values()) {
+      if (all) balance.markUnsynced()
+      const report = balance.takeReport(estimates.get(balance.account) ?? 0)
+      if (report) reports.push(report)
+    }
+    return reports
+  }
+
+  /** Marks amounts whose report may not have arrived, so that they are reported again. */
+  markUnsynced(accounts: Iterable<AccountName>): void {
+    for (const account of accounts) this.#balances.get(account)?.markUnsynced()
+  }
+
+  /** Charges calls of an earlier run, which the bank has not counted, to the balances here. */
+  chargeUnreported(entries: readonly OutboxEntry[]): void {
+    for (const entry of entries)
+      for (const name of accountsOf(entry)) this.getOrCreate(name).charge(entry.quota)
+  }
+
+  /** Records that the bank has counted these calls. */
+  applyReported(entries: readonly OutboxEntry[]): void {
+    for (const entry of entries)
+      for (const name of accountsOf(entry)) this.#balances.get(name)?.applyReported(entry.quota)
+  }
+
+  /** Marks an account whose spare quota another node needs. */
+  requestRecall(account: AccountName): void {
+    if (this.#balances.get(account)?.hasSpare) this.#recalled.add(account)
+  }
+
+  /**
+   * Takes spare quota out of the leases, to be released to the bank: quota that was recalled or has been
+   * idle.
+   */
+  releaseSpare(nowMs: number): { readonly account: AccountName; readonly keep: number }[] {
+    const spare: { account: AccountName; keep: number }[] = []
+    for (const balance of this.#balances.values()) {
+      const isIdle = nowMs - balance.lastUsedMs > IDLE_MS
+      if (!balance.hasSpare || !(isIdle || this.#recalled.has(balance.account))) continue
+      spare.push({ account: balance.account, keep: balance.releaseSpare() })
+    }
+    this.#recalled.clear()
+    return spare
+  }
+
+  /** Evicts unused accounts, and returns their names. */
+  evictIdle(nowMs: number): AccountName[] {
+    const evicted: AccountName[] = []
+    for (const [account, balance] of this.#balances) {
+      if (!balance.isIdle || balance.hasSpare || nowMs - balance.lastUsedMs <= IDLE_MS) continue
+      this.#balances.delete(account)
+      evicted.push(account)
+    }
+    return evicted
+  }
+}
+
+/** Accounts that a settled call is charged to. */
+export function accountsOf({
+  token_id: tokenId,
+  user_id: userId,
+  budgets,
+}: OutboxEntry): readonly AccountName[] {
+  return [`t:${tokenId}`, `u:${userId}`, ...budgetsIn(budgets)]
+}

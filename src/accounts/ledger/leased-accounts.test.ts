@@ -1,0 +1,258 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import fc from 'fast-check'
+import { describe, expect, test, vi } from 'vitest'
+import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
+import { LEDGER_BANKS } from '../../../test/ledger-banks.ts'
+import type { LedgerNode } from '../../../test/ledger-nodes.ts'
+import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
+import { GatewayError } from '../../errors.ts'
+import { hashKey } from '../../store/secrets.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { findPayer } from './find-payer.ts'
+import type { OpenHold } from './open-hold.ts'
+import { affordable } from './payer.ts'
+
+const MOST = 1_000_000_000_000
+
+async function admit(
+  { ledger, accounts }: LedgerNode,
+  tokenId: number,
+  amount: number,
+  id: string,
+): Promise<OpenHold> {
+  const account = accounts.get(tokenId) ?? (await accounts.load(tokenId))
+  if (!account) throw new Error('no account')
+  const payer = await accounts.ensureAffordable({ account, budgets: [] }, amount)
+  return ledger.admit(payer.account, amount, factsOf(id))
+}
+
+describe.each(LEDGER_BANKS)('$name', ({ open }) => {
+  test('use the spare quota of others before anybody is refused', async () => {
+    const {
+      tokenId,
+      nodes: [a, b],
+    } = await open(2)
+    if (!a || !b) throw new Error('no nodes')
+    await (await admit(a, tokenId, 1_000, 'a')).settle(settlementOf(1_000))
+    const rest = await admit(b, tokenId, 499_000, 'b')
+    await expect(admit(a, tokenId, 1, 'c')).rejects.toThrow(/0 remain, 1 are needed/)
+    await rest.settle(settlementOf(400_000))
+    const last = await admit(a, tokenId, 99_000, 'd')
+    await last.settle(settlementOf(99_000))
+  })
+
+  test('find a key and its balances in one request, and cache both', async () => {
+    const {
+      tokenId,
+      nodes: [node],
+    } = await open(1)
+    const found = await node?.accounts.findByKeyHash(hashKey(SECRETS, 'k1'))
+    expect(found).toMatchObject({ token: { id: tokenId }, user: { username: 'ada' } })
+    expect(node?.accounts.get(tokenId)).toBe(found?.account)
+    expect(await node?.accounts.findByKeyHash('of nobody')).toBeUndefined()
+  })
+
+  test('an account that changed during its lookup is looked up again', async () => {
+    const {
+      tokenId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    const finding = node.accounts.findByKeyHash(hashKey(SECRETS, 'k1'))
+    node.accounts.onChanged(`t:${tokenId}`)
+    expect(await finding).toBeDefined()
+    expect(node.accounts.get(tokenId)).toBeUndefined()
+    await node.accounts.load(tokenId)
+    expect(node.accounts.get(tokenId)).toBeDefined()
+  })
+
+  test('a hold grows once more quota has been borrowed for it', async () => {
+    const {
+      tokenId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    const hold = await admit(node, tokenId, 400_000, 'a')
+    expect(hold.grow(90_000)).toBe(false)
+    await vi.waitFor(() => expect(hold.grow(90_000)).toBe(true))
+    expect(hold.grow(20_000)).toBe(false)
+    await hold.settle(settlementOf(480_000))
+  })
+
+  test('a disabled key is refused as such by a request for a loan', async () => {
+    const {
+      store,
+      tokenId,
+      userId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    await (await admit(node, tokenId, 10, 'a')).settle(settlementOf(1))
+    const account = node.accounts.get(tokenId)
+    await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
+    if (!account) throw new Error('no account')
+    await expect(node.accounts.ensureAffordable({ account, budgets: [] }, 499_000)).rejects.toThrow(
+      'this API key is disabled',
+    )
+  })
+
+  test('a read includes all charges of its node', async () => {
+    const {
+      tokenId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    for (let call = 1; call <= 5; call += 1) {
+      await (await admit(node, tokenId, 100, `${call}`)).settle(settlementOf(7))
+      expect(await node.store.read('tokenById', { tokenId })).toMatchObject({ used_quota: 7 * call })
+      expect((await node.store.write('loadAccount', { tokenId }))?.user.used_quota).toBe(7 * call)
+    }
+  })
+
+  test('quota that a call has borrowed is there for it, though another node wants the spare part', async () => {
+    const {
+      store,
+      nodes: [node],
+    } = await open(1)
+    const user = await store.write('createUser', newUser({ username: 'rich', quota: MOST }))
+    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remain_quota: MOST }))
+    if (!node) throw new Error('no node')
+    const { accounts, bankClient, ledger } = node
+    const over = new AbortController()
+    const recalling = (async () => {
+      for (; !over.signal.aborted; await nextTurn()) bankClient.leases.requestRecall(`t:${token.id}`)
+    })()
+    try {
+      for (let n = 1; n <= 20; n += 1) {
+        const amount = n * 10_000_000_000
+        const call = { token, user, groups: [], startedMs: 0, amount }
+        accounts.forget(`t:${token.id}`)
+        const { account } = await findPayer(accounts, call)
+        const hold = ledger.admit(account, amount, factsOf(`${n}`))
+        await hold.settle(settlementOf(0))
+      }
+    } finally {
+      over.abort()
+      await recalling
+    }
+  })
+
+  test('a call whose loans others took three times fails as the database would, and is no refusal', async () => {
+    const {
+      store,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    const user = await store.write('createUser', newUser({ username: 'rich', quota: MOST }))
+    const token = await store.write('createToken', newToken(user.id, { key: 'rich', remain_quota: MOST }))
+    const { accounts, bankClient, ledger } = node
+    const account = await accounts.load(token.id)
+    if (!account) throw new Error('no account')
+    const acquire = bankClient.acquire.bind(bankClient)
+    const others: OpenHold[] = []
+    let takesAll = true
+    bankClient.acquire = async (request) => {
+      const loan = await acquire(request)
+      if (takesAll)
+        others.push(ledger.admit(account, affordable(account, []), factsOf(`other ${others.length}`)))
+      return loan
+    }
+    const amount = affordable(account, []) + 1
+    const call = () => accounts.ensureAffordable({ account, budgets: [] }, amount)
+    await expect(call()).rejects.toThrow(StoreUnavailable)
+    await expect(call()).rejects.toThrow('other calls took the quota that was leased for this one')
+    expect(others).toHaveLength(6)
+    takesAll = false
+    const { account: payer } = await call()
+    await ledger.admit(payer, amount, factsOf('mine')).settle(settlementOf(amount))
+    for (const hold of others) await hold.settle(settlementOf(0))
+  })
+
+  test('idle leases are released', async () => {
+    const {
+      lent,
+      tokenId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    await (await admit(node, tokenId, 1_000, 'a')).settle(settlementOf(1_000))
+    expect(await lent()).toBeGreaterThan(0)
+    await vi.waitFor(async () => expect(await lent()).toBe(0), { timeout: 30_000, interval: 200 })
+    expect(node.accounts.get(tokenId)).toBeUndefined()
+  }, 300_000)
+
+  test('under concurrent calls never overspend, and report every charge', async () => {
+    const { store, nodes, lent } = await open(3)
+    const step = fc.record({
+      node: fc.nat(2),
+      token: fc.nat(1),
+      amount: fc.integer({ min: 1, max: 900 }),
+      part: fc.double({ min: 0, max: 1, noNaN: true }),
+      pauseMs: fc.nat(15),
+    })
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }), async (steps) => {
+        run += 1
+        const name = `r${run}`
+        const user = await store.write('createUser', newUser({ username: name, quota: 3_000 }))
+        const ids: number[] = []
+        for (const key of [`${name}a`, `${name}b`]) {
+          ids.push((await store.write('createToken', newToken(user.id, { key, remain_quota: 2_000 }))).id)
+        }
+        let [spent, open] = [0, 0]
+        const calls = steps.map(async ({ node, token, amount, part, pauseMs }, index) => {
+          await delay(pauseMs)
+          const target = nodes[node]
+          if (!target) return
+          try {
+            const hold = await admit(target, ids[token] ?? 0, amount, `${name} ${index}`)
+            open += amount
+            expect(open + spent).toBeLessThanOrEqual(3_000)
+            await delay(pauseMs)
+            const quota = Math.floor(amount * part)
+            open -= amount
+            spent += quota
+            await hold.settle(settlementOf(quota))
+          } catch (error) {
+            if (!(error instanceof GatewayError) || error.code !== 'insufficient_quota') throw error
+          }
+        })
+        await Promise.all(calls)
+        await expect
+          .poll(() => store.read('userById', user.id))
+          .toMatchObject({ used_quota: spent, quota: 3_000 - spent })
+      }),
+      { numRuns: 8 },
+    )
+    await Promise.all(nodes.map(({ close }) => close()))
+    expect(await lent()).toBe(0)
+    expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+  }, 300_000)
+
+  test('added quota can be spent, and removed quota cannot, on every node', async () => {
+    const {
+      store,
+      tokenId,
+      userId,
+      nodes: [node],
+    } = await open(1)
+    if (!node) throw new Error('no node')
+    const hold = await admit(node, tokenId, 100_000, 'a')
+    const set = (remain_quota: number) =>
+      node.ledger.changeToken({
+        tokenId,
+        userId,
+        fields: { remain_quota },
+        maxQuota: MOST,
+        nowMs: Date.now(),
+      })
+    expect((await set(150_000))?.token.remain_quota).toBe(150_000)
+    // Open holds count against the new quota.
+    await expect(admit(node, tokenId, 50_001, 'b')).rejects.toThrow(/50000 remain/)
+    await set(400_000)
+    await (await admit(node, tokenId, 250_000, 'c')).settle(settlementOf(1))
+    await hold.settle(settlementOf(99))
+    await expect.poll(() => store.read('tokenById', { tokenId })).toMatchObject({ remain_quota: 399_900 })
+  })
+})

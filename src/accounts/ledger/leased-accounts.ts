@@ -1,0 +1,312 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { PeriodBudget } from '../../domain/budget.ts'
+import { refuseUnusableKey } from '../../domain/key-checks.ts'
+import type { ManagedUser } from '../../domain/records/user.ts'
+import { statusAt } from '../../domain/token-status.ts'
+import { GatewayError } from '../../errors.ts'
+import type { AccountName, Loan, LoanRequest } from '../../store/bank.ts'
+import type { TokenChange } from '../../store/operations/change-token.ts'
+import type { UserChange } from '../../store/operations/change-user.ts'
+import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import type { Rows } from '../../store/store.ts'
+import type { AccountSource, FoundAccount } from './account-source.ts'
+import type { Account } from './balance.ts'
+import type { BankClient } from './bank-client.ts'
+import type { LeasedBalance } from './leased-balance.ts'
+import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import { refusalOf } from './unaffordable.ts'
+
+/** Times given to other nodes to release their spare quota; the later ones are for nodes on busy machines. */
+const RECALL_WAITS_MS = [100, 200, 400]
+/** Maximum number of loans for one call, because other calls may spend each of them first. */
+const MAX_LOANS = 3
+
+/** A token's account with leased balances. */
+interface LeasedAccount extends Account {
+  readonly token: LeasedBalance
+  readonly user: LeasedBalance
+  /** Budgets of the latest call, for which the next loan is taken. */
+  budgets: readonly ChargedBudget[]
+  isRenewing: boolean
+}
+
+/** Accounts of one node in a cluster. The node spends what it has leased. */
+export class LeasedAccounts implements AccountSource {
+  readonly #rows: Pick<Rows, 'write'>
+  readonly #bankClient: BankClient
+  /** Asks the other nodes to release their spare quota of an account. */
+  readonly #recall: (account: AccountName) => Promise<void>
+  /** Cached accounts, none of which is known to have changed. */
+  readonly #accounts = new Map<number, LeasedAccount>()
+  readonly #lookups = new Map<string, Promise<FoundAccount | undefined>>()
+  readonly #renewals = new Set<LeasedAccount>()
+  /** Counts changes, so that an account read before a change is not cached after it. */
+  #changeCount = 0
+
+  constructor(
+    rows: Pick<Rows, 'write'>,
+    bankClient: BankClient,
+    recall: (account: AccountName) => Promise<void>,
+  ) {
+    this.#rows = rows
+    this.#bankClient = bankClient
+    this.#recall = recall
+    bankClient.onEvicted = (names) => {
+      for (const name of names) this.#evict(name)
+    }
+    bankClient.leases.onRecalled = (name) => this.#renewLease(name)
+  }
+
+  get(tokenId: number): Account | undefined {
+    const account = this.#accounts.get(tokenId)
+    if (account && !account.isRenewing && isLow(account)) this.#scheduleRenewal(account)
+    return account
+  }
+
+  budgets({ token }: Account, terms: readonly PeriodBudget[]): readonly ChargedBudget[] {
+    const account = this.#accounts.get(token.id)
+    const budgets = terms.length === 0 ? NO_BUDGETS : this.#chargedBudgets(terms)
+    if (account) account.budgets = budgets
+    return budgets
+  }
+
+  // Nothing to load: what is not leased yet is borrowed for the call.
+  loadBudgets(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #chargedBudgets(terms: readonly PeriodBudget[]): readonly ChargedBudget[] {
+    const { leases } = this.#bankClient
+    return terms.map((one) => ({ terms: one, balance: leases.getOrCreate(one.name) }))
+  }
+
+  async load(tokenId: number): Promise<Account | undefined> {
+    return (await this.#acquire(() => firstLoan(tokenId)))?.account
+  }
+
+  findByKeyHash(keyHash: string): Promise<FoundAccount | undefined> {
+    let lookup = this.#lookups.get(keyHash)
+    if (!lookup) {
+      lookup = this.#findAccount(keyHash).finally(() => this.#lookups.delete(keyHash))
+      this.#lookups.set(keyHash, lookup)
+    }
+    return lookup
+  }
+
+  async ensureAffordable(initial: Payer, amount: number): Promise<Payer> {
+    const terms = initial.budgets.map((budget) => budget.terms)
+    let payer = initial
+    let recalls = 0
+    for (let loans = 0; loans < MAX_LOANS; ) {
+      const asking = payer
+      if (amount <= affordable(asking.account, asking.budgets)) return asking
+      const acquired = await this.#acquire(() => loanFor(asking, amount))
+      if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
+      const { loan, account } = acquired
+      const { token, user } = loan
+      payer = { account, budgets: this.#chargedBudgets(terms) }
+      if (loan.granted) {
+        loans += 1
+        continue
+      }
+      const nowMs = Date.now()
+      refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs), 'call')
+      const waitMs = RECALL_WAITS_MS[recalls]
+      if (waitMs === undefined || !isCovered(loan, account, amount)) {
+        const { free, freeOf } = freeIn(loan, account)
+        throw refusalOf(account, payer.budgets, amount, nowMs, free, freeOf)
+      }
+      recalls += 1
+      const short = shortages(loan, payer, amount)
+      await Promise.all(short.map((name) => this.#recall(name).catch(() => {})))
+      await delay(waitMs)
+    }
+    if (amount <= affordable(payer.account, payer.budgets)) return payer
+    throw new StoreUnavailable('other calls took the quota that was leased for this one')
+  }
+
+  async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
+    if (change.quota) await this.#bankClient.flush()
+    const changed = await this.#rows.write('changeUser', change)
+    await this.#refresh(`u:${change.userId}`)
+    return changed?.user
+  }
+
+  async changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+    if (change.fields.remain_quota !== undefined) await this.#bankClient.flush()
+    const changed = await this.#rows.write('changeToken', change)
+    await this.#refresh(`t:${change.tokenId}`)
+    return changed ?? undefined
+  }
+
+  /** Handles a change of an account on any node: the account and its lease are read again. */
+  onChanged(name: AccountName): void {
+    this.#bankClient.leases.markUnsynced([name])
+    this.forget(name)
+  }
+
+  /** Handles changes that may have been missed: every account is read again. */
+  onAllChanged(): void {
+    this.#changeCount += 1
+    this.#accounts.clear()
+    void this.#bankClient.resync()
+  }
+
+  /** Evicts the account of a token, or those of all tokens of a user. */
+  forget(name: string): void {
+    this.#changeCount += 1
+    this.#evict(name)
+  }
+
+  #evict(name: string): void {
+    // Accounts of budgets are looked up for each call anyway.
+    if (name.startsWith('b:')) return
+    const id = Number(name.slice(2))
+    if (name.startsWith('t:')) this.#accounts.delete(id)
+    else for (const [tokenId, { user }] of this.#accounts) if (user.id === id) this.#accounts.delete(tokenId)
+  }
+
+  async #findAccount(keyHash: string): Promise<FoundAccount | undefined> {
+    const acquired = await this.#acquire(() => firstLoan({ keyHash }))
+    return acquired && { token: acquired.loan.token, user: acquired.loan.user, account: acquired.account }
+  }
+
+  // An account that changed during the request is not cached.
+  async #acquire(
+    request: () => LoanRequest,
+  ): Promise<{ readonly loan: Loan; readonly account: LeasedAccount } | undefined> {
+    const changeCount = this.#changeCount
+    const loan = await this.#bankClient.acquire(request)
+    if (!loan) return undefined
+    const tokenId = loan.token.id
+    if (changeCount !== this.#changeCount) return { loan, account: this.#toAccount(loan, undefined) }
+    const account = this.#toAccount(loan, this.#accounts.get(tokenId))
+    this.#accounts.set(tokenId, account)
+    return { loan, account }
+  }
+
+  #toAccount({ token, tokenState, userState }: Loan, cached: LeasedAccount | undefined): LeasedAccount {
+    const { leases } = this.#bankClient
+    const tokenBalance = leases.getOrCreate(tokenState.account)
+    const userBalance = leases.getOrCreate(userState.account)
+    const unlimited = token.unlimited_quota
+    if (cached?.token !== tokenBalance || cached.user !== userBalance) {
+      const budgets = NO_BUDGETS
+      return { token: tokenBalance, user: userBalance, unlimited, budgets, isRenewing: false }
+    }
+    cached.unlimited = unlimited
+    return cached
+  }
+
+  // Evicts a changed account and fetches its new epoch from the bank; earlier charges stay.
+  async #refresh(name: AccountName): Promise<void> {
+    this.forget(name)
+    if (this.#bankClient.leases.get(name)) await this.#bankClient.resync()
+  }
+
+  // Renews in a later turn, so that the call that found the account low does not wait.
+  #scheduleRenewal(account: LeasedAccount): void {
+    account.isRenewing = true
+    if (this.#renewals.size === 0) setImmediate(() => this.#renewAll())
+    this.#renewals.add(account)
+  }
+
+  #renewAll(): void {
+    for (const account of this.#renewals) {
+      void this.#acquire(() => loanFor({ account, budgets: account.budgets }, 0))
+        .catch(() => {})
+        .finally(() => {
+          account.isRenewing = false
+        })
+    }
+    this.#renewals.clear()
+  }
+
+  // Renews the lease of a recalled account that has open holds, as far as the bank has quota left.
+  #renewLease(name: AccountName): void {
+    for (const account of this.#accounts.values()) {
+      if (account.token.account !== name && account.user.account !== name) continue
+      if (!account.isRenewing) this.#scheduleRenewal(account)
+      return
+    }
+  }
+}
+
+function isLow({ token, user, unlimited, budgets }: LeasedAccount): boolean {
+  const isScarce = user.isScarce || (!unlimited && token.isScarce)
+  if (isScarce) return false
+  return (
+    user.isLow ||
+    (!unlimited && token.isLow) ||
+    budgets.some(({ balance }) => isLeasedLow(balance as LeasedBalance))
+  )
+}
+
+function isLeasedLow(balance: LeasedBalance): boolean {
+  return balance.isLow && !balance.isScarce
+}
+
+/** Number of calls for which a loan should last. */
+const CALLS_PER_LOAN = 64
+/** Maximum first loan in quota units, while the size of the account's holds is unknown. */
+const FIRST_LOAN_MAX = 3_200_000
+
+/** Builds the request for the first loan of a token. */
+function firstLoan(token: LoanRequest['token']): LoanRequest {
+  const max = { token: FIRST_LOAN_MAX, user: FIRST_LOAN_MAX }
+  return { token, need: { token: 0, user: 0 }, max }
+}
+
+/** Builds the request for a loan that covers `amount`, and further calls if possible. */
+function loanFor({ account: { token, user, unlimited }, budgets }: Payer, amount: number): LoanRequest {
+  const need = (free: number): number => Math.max(0, Math.ceil(amount - free))
+  const max = ({ typicalHold, free }: LeasedBalance): number =>
+    Math.max(0, Math.ceil(CALLS_PER_LOAN * Math.max(typicalHold, amount) - free))
+  return {
+    token: token.id,
+    need: { token: unlimited ? 0 : need(token.free), user: need(user.free) },
+    max: { token: unlimited ? 0 : max(token as LeasedBalance), user: max(user as LeasedBalance) },
+    budgets: budgets.map(({ terms, balance }) => ({
+      account: terms.name,
+      amount: terms.amount,
+      need: need(balance.free),
+      max: max(balance as LeasedBalance),
+    })),
+  }
+}
+
+/** Whether all balances will cover `amount` once other nodes have returned what they do not need. */
+function isCovered(
+  { tokenState, userState, budgetStates }: Loan,
+  { unlimited }: Account,
+  amount: number,
+): boolean {
+  const states = unlimited ? [userState, ...budgetStates] : [tokenState, userState, ...budgetStates]
+  return states.every(({ remain }) => remain >= amount)
+}
+
+/** Free quota on this node and in the bank: that of token and user, and that of each budget. */
+function freeIn(
+  { tokenState, userState, budgetStates }: Loan,
+  { token, user, unlimited }: Account,
+): { readonly free: number; readonly freeOf: (budget: ChargedBudget) => number } {
+  const userFree = userState.free + user.free
+  const inBank = new Map(budgetStates.map(({ account, free }) => [account, free]))
+  return {
+    free: unlimited ? userFree : Math.min(userFree, tokenState.free + token.free),
+    freeOf: ({ terms, balance }) => (inBank.get(terms.name) ?? 0) + balance.free,
+  }
+}
+
+/** Accounts on which other nodes have to return quota. */
+function shortages(loan: Loan, { account, budgets }: Payer, amount: number): readonly AccountName[] {
+  const { tokenState, userState } = loan
+  const { token, user, unlimited } = account
+  const short: AccountName[] = []
+  if (!unlimited && tokenState.free + token.free < amount) short.push(tokenState.account)
+  if (userState.free + user.free < amount) short.push(userState.account)
+  const { freeOf } = freeIn(loan, account)
+  for (const budget of budgets) if (freeOf(budget) < amount) short.push(budget.terms.name)
+  return short
+}

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import type { Store } from '../../store/store.ts'
+import type { OpenHold } from './open-hold.ts'
+import { charge, countWrite, type Payer } from './payer.ts'
+import { StorageHealth } from './storage-health.ts'
+import type { WaitingHolds } from './waiting-holds.ts'
+
+/** Delay before a settlement that the store refused, for instance because the disk is full, is repeated. */
+const SETTLE_RETRY_MS = 200
+
+/** Writes of a ledger. Records whether the store accepts them, and repeats settlements until it does. */
+export class LedgerWriter {
+  readonly storage = new StorageHealth()
+  /** Called with each call once its charge is durable; undefined if there are no listeners. */
+  onSettled: ((call: SettledCall) => void) | undefined
+  readonly #store: Pick<Store, 'write'>
+  readonly #waiting: WaitingHolds
+  #settling = 0
+  #repeating = 0
+  #lastWriteSucceeded = true
+  #isRetryStopped = false
+
+  constructor(store: Pick<Store, 'write'>, waiting: WaitingHolds) {
+    this.#store = store
+    this.#waiting = waiting
+  }
+
+  /**
+   * Whether the last write succeeded. If not, a hold must be durable before its upstream is called, so that
+   * no upstream works for a call that a full disk cannot charge.
+   */
+  get isWritable(): boolean {
+    return this.#lastWriteSucceeded
+  }
+
+  /** Number of settlements that are not durable yet. */
+  get unresolved(): number {
+    return this.#settling + this.#repeating
+  }
+
+  /** Number of settlements that the store refused and that are being repeated. */
+  get repeating(): number {
+    return this.#repeating
+  }
+
+  /**
+   * Checks whether calls can be charged, by a write that needs disk space and leaves nothing behind. If
+   * settlements could not be written, the answer is no without such a check.
+   */
+  async probe(): Promise<boolean> {
+    try {
+      await this.#store.write('probe')
+      this.#noteStorage(undefined)
+    } catch (error) {
+      this.#lastWriteSucceeded = false
+      this.storage.note('file', error instanceof Error ? error : new Error(String(error)))
+    }
+    return this.storage.isOk
+  }
+
+  /** Stops repeating settlements that cannot be written; the next start settles them as after a crash. */
+  stopRetrying(): void {
+    this.#isRetryStopped = true
+  }
+
+  /** Resolves to undefined once the write is durable, or to the error; never rejects. */
+  async write(payer: Payer, written: Promise<void>): Promise<Error | undefined> {
+    countWrite(payer, 1)
+    let failure: Error | undefined
+    try {
+      await written
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error))
+    }
+    this.#noteWrite(failure)
+    countWrite(payer, -1)
+    return failure
+  }
+
+  /**
+   * Repeats the settlement until the store accepts it, so that no charge is lost. If the store refuses
+   * writes, this rejects at once and the settlement continues in the background.
+   */
+  async settle(hold: OpenHold, payer: Payer, row: SettledCall): Promise<void> {
+    this.#settling += 1
+    const failure = await this.#writeSettlement(payer, row).finally(() => (this.#settling -= 1))
+    if (!failure) return
+    // If the hold is not on the disk either, nothing of the call was delivered.
+    if (hold.hasWriteFailed || hold.isUnwritten) {
+      charge(payer, -row.quota)
+      throw failure
+    }
+    const repeating = this.#repeat(payer, row)
+    if (!failure.refusesWrites) return repeating
+    repeating.catch(() => {})
+    throw failure
+  }
+
+  async #repeat(payer: Payer, row: SettledCall): Promise<void> {
+    this.#repeating += 1
+    // Until the settlement is written, the account here is ahead of the store and must not be evicted.
+    countWrite(payer, 1)
+    try {
+      do await delay(SETTLE_RETRY_MS)
+      while (await this.#writeSettlement(payer, row))
+    } finally {
+      countWrite(payer, -1)
+      this.#repeating -= 1
+    }
+  }
+
+  // Resolves to undefined once the settlement is durable, otherwise to the reason to repeat it.
+  async #writeSettlement(payer: Payer, row: SettledCall): Promise<StoreUnavailable | undefined> {
+    countWrite(payer, 1)
+    this.#waiting.writeDue()
+    try {
+      await this.#store.write('settle', row)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || this.#isRetryStopped) throw error
+      this.#noteWrite(error)
+      return error
+    } finally {
+      countWrite(payer, -1)
+    }
+    this.#noteWrite(undefined)
+    this.onSettled?.(row)
+    return undefined
+  }
+
+  #noteWrite(failure: Error | undefined): void {
+    this.#lastWriteSucceeded = failure === undefined
+    this.#noteStorage(failure)
+  }
+
+  // An error of a single statement does not mean that the store is unavailable.
+  #noteStorage(failure: unknown): void {
+    if (failure instanceof StoreUnavailable) this.storage.note('file', failure)
+    else if (failure === undefined && this.#repeating === 0 && !this.storage.isOk)
+      this.storage.note('file', undefined)
+  }
+}

@@ -1,0 +1,146 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { accountOf, factsOf, settlementOf } from '../../../test/ledger-calls.ts'
+import { newToken, storeWithAccount, temporaryFolder } from '../../../test/store-rows.ts'
+import type { Store } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { Ledger } from './ledger.ts'
+
+describe('the ledger', () => {
+  test('admits exactly as many calls as the token affords, in one turn', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const ledger = new Ledger(store, 'run')
+    const account = await accountOf(ledger, tokenId)
+    const admitted = Array.from({ length: 50 }, (_, i) => {
+      try {
+        return ledger.admit(account, 50_000, factsOf(`h${i}`))
+      } catch {
+        return undefined
+      }
+    })
+    expect(admitted.filter((hold) => hold)).toHaveLength(10)
+  })
+
+  test('refuses if only the token could pay, and states what remains and is needed', async () => {
+    const { store, userId } = await storeWithAccount()
+    const rich = await store.write(
+      'createToken',
+      newToken(userId, { name: 'rich', key: 'k2', remain_quota: 9_000_000 }),
+    )
+    const ledger = new Ledger(store, 'run')
+    const account = await accountOf(ledger, rich.id)
+    expect(() => ledger.admit(account, 1_000_001, factsOf('h1'))).toThrow(
+      /1000000 remain, 1000001 are needed/,
+    )
+    expect(ledger.admit(account, 1_000_000, factsOf('h2')).amount).toBe(1_000_000)
+  })
+
+  test('an unlimited token is stopped by its user alone, and still moves its own counters', async () => {
+    const { store, userId } = await storeWithAccount()
+    const token = await store.write(
+      'createToken',
+      newToken(userId, { name: 'free', key: 'k2', remain_quota: 0, unlimited_quota: true }),
+    )
+    const ledger = new Ledger(store, 'run')
+    const hold = ledger.admit(await accountOf(ledger, token.id), 900_000, factsOf('h1'))
+    await hold.settle(settlementOf(700))
+    const row = await store.write('loadAccount', { tokenId: token.id })
+    expect(row?.token).toMatchObject({ remain_quota: -700, used_quota: 700 })
+    expect(row?.user).toMatchObject({ quota: 999_300, used_quota: 700, request_count: 1 })
+  })
+
+  test('a hold is settled once: a second settlement throws', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const ledger = new Ledger(store, 'run')
+    const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
+    await hold.settle(settlementOf(7))
+    expect(() => hold.settle(settlementOf(7))).toThrow(/twice/)
+    expect(ledger.openHolds.size).toBe(0)
+  })
+
+  test('a parked hold goes on in the next run, where it is held and settled once', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const first = new Ledger(store, 'run')
+    const hold = first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1'))
+    expect(await hold.park()).toBe(true)
+    expect(first.unresolved).toBe(0)
+    const second = new Ledger(store, 'next run')
+    expect((await second.recover()).count).toBe(0)
+    const [taken] = await second.takeUpParked(() => expect.unreachable('its token is known'))
+    const account = await accountOf(second, tokenId)
+    expect(taken).toMatchObject({ amount: 300_000, isParked: true, isSettled: false })
+    expect(account.token.free).toBe(200_000)
+    await taken?.settle(settlementOf(7))
+    expect(account.token.free).toBe(499_993)
+    await hold.settle(settlementOf(9))
+    const row = await store.write('loadAccount', { tokenId })
+    expect(row?.token).toMatchObject({ remain_quota: 499_993, used_quota: 7 })
+    expect(await store.write('parkedHolds')).toEqual([])
+  })
+
+  test('a parked hold is taken up beyond what is free, and reported where its token is gone', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const first = new Ledger(store, 'run')
+    await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
+    const second = new Ledger(store, 'next run')
+    const account = await accountOf(second, tokenId)
+    second.admit(account, 400_000, factsOf('h2'))
+    expect(await second.takeUpParked(() => expect.unreachable('its token is known'))).toHaveLength(1)
+    expect(account.token.free).toBe(-200_000)
+    const without: Store = Object.assign(Object.create(store), {
+      write: (name: 'loadAccount', ...input: never) =>
+        name === 'loadAccount' ? Promise.resolve(undefined) : store.write(name, ...input),
+    })
+    const unowned: string[] = []
+    expect(await new Ledger(without, 'third run').takeUpParked((id) => unowned.push(id))).toEqual([])
+    expect(unowned).toEqual(['h1'])
+  })
+
+  test('a hold that cannot be parked is one of its call again, and settled by it', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const full: Store = Object.assign(Object.create(store), {
+      write: (name: 'parkHold', ...input: never) =>
+        name === 'parkHold' ? Promise.reject(new StoreUnavailable('full')) : store.write(name, ...input),
+    })
+    const ledger = new Ledger(full, 'run')
+    const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
+    const parking = hold.park()
+    expect(await Promise.all([parking, hold.park()])).toEqual([false, false])
+    expect(hold.isParked).toBe(false)
+    expect([ledger.openHolds.size, ledger.parkedHolds.size]).toEqual([1, 0])
+    await hold.settle(settlementOf(7))
+    expect([ledger.openHolds.size, ledger.parkedHolds.size]).toEqual([0, 0])
+  })
+
+  test('a hold grows only within free quota, and releases all of it', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const ledger = new Ledger(store, 'run')
+    const account = await accountOf(ledger, tokenId)
+    const hold = ledger.admit(account, 400_000, factsOf('h1'))
+    expect(hold.grow(100_001)).toBe(false)
+    expect(hold.grow(100_000)).toBe(true)
+    expect(account.token.free).toBe(0)
+    await hold.settle(settlementOf(1))
+    expect(account.token.free).toBe(499_999)
+  })
+
+  test('a response that costs more than its hold is charged in full, even below zero', async () => {
+    const { store, tokenId } = await storeWithAccount()
+    const ledger = new Ledger(store, 'run')
+    const account = await accountOf(ledger, tokenId)
+    await ledger.admit(account, 500_000, factsOf('h1')).settle(settlementOf(600_000))
+    expect(account.token.free).toBe(-100_000)
+    expect((await store.write('loadAccount', { tokenId }))?.token.remain_quota).toBe(-100_000)
+  })
+
+  test('a hold is durable before the promise of it resolves', async () => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const { store, tokenId } = await storeWithAccount(path)
+    const hold = new Ledger(store, 'run')
+    const open = hold.admit(await accountOf(hold, tokenId), 100, factsOf('h1'))
+    expect(open.isDurable).toBe(false)
+    await open.whenDurable()
+    expect(open.isDurable).toBe(true)
+    expect((await store.read('conservation')).openHolds).toEqual({ count: 1, amount: 100 })
+  })
+})

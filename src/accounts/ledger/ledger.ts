@@ -1,0 +1,249 @@
+import { budgetList, type BudgetName, budgetsIn } from '../../domain/budget.ts'
+import { DenseSet } from '../../domain/dense-set.ts'
+import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
+import type { ManagedUser } from '../../domain/records/user.ts'
+import type { TokenChange } from '../../store/operations/change-token.ts'
+import type { UserChange } from '../../store/operations/change-user.ts'
+import type { KeyedToken } from '../../store/operations/keyed-tokens.ts'
+import type { Rows, Store } from '../../store/store.ts'
+import type { AccountSource } from './account-source.ts'
+import type { Account } from './balance.ts'
+import { findParkedPayer } from './find-payer.ts'
+import { LedgerWriter } from './ledger-writer.ts'
+import { LocalAccounts } from './local-accounts.ts'
+import { OpenHold } from './open-hold.ts'
+import { addHold, affordable, charge, namesOf, NO_BUDGETS, type Payer, payerIn } from './payer.ts'
+import { PriceSets } from './price-sets.ts'
+import { type BudgetExceeded, refusalOf, Unaffordable } from './unaffordable.ts'
+import { WaitingHolds } from './waiting-holds.ts'
+
+/** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */
+export class Ledger {
+  readonly accounts: AccountSource
+  readonly priceSets: PriceSets
+  /** Writes of this ledger and their outcomes. */
+  readonly writes: LedgerWriter
+  readonly exceededBudgets: ExceededBudgets
+  /** Holds that are not settled. */
+  readonly openHolds = new DenseSet<OpenHold>()
+  /** Holds of calls that continue at their upstreams, even if this process ends. */
+  readonly parkedHolds = new DenseSet<OpenHold>()
+  readonly #store: Store
+  readonly #owner: string
+  readonly #waiting = new WaitingHolds()
+  /** Holds for whose growth quota is being borrowed. */
+  readonly #borrowing = new WeakSet<OpenHold>()
+
+  /** `owner` names this run of the process; a start recovers the holds of all other runs. */
+  constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
+    this.#store = store
+    this.priceSets = new PriceSets(store)
+    this.#owner = owner
+    this.writes = new LedgerWriter(store, this.#waiting)
+    this.exceededBudgets = new ExceededBudgets(store)
+    this.accounts = accounts
+  }
+
+  /** Number of calls whose charge is not durable yet: open holds, and settlements being written. */
+  get unresolved(): number {
+    return this.openHolds.size + this.writes.unresolved
+  }
+
+  /** Whether the last write succeeded; see `LedgerWriter`. */
+  get isWritable(): boolean {
+    return this.writes.isWritable
+  }
+
+  /** Checks whether calls can be charged; see `LedgerWriter`. */
+  probe(): Promise<boolean> {
+    return this.writes.probe()
+  }
+
+  /** Stops repeating settlements that cannot be written; the next start settles them as after a crash. */
+  stopRetrying(): void {
+    this.writes.stopRetrying()
+  }
+
+  /** Settles the holds that earlier runs left open, each at its last known cost. */
+  recover(): Promise<{ count: number; quota: number }> {
+    return this.#store.write('recover', { owner: this.#owner, nowMs: Date.now() })
+  }
+
+  /**
+   * Reserves `amount` synchronously on all balances that the call is charged to, or throws `Unaffordable`.
+   * The upstream may be called at once, but nothing may be sent to the client before the hold is durable;
+   * `WaitingHolds` delays that write.
+   */
+  admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
+    if (amount > affordable(account, budgets)) throw refusalOf(account, budgets, amount, Date.now())
+    const payer = { account, budgets }
+    addHold(payer, amount)
+    const hold = new OpenHold(this, payer, facts, amount)
+    this.openHolds.add(hold)
+    this.#waiting.add(hold)
+    return hold
+  }
+
+  /**
+   * Called once by `OpenHold.whenDurable`. Resolves to undefined once the hold is durable, otherwise to the
+   * error.
+   */
+  write(hold: OpenHold): Promise<Error | undefined> {
+    const { facts, account, amount, budgets } = hold
+    this.#waiting.delete(hold)
+    this.#waiting.writeDue()
+    return this.writes.write(
+      hold,
+      this.#store.write('hold', {
+        ...facts,
+        owner: this.#owner,
+        token_id: account.token.id,
+        user_id: account.user.id,
+        amount,
+        budgets: budgetList(namesOf(budgets)),
+      }),
+    )
+  }
+
+  /**
+   * Changes a user's fields and quota. Resolves once that is durable and added quota can be spent; resolves
+   * to undefined for an unknown user. Open holds are settled against the new quota.
+   */
+  changeUser(change: UserChange): Promise<ManagedUser | undefined> {
+    return this.accounts.changeUser(change)
+  }
+
+  /**
+   * Changes a token. Resolves once that is durable and calls are admitted by it; resolves to undefined if the
+   * user has no such token. A new quota does not include open holds, which are settled against it.
+   */
+  changeToken(change: TokenChange): Promise<KeyedToken | undefined> {
+    return this.accounts.changeToken(change)
+  }
+
+  /** Called by `OpenHold.grow`. */
+  grow(hold: OpenHold, by: number): boolean {
+    const { facts, account, budgets } = hold
+    if (by > affordable(account, budgets)) {
+      hold.refusal ??= refusalOf(account, budgets, by, Date.now())
+      this.#borrowFor(hold, by)
+      return false
+    }
+    hold.refusal = undefined
+    addHold(hold, by)
+    // A hold that is not written yet will be written with its current amount.
+    if (hold.isUnwritten) return true
+    const userId = account.user.id
+    void this.writes.write(hold, this.#store.write('growHold', { id: facts.id, user_id: userId, by }))
+    return true
+  }
+
+  // Borrows once for each growth, because a stream asks again with every frame.
+  #borrowFor(hold: OpenHold, by: number): void {
+    if (this.#borrowing.has(hold)) return
+    this.#borrowing.add(hold)
+    this.accounts.ensureAffordable(hold, by).then(
+      () => this.#borrowing.delete(hold),
+      // The bank knows which balance is too low; here any of the leases may be.
+      (error: unknown) => {
+        if (error instanceof Unaffordable) hold.refusal = error
+      },
+    )
+  }
+
+  /** Called by `OpenHold.markProgress`. */
+  markProgress(hold: OpenHold, amount: number): void {
+    const { facts, account } = hold
+    const userId = account.user.id
+    void hold.whenDurable()
+    void this.writes.write(hold, this.#store.write('markProgress', { id: facts.id, user_id: userId, amount }))
+  }
+
+  /** Called by `OpenHold.park`. */
+  async park(hold: OpenHold): Promise<boolean> {
+    const { facts, account } = hold
+    this.openHolds.delete(hold)
+    this.parkedHolds.add(hold)
+    void hold.whenDurable()
+    const written = this.#store.write('parkHold', { id: facts.id, user_id: account.user.id })
+    if (!(await this.writes.write(hold, written))) return true
+    if (hold.isSettled) return false
+    this.parkedHolds.delete(hold)
+    this.openHolds.add(hold)
+    return false
+  }
+
+  /**
+   * Takes over the holds that an earlier run has parked, each with its account. Call it once, before any
+   * call. `onUnowned` is called with the ids of calls whose tokens no longer exist.
+   */
+  async takeUpParked(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
+    const holds: OpenHold[] = []
+    for (const parked of await this.#store.write('parkedHolds')) {
+      const { token_id: tokenId, amount, budgets } = parked
+      const payer = await findParkedPayer(this.accounts, tokenId, budgetsIn(budgets), amount)
+      // Without its token no one can be charged; the row stays for an investigation.
+      if (!payer) {
+        onUnowned(parked.id)
+        continue
+      }
+      addHold(payer, amount)
+      const hold = OpenHold.takenUp(this, payer, parked)
+      this.parkedHolds.add(hold)
+      holds.push(hold)
+    }
+    return holds
+  }
+
+  /** Called by `OpenHold.settle`. */
+  settle(hold: OpenHold, settlement: Settlement): Promise<void> {
+    addHold(hold, -hold.amount)
+    const payer = payerIn(hold, settlement.group)
+    charge(payer, settlement.quota)
+    this.#waiting.delete(hold)
+    ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
+    return this.#settleUntilWritten(hold, payer, settlement)
+  }
+
+  #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
+    const { account, facts } = hold
+    const { id, requested_model, stream, price_version, kind } = facts
+    return this.writes.settle(hold, payer, {
+      ...settlement,
+      id,
+      requested_model,
+      stream,
+      price_version,
+      kind,
+      token_id: account.token.id,
+      user_id: account.user.id,
+      duration_ms: settlement.ended_ms - facts.started_ms,
+      budgets: budgetList(namesOf(payer.budgets)),
+    })
+  }
+}
+
+/** Maximum number of remembered budgets. */
+const MAX_NOTED = 10_000
+
+/** Records in the store the budgets for which calls were refused, each at its first refusal in a period. */
+class ExceededBudgets {
+  readonly #rows: Pick<Rows, 'write'>
+  /** Names that are in the store or are being written to it. */
+  readonly #noted = new Set<BudgetName>()
+
+  constructor(rows: Pick<Rows, 'write'>) {
+    this.#rows = rows
+  }
+
+  /** Records the budgets for which a call was refused. */
+  note({ exceeded }: BudgetExceeded): void {
+    for (const { name, amount } of exceeded) {
+      if (this.#noted.has(name)) continue
+      if (this.#noted.size >= MAX_NOTED) this.#noted.clear()
+      this.#noted.add(name)
+      // If this write fails, the next refusal repeats it.
+      this.#rows.write('noteExceededBudget', { name, amount }).catch(() => this.#noted.delete(name))
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import type { Hold } from '../../domain/hold.ts'
+import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
+import type { Account } from './balance.ts'
+import { affordable, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import type { Unaffordable } from './unaffordable.ts'
+
+/** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
+interface HoldLedger {
+  write(hold: OpenHold): Promise<Error | undefined>
+  grow(hold: OpenHold, by: number): boolean
+  markProgress(hold: OpenHold, amount: number): void
+  park(hold: OpenHold): Promise<boolean>
+  settle(hold: OpenHold, settlement: Settlement): Promise<void>
+}
+
+const NO_LEDGER: HoldLedger = {
+  write: () => Promise.resolve(undefined),
+  grow: () => true,
+  markProgress: () => {},
+  park: () => Promise.resolve(true),
+  settle: () => Promise.resolve(),
+}
+
+/** A hold of this process, from admission to settlement. `settle` is called exactly once. */
+export class OpenHold implements Hold {
+  readonly facts: HoldFacts
+  readonly account: Account
+  readonly budgets: readonly ChargedBudget[]
+  /** Time of its admission, by `performance.now()`. */
+  readonly admittedAt = performance.now()
+  /** Position in the ledger's set of open holds. */
+  index = -1
+  /** Why the hold could not grow at the last attempt; set by the ledger. */
+  refusal: Unaffordable | undefined
+  /** Outcome of writing the hold, once the write is queued. */
+  #written: Promise<boolean> | undefined
+  #isDurable = false
+  #writeFailure: Error | undefined
+  #settling: Promise<void> | undefined
+  #isSettled = false
+  #isParked = false
+  /** Outcome of parking, once that has begun; undefined again if it failed. */
+  #parking: Promise<boolean> | undefined
+  #amount: number
+  #marked = 0
+  readonly #ledger: HoldLedger
+
+  /** Called only by `Ledger.admit` and `OpenHold.unrecorded`. */
+  constructor(ledger: HoldLedger, { account, budgets }: Payer, facts: HoldFacts, amount: number) {
+    this.#ledger = ledger
+    this.account = account
+    this.budgets = budgets
+    this.facts = facts
+    this.#amount = amount
+  }
+
+  /** A hold of a free call, which is not recorded, neither now nor at its settlement. */
+  static unrecorded(account: Account, facts: HoldFacts): OpenHold {
+    return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0).#alreadyDurable()
+  }
+
+  /** A parked hold of an earlier run. */
+  static takenUp(ledger: HoldLedger, payer: Payer, parked: ParkedHold): OpenHold {
+    const hold = new OpenHold(ledger, payer, parked, parked.amount).#alreadyDurable()
+    hold.#isParked = true
+    hold.#parking = Promise.resolve(true)
+    hold.#marked = parked.progress_amount
+    return hold
+  }
+
+  #alreadyDurable(): this {
+    this.#written = Promise.resolve(true)
+    this.#isDurable = true
+    return this
+  }
+
+  get amount(): number {
+    return this.#amount
+  }
+
+  /** Cost known so far, which is charged after a crash. */
+  get expectedCost(): number {
+    return Math.min(this.#amount, this.facts.prompt_amount + this.#marked)
+  }
+
+  get isDurable(): boolean {
+    return this.#isDurable
+  }
+
+  /**
+   * Whether the hold is neither on the disk nor being written; after a crash its call would not be charged.
+   */
+  get isUnwritten(): boolean {
+    return this.#written === undefined
+  }
+
+  /**
+   * Writes the hold, unless that has already begun. Resolves to true once it is durable, or to false if it
+   * could not be written; then nothing may be sent for its call. The first byte to the client waits for this.
+   */
+  whenDurable(): Promise<boolean> {
+    // The settlement replaces the hold's own write, and nothing may be written after it.
+    if (!this.#written && this.#settling) return isFulfilled(this.#settling)
+    return (this.#written ??= this.#write())
+  }
+
+  async #write(): Promise<boolean> {
+    this.#writeFailure = await this.#ledger.write(this)
+    this.#isDurable = !this.#writeFailure
+    return this.#isDurable
+  }
+
+  /** Whether writing the hold failed; then nothing may be sent for its call. */
+  get hasWriteFailed(): boolean {
+    return this.#writeFailure !== undefined
+  }
+
+  /** Error of writing the hold; undefined if it did not fail. */
+  get writeFailure(): Error | undefined {
+    return this.#writeFailure
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled
+  }
+
+  /** Whether the call continues at its upstream without this process. */
+  get isParked(): boolean {
+    return this.#isParked
+  }
+
+  /**
+   * Keeps the hold open beyond its call and this process; the process that learns how the call ended settles
+   * it. Resolves to whether that is durable. If not, the call owns the hold again and must settle it.
+   */
+  park(): Promise<boolean> {
+    if (this.#isSettled) return Promise.resolve(this.#isParked)
+    return (this.#parking ??= this.#park())
+  }
+
+  async #park(): Promise<boolean> {
+    this.#isParked = true
+    if (await this.#ledger.park(this)) return true
+    this.#isParked = false
+    this.#parking = undefined
+    return false
+  }
+
+  /** Quota units that `grow` could add now. */
+  get maxGrowth(): number {
+    return affordable(this.account, this.budgets)
+  }
+
+  /** Adds `by` quota units; returns false and adds nothing if they are not free. */
+  grow(by: number): boolean {
+    if (this.#isSettled || !this.#ledger.grow(this, by)) return false
+    this.#amount += by
+    return true
+  }
+
+  /** Records the cost of the output so far; it is written with the next commit. */
+  markProgress(amount: number): void {
+    if (this.#isSettled) return
+    this.#marked = Math.max(this.#marked, amount)
+    this.#ledger.markProgress(this, amount)
+  }
+
+  /**
+   * Ends the hold with its charge. Resolves when the charge is durable; the last byte to the client waits for
+   * this.
+   */
+  settle(settlement: Settlement): Promise<void> {
+    if (this.#isSettled) throw new Error(`hold ${this.facts.id} was resolved twice`)
+    this.#isSettled = true
+    this.#settling = this.#ledger.settle(this, settlement)
+    return this.#settling
+  }
+}
+
+function isFulfilled(promise: Promise<void>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,104 @@
+import type { AccountName } from '../../store/bank.ts'
+import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
+import { accountsOf } from './lease-table.ts'
+
+/** Number of settled calls in one report. */
+const REPORT_ROWS = 500
+
+/** Settled calls of this node that the bank has not counted; reads only those that can be reported. */
+export class Outbox {
+  readonly #file: Pick<NodeFile, 'write'>
+  /** Set while there may be entries that can be reported. */
+  #mayHaveEntries = true
+  /** Number of calls settled since the last read, and whether new entries can be reported since then. */
+  #settled = 0
+  #hasNews = false
+  #hasMore = false
+  /** Accounts that another session has locked in the bank; entries that charge them have to wait. */
+  #locked: ReadonlySet<AccountName> = new Set()
+  /** Places of entries that the bank has counted and that are not removed from the file yet. */
+  readonly #counted = new Set<number>()
+
+  constructor(file: Pick<NodeFile, 'write'>) {
+    this.#file = file
+  }
+
+  /** Whether there may be entries that can be reported. */
+  get mayHaveEntries(): boolean {
+    return this.#mayHaveEntries
+  }
+
+  /** Whether there are entries beyond the last page. */
+  get hasMore(): boolean {
+    return this.#hasMore
+  }
+
+  /** Whether there are enough entries to report early. */
+  get isFull(): boolean {
+    return this.#hasMore || this.#settled >= REPORT_ROWS
+  }
+
+  /** Whether entries wait for locked accounts, as far as is known. */
+  get hasLocked(): boolean {
+    return this.#locked.size > 0
+  }
+
+  /** Records that a call was settled; returns true if there are enough entries to report now. */
+  onSettled(): boolean {
+    this.#mayHaveEntries = true
+    this.#hasNews = true
+    this.#settled += 1
+    return this.#settled >= REPORT_ROWS
+  }
+
+  /** Reads the oldest entries that can be reported. */
+  async read(): Promise<readonly OutboxEntry[]> {
+    if (!this.#mayHaveEntries) return []
+    this.#settled = 0
+    this.#hasNews = false
+    this.#mayHaveEntries = false
+    try {
+      const entries = await this.#file.write('outbox', { limit: REPORT_ROWS, except: [...this.#locked] })
+      this.#hasMore = entries.length === REPORT_ROWS
+      // Entries stay until the bank has counted them.
+      if (entries.length > 0) this.#mayHaveEntries = true
+      return entries
+    } catch (error) {
+      this.#mayHaveEntries = true
+      throw error
+    }
+  }
+
+  /** Reads all entries: those that an earlier run left, including those on locked accounts. */
+  readAll(): Promise<readonly OutboxEntry[]> {
+    return this.#file.write('outbox', { limit: Number.MAX_SAFE_INTEGER, except: [] })
+  }
+
+  /**
+   * Processes the bank's answer to a report of these entries. Returns those that it has counted, and which of
+   * them no earlier answer included: an entry whose removal failed is reported again.
+   */
+  heed(
+    entries: readonly OutboxEntry[],
+    locked: readonly AccountName[],
+  ): { readonly counted: readonly OutboxEntry[]; readonly fresh: readonly OutboxEntry[] } {
+    const nowLocked = new Set(locked)
+    if ([...this.#locked].some((account) => !nowLocked.has(account))) {
+      this.#mayHaveEntries = true
+      this.#hasNews = true
+    }
+    this.#locked = nowLocked
+    const counted = entries.filter((entry) => !accountsOf(entry).some((account) => nowLocked.has(account)))
+    const fresh = counted.filter(({ place }) => !this.#counted.has(place))
+    for (const { place } of fresh) this.#counted.add(place)
+    return { counted, fresh }
+  }
+
+  /** Removes entries that the bank has counted. */
+  async remove(counted: readonly OutboxEntry[]): Promise<void> {
+    const places = counted.map(({ place }) => place)
+    if (places.length > 0) await this.#file.write('reported', { places })
+    for (const place of places) this.#counted.delete(place)
+    if (!this.#hasMore && !this.#hasNews) this.#mayHaveEntries = false
+  }
+}

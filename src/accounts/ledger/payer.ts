@@ -1,0 +1,60 @@
+import { type BudgetName, chargedBudgets, type PeriodBudget } from '../../domain/budget.ts'
+import type { Account, Balance } from './balance.ts'
+
+/** The account of a budget in one period: what remains of it in that period is a balance like any other. */
+export interface ChargedBudget {
+  readonly terms: PeriodBudget
+  readonly balance: Balance
+}
+
+/** No budgets; a constant, so that calls without budgets cost nothing extra. */
+export const NO_BUDGETS: readonly ChargedBudget[] = []
+
+/** All balances that one call is charged to. */
+export interface Payer {
+  readonly account: Account
+  readonly budgets: readonly ChargedBudget[]
+}
+
+/** Quota available for a hold: the minimum over token, user and budgets. An unlimited token is left out. */
+export function affordable(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+  let free = account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
+  for (const { balance } of budgets) free = Math.min(free, balance.free)
+  return free
+}
+
+/** Adds to the held amount of every balance; a negative amount releases. */
+export function addHold(payer: Payer, amount: number): void {
+  forEachBalance(payer, (balance) => balance.hold(amount))
+}
+
+/** Subtracts a charge from every balance; a negative one reverts a charge that was never written. */
+export function charge(payer: Payer, quota: number): void {
+  forEachBalance(payer, (balance) => balance.charge(quota))
+}
+
+/** Adds to or subtracts from the number of writes that are not durable yet, on every balance. */
+export function countWrite(payer: Payer, by: 1 | -1): void {
+  forEachBalance(payer, (balance) => (balance.pendingWrites += by))
+}
+
+function forEachBalance({ account, budgets }: Payer, change: (balance: Balance) => void): void {
+  change(account.token)
+  change(account.user)
+  for (const { balance } of budgets) change(balance)
+}
+
+/**
+ * The balances that a call is charged to once it is known which group answered. Its hold is on the budgets of
+ * every group that might have.
+ */
+export function payerIn({ account, budgets }: Payer, group: string): Payer {
+  if (budgets.length === 0) return { account, budgets }
+  const charged = chargedBudgets(namesOf(budgets), group)
+  return { account, budgets: budgets.filter(({ terms }) => charged.includes(terms.name)) }
+}
+
+/** The names of the accounts. */
+export function namesOf(budgets: readonly ChargedBudget[]): readonly BudgetName[] {
+  return budgets.map(({ terms }) => terms.name)
+}

@@ -1,0 +1,96 @@
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { ENGINES, openedRows } from '../../../test/store-engines.ts'
+import { settledCall, temporaryFolder } from '../../../test/store-rows.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import type { NodeFile } from '../../store/node-file.ts'
+import { openNodeFile } from '../../store/sqlite/open-node-file.ts'
+import type { Rows } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+import { sharedStore } from './shared-store.ts'
+
+const ENDED_MS = 1_760_000_101_500
+
+function callOf(id: string): SettledCall {
+  return settledCall({ userId: 1, tokenId: 1 }, id, {
+    provenance: {
+      keyTag: 'tag',
+      response: { id: `resp_${id}`, upstreamId: `up_${id}`, tokens: 30, previousId: null },
+      reasoning: ['hash'],
+    },
+  })
+}
+
+const fileAt = (path: string): Promise<NodeFile> => openNodeFile({ path, bankId: 'bank' })
+
+/** The rows, in a version whose database can be made unreachable. */
+function reachable(rows: Rows): Rows & { isAway: boolean } {
+  return {
+    isAway: false,
+    read: (name, ...input) => rows.read(name, ...input),
+    write(name, ...input) {
+      return this.isAway ? Promise.reject(new StoreUnavailable('away')) : rows.write(name, ...input)
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
+describe.each(ENGINES)('what calls of a node leave behind, on $name', (engine) => {
+  const idsIn = async (rows: Rows, ids: readonly string[]): Promise<(string | undefined)[]> => {
+    const find = (id: string) => rows.read('responseFacts', { id: `resp_${id}`, userId: 1, nowMs: ENDED_MS })
+    return (await Promise.all(ids.map(find))).map((facts) => facts?.response.upstreamId)
+  }
+
+  test('is seen by all nodes once the call is settled', async () => {
+    const { store: rows } = await openedRows(engine)
+    const file = await fileAt(join(temporaryFolder(), 'node.db'))
+    const node = sharedStore(reachable(rows), { file, onSettled: () => {}, flush: () => Promise.resolve() })
+    onTestFinished(() => node.close())
+    const settled = Array.from({ length: 450 }, async (_, index) => {
+      await node.write('settle', callOf(`${index}`))
+      return index % 150 === 149 ? idsIn(rows, [`${index}`]) : []
+    })
+    expect((await Promise.all(settled)).flat()).toEqual(['up_149', 'up_299', 'up_449'])
+    expect(await rows.read('reasoningOrigins', { hashes: ['hash'], nowMs: ENDED_MS })).toEqual([
+      { hash: 'hash', channel: 'c', keyTag: 'tag' },
+    ])
+    await vi.waitFor(async () => expect(await file.write('unshared', { limit: 1 })).toEqual([]))
+    await node.write('settle', callOf('last'))
+    expect(await idsIn(rows, ['last'])).toEqual(['up_last'])
+  })
+
+  test('survives an end of the process while the database is away', async () => {
+    const { store: rows } = await openedRows(engine)
+    const path = join(temporaryFolder(), 'node.db')
+    const shared = reachable(rows)
+    shared.isAway = true
+    const first = sharedStore(shared, {
+      file: await fileAt(path),
+      onSettled: () => {},
+      flush: () => Promise.resolve(),
+    })
+    await Promise.all(['a', 'b'].map((id) => first.write('settle', callOf(id))))
+    await first.close()
+    expect(await idsIn(rows, ['a', 'b'])).toEqual([undefined, undefined])
+    shared.isAway = false
+    const next = sharedStore(shared, {
+      file: await fileAt(path),
+      onSettled: () => {},
+      flush: () => Promise.resolve(),
+    })
+    onTestFinished(() => next.close())
+    await vi.waitFor(async () => expect(await idsIn(rows, ['a', 'b'])).toEqual(['up_a', 'up_b']))
+  })
+
+  test('goes to the database when it is back', async () => {
+    const { store: rows } = await openedRows(engine)
+    const shared = reachable(rows)
+    shared.isAway = true
+    const file = await fileAt(join(temporaryFolder(), 'node.db'))
+    const node = sharedStore(shared, { file, onSettled: () => {}, flush: () => Promise.resolve() })
+    onTestFinished(() => node.close())
+    await node.write('settle', callOf('a'))
+    shared.isAway = false
+    await vi.waitFor(async () => expect(await idsIn(rows, ['a'])).toEqual(['up_a']), { timeout: 20_000 })
+  })
+})

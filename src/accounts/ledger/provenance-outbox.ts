@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { NodeFile } from '../../store/node-file.ts'
+import type { Rows } from '../../store/store.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+
+/** Maximum number of settled calls whose provenance is shared in one transaction. */
+const MAX_CALLS = 200
+/** Delay before the next attempt after the shared database could not be reached. */
+const RETRY_MS = 1_000
+
+/**
+ * Shares the provenance of this node's calls with the other nodes. It is durable in the node's file together
+ * with the charge. From there it is copied to the shared rows in order, in batches, one batch at a time.
+ */
+export class ProvenanceOutbox {
+  readonly #file: Pick<NodeFile, 'write'>
+  readonly #rows: Pick<Rows, 'write'>
+  readonly #stopping = new AbortController()
+  #waiting: (() => void)[] = []
+  #running: Promise<void> | undefined
+  /** Set while the file may contain calls added after its last page was read. */
+  #hasMore = false
+  #isDown = false
+
+  /** Begins with what an earlier run left in the file. */
+  constructor(file: Pick<NodeFile, 'write'>, rows: Pick<Rows, 'write'>) {
+    this.#file = file
+    this.#rows = rows
+    this.#running = this.#run()
+  }
+
+  /**
+   * Call it after a settlement with provenance. Resolves once every node can see the provenance, or the
+   * shared database is unreachable; then it is shared later, if need be by a later run of the process.
+   */
+  share(): Promise<void> {
+    this.#hasMore = true
+    const shared = new Promise<void>((resolve) => {
+      if (this.#isDown) resolve()
+      else this.#waiting.push(resolve)
+    })
+    this.#running ??= this.#run()
+    return shared
+  }
+
+  /** Shares what can be shared at once, and stops. */
+  async close(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    do {
+      this.#hasMore = false
+      const waiting = this.#waiting
+      this.#waiting = []
+      try {
+        await this.#shareAll(waiting)
+        this.#isDown = false
+      } catch {
+        this.#isDown = true
+        release([...waiting, ...this.#waiting.splice(0)])
+        this.#hasMore = !this.#stopping.signal.aborted
+        await delay(RETRY_MS, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => {})
+      }
+    } while (this.#hasMore)
+    this.#running = undefined
+  }
+
+  async #shareAll(waiting: (() => void)[]): Promise<void> {
+    for (let limit = MAX_CALLS; ; ) {
+      const entries = await this.#file.write('unshared', { limit })
+      const last = entries.at(-1)
+      const isLastPage = entries.length < limit
+      if (last) {
+        try {
+          await this.#rows.write('storeProvenance', { calls: entries.map(({ call }) => call) })
+        } catch (error) {
+          if (error instanceof StoreUnavailable) throw error
+          // A call that the database refuses must not hold up the others: it is identified and skipped.
+          if (entries.length > 1) {
+            limit = 1
+            continue
+          }
+        }
+      }
+      if (isLastPage) release(waiting)
+      if (last) await this.#file.write('shared', { place: last.place })
+      if (isLastPage) return
+    }
+  }
+}
+
+function release(waiting: readonly (() => void)[]): void {
+  for (const resolve of waiting) resolve()
+}

@@ -1,0 +1,48 @@
+import { budgetsIn } from '../../domain/budget.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
+
+type Outbox = Pick<NodeFile, 'write'>
+
+/**
+ * Outbox of a process whose charges reach the bank with the commit that books them. Its entries charge
+ * nothing; each lists accounts whose state has changed (`LocalBank.apply`), once until it is reported.
+ */
+export class SettledAccounts implements Outbox {
+  readonly #entries = new Map<string, OutboxEntry>()
+  /** Entries that were read and are not reported yet. */
+  readonly #read = new Map<string, OutboxEntry>()
+  #lastPlace = 0
+
+  /** Records the accounts of a call whose charge is durable. */
+  add({ token_id, user_id, budgets }: SettledCall): void {
+    const key = `${token_id} ${budgets}`
+    if (this.#entries.has(key)) return
+    this.#lastPlace += 1
+    const accounts = [`t:${token_id}`, `u:${user_id}`, ...budgetsIn(budgets)]
+    const row = JSON.stringify(accounts)
+    this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
+  }
+
+  /** Reads entries, or removes reported ones; there are no other operations. */
+  readonly write = ((
+    name: string,
+    input: { readonly limit?: number; readonly places?: readonly number[] },
+  ) => {
+    if (name === 'outbox') return Promise.resolve(this.#page(input.limit ?? 0))
+    const places = new Set(input.places)
+    for (const [key, { place }] of this.#read) if (places.has(place)) this.#read.delete(key)
+    return Promise.resolve()
+  }) as Outbox['write']
+
+  #page(limit: number): OutboxEntry[] {
+    for (const [key, entry] of this.#entries) {
+      if (this.#read.size >= limit) break
+      // An account of an earlier page may have been charged again since.
+      this.#read.delete(key)
+      this.#read.set(key, entry)
+      this.#entries.delete(key)
+    }
+    return [...this.#read.values()].toSorted((one, other) => one.place - other.place)
+  }
+}

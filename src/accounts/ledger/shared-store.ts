@@ -1,0 +1,91 @@
+import type { NodeFile, NodeWrites } from '../../store/node-file.ts'
+import type { SettledCall } from '../../domain/records/usage.ts'
+import type { Rows, Store } from '../../store/store.ts'
+import { ProvenanceOutbox } from './provenance-outbox.ts'
+import { StoreUnavailable } from '../../store/store-unavailable.ts'
+
+const NODE_FILE_WRITES: ReadonlySet<string> = new Set<keyof NodeWrites>([
+  'hold',
+  'growHold',
+  'markProgress',
+  'parkHold',
+  'parkedHolds',
+  'probe',
+  'settle',
+  'recover',
+])
+
+/** Reads that show no charges, and therefore do not wait for a flush. */
+const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
+  'hasAlertState',
+  'alertWork',
+  'auditBefore',
+  'auditPage',
+  'countUsers',
+  'backgroundOutcomes',
+  'credentials',
+  'keptSignatures',
+  'keptText',
+  'orphanedContents',
+  'readBytes',
+  'reasoningOrigins',
+  'responseChain',
+  'responseFacts',
+  'revealKey',
+  'revealKeys',
+  'storedConfiguration',
+  'tokenByKeyHash',
+  'userByAccessToken',
+  'userBySession',
+])
+
+/** Node-specific part of the store on a node that serves calls. */
+export interface NodePart {
+  readonly file: NodeFile
+  /** Called after each settlement. */
+  onSettled(): void
+  /** Resolves when the shared rows contain all settlements of this node. */
+  flush(): Promise<void>
+}
+
+/**
+ * Store of one node in a cluster: rows in the shared database, and writes of calls in the node's own file. A
+ * settlement with provenance resolves once that is shared, or the shared database is unreachable. A read that
+ * shows charges includes all charges of this node. Without `own` it is the store of a command-line tool,
+ * which serves no calls.
+ */
+export function sharedStore(rows: Rows, own?: NodePart): Store {
+  const provenance = own && new ProvenanceOutbox(own.file, rows)
+  const write = async (name: string, input: unknown): Promise<unknown> => {
+    if (name === 'loadAccount') {
+      await own?.flush()
+      return rows.read('accountOfToken', input as never)
+    }
+    // Old rows of the usage log are dropped with their partition instead.
+    if (name === 'prune') return { rows: 0, tookMs: 0 }
+    if (!NODE_FILE_WRITES.has(name)) return rows.write(name as never, ...([input] as never))
+    if (!own) throw new StoreUnavailable('no calls are made on this store')
+    const result = await own.file.write(name as keyof NodeWrites, ...([input] as never))
+    if (name === 'settle') {
+      own.onSettled()
+      if ((input as SettledCall).provenance) await provenance?.share()
+    }
+    return result
+  }
+  return {
+    async read(name, ...input) {
+      if (own && !READS_WITHOUT_CHARGES.has(name)) await own.flush()
+      return rows.read(name, ...input)
+    },
+    write: (name, ...[input]) => write(name, input) as never,
+    get queued() {
+      return own?.file.queued ?? 0
+    },
+    failed: own?.file.failed ?? new Promise(() => {}),
+    async close() {
+      await provenance?.close()
+      await rows.close()
+      await own?.file.close()
+    },
+  }
+}

@@ -1,0 +1,299 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { Response } from '@sluice/http1'
+import type { Logger } from 'pino'
+import { addressBlock } from '../accounts/authentication/address-block.ts'
+import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
+import type { Caller } from '../accounts/authentication/caller.ts'
+import type { ClientAddress } from '../accounts/authentication/client-address.ts'
+import { requireOperator } from '../accounts/authentication/require-operator.ts'
+import { requireKey } from '../accounts/authentication/sent-key.ts'
+import type { Admission } from '../api/admission.ts'
+import { applyCors, type Cors } from '../api/cors.ts'
+import {
+  type Endpoint,
+  isCall,
+  type KeyEndpoint,
+  type Readiness,
+  type RawEndpoint,
+  type ClientExchange,
+} from '../api/endpoint.ts'
+import { type Area, renderError } from '../api/envelopes.ts'
+import type { GlobalLimit } from '../api/global-limit.ts'
+import type { JsonApi } from '../api/json-api.ts'
+import { isModelMethod, pathArea, pathOf } from '../api/routing/path-area.ts'
+import { RAW_ROUTES } from '../api/raw-routes.ts'
+import { pathNotFound, methodNotAllowed, gatewayStopping } from '../api/routing-errors.ts'
+import { type FoundEndpoint, type AllowedMethods, RouteTable } from '../api/route-table.ts'
+import { shownPath } from '../api/routing/shown-path.ts'
+import type { Console } from '../console/console.ts'
+import type { RateLimit } from '../domain/rate-limit.ts'
+import { GatewayError } from '../errors.ts'
+import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
+import type { RefusalCounts } from '../limits/refusal-counts.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { UpstreamRefusal } from '../relay/failure.ts'
+import type { Relay } from '../relay/relay.ts'
+import { storeRefusal } from '../relay/store-refusal.ts'
+import type { RequestListener } from '../http/request.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
+import { refuseLoop } from '../upstreams/loop-detection.ts'
+
+/** Services that the application needs. */
+export interface AppParts {
+  /** Marks our own requests to upstreams, so that loops are detected. */
+  readonly mark: string
+  readonly apiKeys: ApiKeys
+  readonly clientAddress: () => ClientAddress
+  readonly metricsToken: () => string
+  /** The host that the gateway listens on, as configured. */
+  readonly host: string
+  readonly cors: () => Cors
+  readonly limits: RateLimiter
+  readonly admission: Admission
+  /** Limit of relay calls for each address. */
+  readonly relayLimit: () => RateLimit
+  readonly relay: Relay
+  /** Loaded at first use, because an idle gateway does not need it. */
+  readonly json: () => Promise<JsonApi>
+  readonly globalLimit: GlobalLimit
+  readonly console: Console
+  readonly metrics: Metrics
+  /** Counts calls that leave no row in the usage log. */
+  readonly refusals: RefusalCounts
+  /** Whether calls are accepted. */
+  readonly isOpen: () => boolean
+  /** Whether connections are kept alive. */
+  readonly isStaying: () => boolean
+  readonly readiness: () => Promise<Readiness>
+  /** Called with a database error that occurred during a request. */
+  readonly onStoreFailure: (error: StoreUnavailable) => void
+  readonly log: Logger
+  /** Present if the environment names an exporter. */
+  readonly tracing: Tracing | undefined
+}
+
+/** Route of a request. */
+interface Route {
+  /** Undefined if no endpoint matched. */
+  endpoint: Endpoint | undefined
+  /** Area that decides the envelope of errors. */
+  area: Area
+}
+
+/** Result of a lookup among the raw routes. */
+type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
+
+/** The application: finds the route, checks the caller, and turns errors into responses. */
+export class App {
+  readonly #parts: AppParts
+  readonly #raw = new RouteTable(RAW_ROUTES)
+  #openExchanges = 0
+
+  constructor(parts: AppParts) {
+    this.#parts = parts
+  }
+
+  /** Determines the address of a client, by the current configuration. */
+  get clientAddress(): ClientAddress {
+    return this.#parts.clientAddress()
+  }
+
+  /** Number of requests whose response is not finished. */
+  get openExchanges(): number {
+    return this.#openExchanges
+  }
+
+  readonly listener: RequestListener = (request, response) => {
+    const exchange: ClientExchange = {
+      id: randomUUIDv7(),
+      startedMs: Date.now(),
+      startedAt: performance.now(),
+      request,
+      response,
+      record: {},
+    }
+    const path = pathOf(request.url)
+    const route: Route = { endpoint: undefined, area: pathArea(path) }
+    this.#openExchanges += 1
+    // This is the last response on the connection, so that the client calls another node next.
+    if (!this.#parts.isStaying()) response.closesConnection = true
+    // A request is over when its response is closed and all its work is done, because only then is its charge
+    // known.
+    let open = 2
+    const over = (): void => {
+      open -= 1
+      if (open === 0) this.#logged(exchange, route.endpoint)
+    }
+    response.onClosed(() => {
+      this.#openExchanges -= 1
+      over()
+    })
+    const isOfPage = request.headers.origin !== undefined
+    if (isOfPage && applyCors(this.#parts.cors(), exchange, path, route.area === 'messages')) {
+      over()
+      return
+    }
+    const raw = this.#raw.find(request.method, path)
+    if (raw && 'endpoint' in raw) {
+      const { endpoint } = raw
+      route.endpoint = endpoint
+      route.area = endpoint.area
+      if (isCall(endpoint)) {
+        if (endpoint.areaOf) route.area = endpoint.areaOf(request)
+        const begin = (): void => this.#begin(exchange, path, route, raw, over)
+        const refuse = (refusal: GatewayError): void => {
+          this.#refuse(exchange, route, refusal)
+          over()
+        }
+        this.#parts.admission.enter(exchange, this.#openExchanges, begin, refuse)
+        return
+      }
+    }
+    this.#begin(exchange, path, route, raw, over)
+  }
+
+  #begin(exchange: ClientExchange, path: string, route: Route, raw: RawMatch, over: () => void): void {
+    this.#answer(exchange, path, route, raw)
+      .catch((error: unknown) => this.#refuse(exchange, route, error))
+      .finally(over)
+  }
+
+  async #answer(exchange: ClientExchange, path: string, route: Route, raw: RawMatch): Promise<void> {
+    const { request, response } = exchange
+    if (raw && 'endpoint' in raw) return this.#answerRaw(exchange, raw)
+    const { console } = this.#parts
+    if (!raw && console.has(request.method, path) && (await console.answer(request, response, path))) return
+    const json = await this.#parts.json()
+    const found = raw ?? json.find(request.method, path)
+    if (found && 'endpoint' in found) {
+      const { endpoint, params } = found
+      route.endpoint = endpoint
+      route.area = endpoint.areaOf?.(request) ?? endpoint.area
+      if (!this.#parts.isOpen()) throw gatewayStopping()
+      const { admission, clientAddress } = this.#parts
+      await new Promise<void>((begin, refuse) =>
+        admission.enter(exchange, this.#openExchanges, begin, refuse),
+      )
+      if (!(await admission.takeAccountSlot(exchange, addressBlock(clientAddress()(request))))) return
+      return json.respond(exchange, endpoint, route.area, params)
+    }
+    const isMethod = isModelMethod(path)
+    if (found && !isMethod) route.area = found.area
+    await this.#parts.globalLimit.take(request, response, path)
+    // A method that models do not have is a 404, although the path also matches that of a model.
+    const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
+    if (found && !isUnknown) throw methodNotAllowed(request, path, found)
+    const meant = json.suggest(path)
+    if (meant !== undefined && route.area === 'relay') route.area = pathArea(meant)
+    throw pathNotFound(path, meant)
+  }
+
+  async #answerRaw(
+    exchange: ClientExchange,
+    { endpoint, params }: FoundEndpoint<RawEndpoint>,
+  ): Promise<void> {
+    const { readiness, metrics, metricsToken } = this.#parts
+    switch (endpoint.access) {
+      case 'anyone':
+        await this.#parts.globalLimit.take(exchange.request, exchange.response, endpoint.path)
+        return endpoint.handle(exchange, readiness)
+      case 'operator':
+        requireOperator(exchange.request, metricsToken(), this.#parts.host)
+        return endpoint.handle(exchange, metrics)
+      case 'api-key':
+      case 'keyed-account': {
+        const { admission, clientAddress, limits, mark, relay, relayLimit } = this.#parts
+        if (!this.#parts.isOpen()) throw gatewayStopping()
+        refuseLoop(exchange.request, mark)
+        const address = clientAddress()(exchange.request)
+        const taking = limits.take({
+          name: LIMIT_NAMES.relay,
+          subject: addressBlock(address),
+          limit: relayLimit(),
+        })
+        requireAllowed(taking instanceof Promise ? await taking : taking, 'this address')
+        const entering = this.#callerOf(exchange, endpoint, address)
+        const caller = entering instanceof Promise ? await entering : entering
+        exchange.record.userId = caller.user.id
+        exchange.record.tokenId = caller.token.id
+        const taken = admission.takeCallSlot(exchange, caller.token.id)
+        if (!(taken instanceof Promise ? await taken : taken)) return
+        return endpoint.handle(exchange, caller, relay, params)
+      }
+    }
+  }
+
+  #callerOf(exchange: ClientExchange, endpoint: KeyEndpoint, address: string): Caller | Promise<Caller> {
+    const { request } = exchange
+    if (endpoint.access === 'keyed-account') return this.#parts.json().then((json) => json.ownCaller(request))
+    return this.#parts.apiKeys.authenticate(requireKey(request, endpoint.keyIn), address)
+  }
+
+  #refuse({ id, response, record }: ClientExchange, { area, endpoint }: Route, cause: unknown): void {
+    if (cause instanceof StoreUnavailable) this.#parts.onStoreFailure(cause)
+    const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
+    const code = error instanceof GatewayError ? error.code : undefined
+    // A settled call already has a row in the usage log, whatever its client was told.
+    if (code !== undefined && endpoint && isCall(endpoint) && record.reason === undefined)
+      this.#parts.refusals.add(code, record)
+    if (code !== undefined) record.failure ??= code
+    else if (!(error instanceof UpstreamRefusal))
+      this.#parts.log.error({ id, err: error }, 'unforeseen error')
+    if (response.headersSent || response.isAborted) {
+      response.destroy()
+      return
+    }
+    const { status, headers, body } = renderError(area, error, id)
+    // The gateway does not wait for a client that hardly sends anything.
+    if (code === 'request_timeout') {
+      response.closesConnection = true
+      response.closesImmediately = true
+    }
+    response.writeHead(status, headers).end(body)
+  }
+
+  #logged(exchange: ClientExchange, endpoint: Endpoint | undefined): void {
+    const { id, startedMs, startedAt: begunMs, request, response, record } = exchange
+    const { log, metrics, tracing } = this.#parts
+    const status = statusOf(response)
+    const given = pathOf(request.url)
+    const route = endpoint?.path
+    const path = given === route ? given : shownPath(given)
+    const { method } = request
+    const ms = Math.round(performance.now() - begunMs)
+    metrics.add('requests', 1, route ?? 'other', String(status))
+    log[endpoint?.isPolled ? 'debug' : 'info']({ id, method, path, status, ms, ...record }, 'request')
+    if (!tracing || endpoint?.isPolled) return
+    const { traceparent } = request.headers
+    tracing.request({
+      ...NO_CALL,
+      ...record,
+      id,
+      method,
+      route,
+      status,
+      startedMs,
+      endedMs: startedMs + ms,
+      traceparent,
+    })
+  }
+}
+
+/** Fields of a trace that only calls have. */
+const NO_CALL = {
+  model: undefined,
+  upstreamModel: undefined,
+  channel: undefined,
+  stream: undefined,
+  inputTokens: undefined,
+  outputTokens: undefined,
+  quota: undefined,
+  reason: undefined,
+  failure: undefined,
+}
+
+// 499, the usual status in logs of proxies for a client that disconnected.
+function statusOf(response: Response): number {
+  return response.isFinished ? response.status : 499
+}

@@ -1,0 +1,19 @@
+import type { Link } from '../ipc/link.ts'
+import type { OtherProcesses } from '../management/usage/live-calls.ts'
+import type { LiveTurn, LiveWish } from '../management/usage/live-source.ts'
+
+/** Calls that another worker wants; `name` is `nameOf` its wish. */
+export interface FollowedTurn {
+  readonly name: string
+  readonly turn: LiveTurn
+}
+
+/** Calls that the other workers settle, through the owner: those that are shown, a turn at a time. */
+export function callsOfWorkers(link: Link): OtherProcesses {
+  return {
+    follow: (wishes) => link.send('follow', wishes),
+    onFollowed: (listener) => link.on('followed', (wishes: readonly LiveWish[]) => listener(wishes)),
+    send: (name, turn) => link.send('settled', { name, turn } satisfies FollowedTurn),
+    onTurn: (listener) => link.on('settled', ({ name, turn }: FollowedTurn) => listener(name, turn)),
+  }
+}

@@ -1,0 +1,109 @@
+import process from 'node:process'
+import { type ErrorCode, ERRORS, GatewayError } from '../../errors.ts'
+import type { OperationInput, OperationName, OperationOutput } from '../../management/operations.ts'
+import type { ControlFailure, Hello } from './messages.ts'
+import { socketPath } from './socket-path.ts'
+
+/**
+ * Loaded without `import`, which would evaluate every export of the module, including a WebSocket client, and
+ * add tens of milliseconds to each command.
+ */
+const { request } = process.getBuiltinModule('node:http')
+
+/** Timeout of the handshake. */
+const HELLO_TIMEOUT_MS = 5_000
+/** Timeout of an operation. */
+const OPERATION_TIMEOUT_MS = 60_000
+
+/** No process listens on the socket of a data folder. */
+export class GatewayNotListening extends Error {
+  constructor(dataDir: string, options: { cause?: unknown } = {}) {
+    super(`the gateway on ${dataDir} has just stopped: run the command again`, options)
+    this.name = 'GatewayNotListening'
+  }
+}
+
+/** Greets the gateway that holds this data folder. Rejects with `GatewayNotListening` if none answers. */
+export async function greetGateway(dataDir: string): Promise<Hello> {
+  return (await requestJson(dataDir, 'GET', '/', undefined, HELLO_TIMEOUT_MS)) as Hello
+}
+
+/** Runs an operation in the gateway that holds this data folder. Rejects with the error that it threw. */
+export async function callGateway<Name extends OperationName>(
+  dataDir: string,
+  operation: Name,
+  input: OperationInput<Name>,
+): Promise<OperationOutput<Name>> {
+  // The time of a copy depends on the size of the database, so it has no timeout.
+  const timeoutMs = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS
+  return (await requestJson(dataDir, 'POST', `/${operation}`, input, timeoutMs)) as OperationOutput<Name>
+}
+
+async function requestJson(
+  dataDir: string,
+  method: string,
+  path: string,
+  input: unknown,
+  timeoutMs: number | undefined,
+): Promise<unknown> {
+  const socket = socketPath(dataDir)
+  try {
+    const { status, text } = await send(socket.path, method, path, input, timeoutMs)
+    const value: unknown = JSON.parse(text)
+    if (status === 200) return value
+    throw errorFrom(value as ControlFailure)
+  } catch (error) {
+    throw explainFailure(dataDir, error)
+  } finally {
+    socket.release()
+  }
+}
+
+function send(
+  path: string,
+  method: string,
+  url: string,
+  input: unknown,
+  timeoutMs: number | undefined,
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({
+      socketPath: path,
+      method,
+      path: url,
+      agent: false,
+      ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
+    })
+    outgoing.on('error', reject)
+    outgoing.on('response', (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
+      )
+    })
+    outgoing.end(input === undefined ? undefined : JSON.stringify(input))
+  })
+}
+
+function errorFrom({ error: { code, message } }: ControlFailure): Error {
+  return Object.hasOwn(ERRORS, code) ? new GatewayError(code as ErrorCode, message) : new Error(message)
+}
+
+function explainFailure(dataDir: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof GatewayError) return error
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return new GatewayNotListening(dataDir, { cause: error })
+  if (code === 'EACCES' || code === 'EPERM') {
+    return new Error(
+      `the gateway on ${dataDir} belongs to another user of this machine: run the command as that user`,
+      { cause: error },
+    )
+  }
+  const reason = error.name === 'AbortError' ? 'in time' : `(${error.message})`
+  return new Error(
+    `the gateway on ${dataDir} does not answer ${reason}: look at its log; the command can be run once it has stopped`,
+    { cause: error },
+  )
+}

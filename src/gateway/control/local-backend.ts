@@ -1,0 +1,119 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { ApiKeys } from '../../accounts/authentication/api-keys.ts'
+import { Passwords } from '../../accounts/authentication/passwords.ts'
+import { readConfig } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
+import { LiveConfig } from '../../config/live-config.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
+import { type FirstCredentials, seedAccounts } from '../seed-accounts.ts'
+import { Ledger } from '../../accounts/ledger/ledger.ts'
+import { sharedStore } from '../../accounts/ledger/shared-store.ts'
+import { operations } from '../../management/operations.ts'
+import type { AdministrationParts, BackupParts, ManagementParts } from '../../management/parts.ts'
+import { commandOrigin, recordedParts } from '../../management/recorded-parts.ts'
+import { quotaDisplay } from '../../management/settings/quota-display.ts'
+import { type DataFolderLock, secretOfDataFolder } from '../../store/data-folder.ts'
+import { deriveSecrets, hashKey, type Secrets } from '../../store/secrets.ts'
+import { openSqliteStore } from '../../store/sqlite/open.ts'
+import type { Store } from '../../store/store.ts'
+import type { CommandBackend } from './command-backend.ts'
+
+/** Parts of a gateway that management operations need. */
+interface OpenParts extends ManagementParts, Pick<AdministrationParts, 'liveConfig'> {
+  readonly secrets: Secrets
+  readonly firstCredentials: FirstCredentials | undefined
+  close(): Promise<void>
+}
+
+/** Parts with upstreams, which only the test of a channel needs. */
+type AnyParts = OpenParts & Pick<AdministrationParts, 'upstreams'>
+type AnyOperation = (parts: AnyParts, input: unknown) => Promise<unknown>
+
+/**
+ * Runs operations in this process, on a data folder that it has locked. The first operation other than
+ * `backup` opens the database: opening migrates the schema, and a copy made before an update must keep the
+ * old one.
+ */
+export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
+  let opened: Promise<OpenParts> | undefined
+  const open = (): Promise<OpenParts> => (opened ??= openParts(environment))
+  return {
+    display: async () => quotaDisplay((await open()).settings()),
+    firstCredentials: async () => (await opened)?.firstCredentials,
+    async run(name, input) {
+      if (name === 'backup') {
+        const parts = backupParts(environment)
+        return (await (operations.backup as (parts: BackupParts, input: unknown) => Promise<unknown>)(
+          parts,
+          input,
+        )) as never
+      }
+      const parts = recordedParts(await open(), commandOrigin('operator', Date.now()))
+      const operation = operations[name] as AnyOperation
+      if (name === 'testNamedChannel') return (await runWithUpstreams(parts, operation, input)) as never
+      return (await operation(parts as AnyParts, input)) as never
+    },
+    async close() {
+      try {
+        const parts = await opened?.catch(() => undefined)
+        await parts?.close()
+      } finally {
+        lock.release()
+      }
+    },
+  }
+}
+
+// Loaded on demand: most commands do not use upstreams.
+async function runWithUpstreams(parts: OpenParts, operation: AnyOperation, input: unknown): Promise<unknown> {
+  const { localUpstreams } = await import('./local-upstreams.ts')
+  const upstreams = localUpstreams(parts.secrets, parts.settings)
+  try {
+    return await operation({ ...parts, upstreams }, input)
+  } finally {
+    upstreams.close()
+  }
+}
+
+function backupParts({ databaseUrl, secret, dataDir }: Environment): BackupParts {
+  const file = join(dataDir, 'secret')
+  return { dataDir, databaseUrl, secretFile: secret === undefined && existsSync(file) ? file : undefined }
+}
+
+async function openStore({ databaseUrl }: Environment, secrets: Secrets): Promise<Store> {
+  const path = sqlitePath(databaseUrl)
+  if (path !== undefined) return openSqliteStore({ path, secrets, onCallingThread: true })
+  const { openPostgresStore } = await import('../../store/postgres/open.ts')
+  return sharedStore(await openPostgresStore({ url: databaseUrl, secrets }))
+}
+
+async function openParts(environment: Environment): Promise<OpenParts> {
+  const config = readConfig(environment)
+  const { users } = config
+  const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
+  const store = await openStore(environment, secrets)
+  try {
+    // Seeds a new database before anything else, because the ids of declared users must be free.
+    const isNew = (await store.read('countUsers')) === 0
+    const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
+    const liveConfig = await LiveConfig.open(store, config, () => {})
+    const ledger = new Ledger(store, 'command')
+    return {
+      ...backupParts(environment),
+      store,
+      ledger,
+      apiKeys: new ApiKeys(store, ledger, (key) => hashKey(secrets, key)),
+      passwords: new Passwords(),
+      settings: () => liveConfig.settings,
+      liveConfig,
+      secrets,
+      nowMs: () => Date.now(),
+      firstCredentials,
+      close: () => store.close(),
+    }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Environment } from '../../config/environment.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
+import {
+  COMMAND_LOCK_TIMEOUT_MS,
+  type DataFolderHolder,
+  DataFolderInUse,
+  type DataFolderLock,
+  lockDataFolder,
+} from '../../store/data-folder.ts'
+import type { CommandBackend } from './command-backend.ts'
+import { callGateway, greetGateway, GatewayNotListening } from './call-gateway.ts'
+import type { Hello } from './messages.ts'
+
+/** Time for which a starting or stopping gateway may hold the lock without listening. */
+const SILENT_HOLDER_TIMEOUT_MS = 5_000
+/** Interval between attempts to lock the folder. */
+const RETRY_INTERVAL_MS = 50
+
+/**
+ * Opens the backend for a data folder: the gateway that runs on it, over its socket; or, if none runs, the
+ * database itself, with the folder locked until `close`. Waits while other commands hold the folder. Refuses
+ * a folder without a database unless `createsDatabase` is set. Rejects with a sentence for the operator.
+ */
+export async function openCommandBackend(
+  environment: Environment,
+  { createsDatabase = false }: { readonly createsDatabase?: boolean } = {},
+): Promise<CommandBackend> {
+  const { dataDir, databaseUrl } = environment
+  const path = sqlitePath(databaseUrl)
+  const hasDatabase = (): boolean => path === undefined || existsSync(path)
+  if (!createsDatabase && !hasDatabase() && !existsSync(join(dataDir, 'lock.db'))) throw noDatabase(dataDir)
+  const deadlineMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
+  let silenceDeadlineMs: number | undefined
+  for (;;) {
+    const lock = lockOrGetHolder(dataDir)
+    if (typeof lock === 'object') {
+      if (createsDatabase || hasDatabase()) {
+        // Loaded on demand: a command that a running gateway serves needs none of these modules.
+        const { localBackend } = await import('./local-backend.ts')
+        return localBackend(environment, lock)
+      }
+      lock.release()
+      throw noDatabase(dataDir)
+    }
+    if (lock === 'command') {
+      silenceDeadlineMs = undefined
+      if (performance.now() > deadlineMs) throw commandsBusy(dataDir)
+    } else {
+      const hello = await greetIfListening(dataDir)
+      if (hello) return gatewayBackend(dataDir, hello)
+      silenceDeadlineMs ??= performance.now() + SILENT_HOLDER_TIMEOUT_MS
+      if (performance.now() > silenceDeadlineMs) throw holderSilent(dataDir)
+    }
+    await delay(RETRY_INTERVAL_MS)
+  }
+}
+
+function lockOrGetHolder(dataDir: string): DataFolderLock | DataFolderHolder {
+  try {
+    return lockDataFolder(dataDir, 'command')
+  } catch (error) {
+    if (error instanceof DataFolderInUse) return error.holder
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `the data folder ${dataDir} cannot be used (${reason}): run the command as the user that the gateway runs as`,
+      { cause: error },
+    )
+  }
+}
+
+function commandsBusy(dataDir: string): Error {
+  return new Error(
+    `other commands have held the data folder ${dataDir} for ${COMMAND_LOCK_TIMEOUT_MS / 1000} seconds: ` +
+      'run this one again when they have ended',
+  )
+}
+
+function holderSilent(dataDir: string): Error {
+  return new Error(
+    `another process holds the data folder ${dataDir} and does not listen on its control.sock: ` +
+      'a gateway that is starting or stopping may need a moment more; else stop that process',
+  )
+}
+
+async function greetIfListening(dataDir: string): Promise<Hello | undefined> {
+  try {
+    return await greetGateway(dataDir)
+  } catch (error) {
+    if (error instanceof GatewayNotListening) return undefined
+    throw error
+  }
+}
+
+function gatewayBackend(dataDir: string, { display }: Hello): CommandBackend {
+  return {
+    display: () => Promise.resolve(display),
+    firstCredentials: () => Promise.resolve(undefined),
+    run: (name, input) => callGateway(dataDir, name, input),
+    close: () => Promise.resolve(),
+  }
+}
+
+function noDatabase(dataDir: string): Error {
+  return new Error(
+    `there is no database of a gateway in ${dataDir}: set DATA_DIR to its folder, or start it once with "sluice start"`,
+  )
+}

@@ -1,0 +1,200 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type ClientAddresses,
+  type ConnectionFigures,
+  type ConnectionLimits,
+  HttpServer,
+  type Refusal,
+} from '@sluice/http1'
+import { addressBlock } from '../accounts/authentication/address-block.ts'
+import { peerAddress, plainAddress } from '../accounts/authentication/trusted-peer.ts'
+import { renderError } from '../api/envelopes.ts'
+import { pathArea, pathOf } from '../api/routing/path-area.ts'
+import type { App } from './app.ts'
+import { isLoopback } from '../domain/ip-allow-list.ts'
+import { GatewayError } from '../errors.ts'
+import { gatewayErrorOf } from '../http/gateway-error.ts'
+import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
+import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
+import { openFilesLimit } from './open-files.ts'
+
+/** Connections at one time, where the system allows twice as many open files: each may need one upstream. */
+const MAX_CONNECTIONS = 10_000
+/** Part of the connections that one address block may have. */
+const BLOCK_SHARE = 1 / 2
+/** Part of the connections that is kept free of idle ones. */
+const RESERVE_SHARE = 1 / 20
+
+/** Pause between two requests that the listening ends in. */
+const PAUSE_MS = 80
+/** Interval of checks for new requests. */
+const SAMPLE_MS = 10
+/** How long that pause is waited for. */
+const MAX_LISTENING_MS = 2_000
+/** How long open connections are kept for requests that are on their way. */
+const LINGER_MS = 1_000
+
+/** The HTTP server of the gateway, listening. */
+export interface ListeningServer {
+  readonly url: string
+  readonly connections: ConnectionFigures
+  /** A warning for the operator where the system allows fewer connections than the maximum. */
+  readonly fewConnections: string | undefined
+  /**
+   * Ends the listening in a pause between two requests, as what the system has accepted would be cut off
+   * with it; a load balancer that checks readiness makes such a pause. Open connections are kept for a
+   * second, for requests on their way. Resolves after that, or when nobody is connected, or after
+   * `maxMs`; from then on idle connections are closed.
+   */
+  stopListening(maxMs: number): Promise<void>
+  /** Ends the listening, and closes all connections. */
+  close(): void
+}
+
+/** The HTTP server of the gateway, before it listens. */
+export interface PreparedServer extends Pick<ListeningServer, 'connections' | 'fewConnections' | 'close'> {
+  /** Listens on an address; rejects with a message for the operator. Once only. */
+  listen(address: Address, onSockets: typeof listenOnManySockets): Promise<ListeningServer>
+}
+
+/**
+ * Listens at once, so that a taken address is noticed first; calls get a 503 until there is an application.
+ * Rejects with a message for the operator.
+ */
+export async function listen(address: Address, app: () => App | undefined): Promise<ListeningServer> {
+  return prepareServer(app).listen(address, listenOnManySockets)
+}
+
+/** Makes the HTTP server; calls get a 503 until there is an application. */
+export function prepareServer(app: () => App | undefined): PreparedServer {
+  const limits = connectionLimits(openFilesLimit())
+  const server = new HttpServer({
+    headerNames: HEADER_NAMES,
+    listener: (request, response) => (app()?.listener ?? startingListener)(request, response),
+    refusalFor: (error, url) => renderedError(gatewayErrorOf(error), url),
+    limits,
+    clientAddresses: clientAddressesOf(app),
+  })
+  const fewConnections =
+    limits.total < MAX_CONNECTIONS
+      ? `${limits.total} connections can be open at one time; for ${MAX_CONNECTIONS}, allow ${2 * MAX_CONNECTIONS} open files (ulimit -n)`
+      : undefined
+  return {
+    connections: server.figures,
+    fewConnections,
+    close: () => server.close(),
+    async listen(address, onSockets) {
+      const listeners = await onSockets(address, (socket) => server.accept(socket)).catch(
+        (error: NodeJS.ErrnoException) => {
+          server.close()
+          throw explainedError(error, address)
+        },
+      )
+      return listeningServer(server, listeners, { host: address.host, fewConnections })
+    },
+  }
+}
+
+function listeningServer(
+  server: HttpServer,
+  listeners: Listeners,
+  { host, fewConnections }: { readonly host: string; readonly fewConnections: string | undefined },
+): ListeningServer {
+  let closingIdle: NodeJS.Timeout | undefined
+  return {
+    url: urlOf({ host, port: listeners.port }),
+    connections: server.figures,
+    fewConnections,
+    async stopListening(maxMs) {
+      const startMs = performance.now()
+      await waitForPause(server, startMs + Math.min(MAX_LISTENING_MS, maxMs))
+      listeners.close()
+      const endMs = Math.min(performance.now() + LINGER_MS, startMs + maxMs)
+      while (server.connections > 0 && performance.now() < endMs) await delay(20)
+      closingIdle = setInterval(() => server.closeIdle(), 50)
+    },
+    close() {
+      listeners.close()
+      clearInterval(closingIdle)
+      server.close()
+    },
+  }
+}
+
+/** URL of an address. */
+export function urlOf({ host, port }: Address): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Limits of connections for a limit of open files. */
+export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): ConnectionLimits {
+  const total = Math.min(MAX_CONNECTIONS, Math.floor(openFiles / 2))
+  return {
+    total,
+    perBlock: Math.ceil(total * BLOCK_SHARE),
+    reserve: Math.ceil(total * RESERVE_SHARE),
+  }
+}
+
+function clientAddressesOf(app: () => App | undefined): ClientAddresses {
+  return {
+    peerAt(address) {
+      const plain = plainAddress(address)
+      const isProxy = app()?.clientAddress.trusts(plain) ?? false
+      return { block: addressBlock(plain), isProxy, isLoopback: isLoopback(plain) }
+    },
+    blockBehindProxy(request) {
+      const client = app()?.clientAddress(request)
+      return client === undefined || client === peerAddress(request) ? undefined : addressBlock(client)
+    },
+  }
+}
+
+async function waitForPause(server: HttpServer, endMs: number): Promise<void> {
+  // Checks are counted, not time: a late event loop has not seen the requests that came meanwhile.
+  let quiet = 0
+  for (let { requests } = server; quiet < PAUSE_MS / SAMPLE_MS && performance.now() < endMs; ) {
+    await delay(SAMPLE_MS)
+    quiet = server.requests === requests ? quiet + 1 : 0
+    requests = server.requests
+  }
+}
+
+const startingListener: RequestListener = ({ url }, response) => {
+  if (url === '/healthz') {
+    response.writeHead(200, { 'content-type': 'text/plain' }).end('ok\n')
+    return
+  }
+  const { status, headers, body } = renderedError(
+    new GatewayError('overloaded', 'the gateway is starting; try again', { retryAfter: 1 }),
+    url,
+  )
+  response.closesConnection = true
+  response.writeHead(status, headers).end(body)
+}
+
+function renderedError(error: GatewayError, url = ''): Refusal {
+  return renderError(pathArea(pathOf(url)), error, randomUUIDv7())
+}
+
+const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) => string>([
+  [
+    'EADDRINUSE',
+    (host, port) =>
+      `port ${port} of ${host} is taken: stop the program that listens there, or set PORT to another`,
+  ],
+  [
+    'EACCES',
+    (host, port) =>
+      `port ${port} of ${host} needs more rights than this user has: set PORT to one above 1023`,
+  ],
+  ['EADDRNOTAVAIL', (host) => `${host} is not an address of this machine: set HOST to one that is`],
+  ['ENOTFOUND', (host) => `${host} is not an address of this machine: set HOST to one that is`],
+])
+
+/** Explains to the operator why an address cannot be listened on. */
+export function explainedError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
+  const explanation = EXPLANATIONS.get(error.code)?.(host, port)
+  return explanation === undefined ? error : new Error(explanation, { cause: error })
+}

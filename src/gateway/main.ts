@@ -1,0 +1,92 @@
+import type { App } from './app.ts'
+import type { Config } from '../config/config.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { FirstCredentials } from './seed-accounts.ts'
+import { listen } from './listen.ts'
+import { openLog } from './open-log.ts'
+import { gatewaySecrets } from './gateway-secrets.ts'
+import { openLedger } from './open-ledger.ts'
+import { type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
+import type { IdleThread } from '../store/sqlite/database-thread.ts'
+
+/** A gateway that listens. */
+export interface Gateway {
+  readonly url: string
+  /** Settings at the time of the start. */
+  readonly settings: Settings
+  /** Credentials to print once, at the first start on an empty database. */
+  readonly firstCredentials: FirstCredentials | undefined
+  /** Calls that earlier runs left open and this one settled; `quota` is the sum of their charges. */
+  readonly recovered: { readonly count: number; readonly quota: number }
+  /**
+   * Resolves when the database can no longer be relied on. The process should then end; the next one
+   * recovers.
+   */
+  readonly failed: Promise<Error>
+  /**
+   * Stops taking calls, lets running ones end, writes everything, and unlocks the data folder. Resolves to
+   * the number of calls that could not be settled; the next start settles them.
+   */
+  close(): Promise<number>
+}
+
+/** Parts of a gateway that were opened before it starts. */
+export interface OpenedParts {
+  /** Thread of the embedded database. */
+  readonly thread?: IdleThread | undefined
+  /** Lock on the data folder; the gateway releases it. */
+  readonly folder?: DataFolderLock
+}
+
+/**
+ * Opens the store, settles what a crash left open, and takes calls. Rejects with a message for the operator.
+ */
+export async function startGateway(
+  config: Config,
+  { thread, folder: locked }: OpenedParts = {},
+): Promise<Gateway> {
+  const { environment } = config
+  if (environment.workers > 1) {
+    const { startOwner } = await import('./workers/owner.ts')
+    return startOwner(config, locked)
+  }
+  await using opened = new AsyncDisposableStack()
+  const { log, lines } = openLog(environment)
+  opened.adopt(lines, (open) => open.close())
+  const folder = opened.adopt(
+    locked ?? (await lockDataFolderInTurn(environment.dataDir, 'gateway')),
+    (lock) => lock.release(),
+  )
+  if (folder.warning !== undefined) log.warn(folder.warning)
+  let app: App | undefined
+  const server = opened.adopt(await listen(environment, () => app), (open) => open.close())
+  if (server.fewConnections) log.warn(server.fewConnections)
+
+  const secrets = gatewaySecrets(environment)
+  const opening = openLedger({
+    config,
+    secrets,
+    log: { info: (sentence) => log.info(sentence), warn: (sentence) => log.warn(sentence) },
+    thread,
+  })
+  // The database opens in its own thread, while the modules that serve calls are loaded.
+  const [{ serve }, accounts] = await Promise.all([import('./serve.ts'), opening])
+  opened.adopt(accounts, (open) => open.close())
+  const serving = opened.use(
+    await serve({ config, log, lines, secrets, accounts, connections: server.connections }),
+  )
+  app = serving.app
+  const everything = opened.move()
+  return {
+    url: server.url,
+    settings: serving.settings,
+    firstCredentials: accounts.firstCredentials,
+    recovered: accounts.recovered,
+    failed: accounts.store.failed,
+    async close() {
+      const unresolved = await serving.drain((maxMs) => server.stopListening(maxMs))
+      await everything.disposeAsync()
+      return unresolved
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { Alerts } from '../alerts/alerts.ts'
+import { UnpricedTools } from '../alerts/unpriced-tools.ts'
+import type { OpenedLedger } from './opened-ledger.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { Overload } from '../limits/overload.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { type Secrets, tagOf } from '../store/secrets.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import { nodeName } from './node-name.ts'
+import { tellsOfStorage } from './storage-watch.ts'
+
+export { UnpricedTools }
+
+/** Parts of the gateway that alerts tell of. */
+interface AlertedParts {
+  readonly settings: () => Settings
+  readonly health: ChannelHealth
+  readonly overload: Overload
+  readonly metrics: Metrics
+  readonly unpriced: UnpricedTools
+  readonly log: Logger
+}
+
+/** Starts to watch for alerts, and to deliver them; before calls are served, so that none is missed. */
+export function openAlerts(
+  accounts: OpenedLedger,
+  secrets: Secrets,
+  { settings, health, overload, metrics, unpriced, log }: AlertedParts,
+): Promise<Alerts> {
+  const { store, others, node, ledger } = accounts
+  const tells = tellsOfStorage(accounts)
+  return Alerts.open({
+    rows: store,
+    settings,
+    // A node that has the database to itself goes on where its last run ended.
+    node: others ? randomUUID() : 'alone',
+    nodeName: nodeName(node),
+    storageFailure: () => (tells ? ledger.writes.storage.failure : undefined),
+    tag: (url) => tagOf(secrets, 'alert receiver', url),
+    resting: () => health.resting(),
+    shed: () => overload.shed,
+    unpriced,
+    count: (result, count) => metrics.add('alerts', count, result),
+    log,
+  })
+}

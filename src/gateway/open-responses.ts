@@ -1,0 +1,53 @@
+import type { OpenedLedger } from './opened-ledger.ts'
+import { BackgroundCalls, type BackgroundParts } from '../relay/state/background-calls.ts'
+import { KeepingRoom, type RoomLog, spaceOf } from '../relay/state/keeping-room.ts'
+import { KeptBound } from '../relay/state/kept-bound.ts'
+import { SignatureStore } from '../relay/state/signature-store.ts'
+import { ResponseStore } from '../relay/state/response-store.ts'
+import { type Secrets, tagOf } from '../store/secrets.ts'
+
+/** Responses and signatures that later calls may refer to, and calls whose responses are being made. */
+interface OpenedResponses {
+  readonly responses: ResponseStore
+  readonly background: BackgroundCalls
+  readonly signatures: SignatureStore
+  close(): void
+}
+
+/** Opens the store of responses, and takes up the calls that an earlier run left in the background. */
+export async function openResponses(
+  { store, others }: Pick<OpenedLedger, 'store' | 'others'>,
+  secrets: Secrets,
+  {
+    dataDir,
+    ...parts
+  }: Omit<BackgroundParts, 'responses' | 'isShared'> & { readonly dataDir: string; readonly log: RoomLog },
+): Promise<OpenedResponses> {
+  const tag = (purpose: Parameters<typeof tagOf>[1], text: string): string => tagOf(secrets, purpose, text)
+  const isShared = others !== undefined
+  // A database that nodes share has room of its own.
+  const room =
+    others && 'names' in others
+      ? undefined
+      : await KeepingRoom.open({
+          measure: () => spaceOf(dataDir),
+          log: parts.log,
+          nowMs: () => performance.now(),
+        })
+  if (room) parts.metrics.isKeeping = () => room.isOk
+  const bound = new KeptBound({ rows: store, mostBytes: () => parts.settings().options.keep_bytes, room })
+  const responses = new ResponseStore({
+    rows: store,
+    tag,
+    bound,
+    onLost: () => parts.metrics.add('lostResponses', 1),
+  })
+  const signatures = new SignatureStore({ rows: store, tag, isShared, bound, metrics: parts.metrics })
+  const background = new BackgroundCalls({ ...parts, responses, isShared })
+  await background.takeUp()
+  const close = (): void => {
+    background.close()
+    room?.close()
+  }
+  return { responses, background, signatures, close }
+}

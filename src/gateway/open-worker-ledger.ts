@@ -1,0 +1,115 @@
+import { hostname } from 'node:os'
+import type { OwnerAnnouncer } from '../cluster/owner-announcer.ts'
+import type { Workers } from '../cluster/join-through-owner.ts'
+import { BankClient } from '../accounts/ledger/bank-client.ts'
+import { LeasedAccounts } from '../accounts/ledger/leased-accounts.ts'
+import { Ledger } from '../accounts/ledger/ledger.ts'
+import { SettledAccounts } from '../accounts/ledger/settled-accounts.ts'
+import type { Link } from '../ipc/link.ts'
+import type { Bank } from '../store/bank.ts'
+import type { SettledCall } from '../domain/records/usage.ts'
+import { NodeMessages } from '../store/node-messages.ts'
+import type { Secrets } from '../store/secrets.ts'
+import { BatchPort } from '../store/sqlite/batch-port.ts'
+import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { BankRequest } from '../store/sqlite/owned-database.ts'
+import type { Store } from '../store/store.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { handleAnnouncement } from './account-announcements.ts'
+import type { OpenedLedger } from './opened-ledger.ts'
+import { pruneOwn } from './prune-own.ts'
+
+/** Input of `openWorkerLedger`. */
+interface WorkerLedgerOptions {
+  /** Database file, which the owner has open. */
+  readonly path: string
+  readonly secrets: Secrets
+  /** Name of the worker, as the owner of its holds and as a borrower of the bank. */
+  readonly name: string
+  readonly workers: Workers & { readonly announcer: OwnerAnnouncer }
+}
+
+/**
+ * Opens the ledger of one worker. The process that owns the database writes for it and lends to it; the
+ * worker itself only reads the file.
+ */
+export async function openWorkerLedger(
+  options: WorkerLedgerOptions,
+): Promise<OpenedLedger & { readonly bankClient: BankClient }> {
+  const { path, secrets, name, workers } = options
+  const { link, announcer } = workers
+  const port = new BatchPort((operations) => link.request('batch', operations))
+  void link.closed.then(() => port.end(new Error('the owner of the database is gone')))
+  const rows = await openSqliteStore({ path, secrets, thread: port })
+  const settled = new SettledAccounts()
+  const bankClient = new BankClient({
+    bank: bankOver(link),
+    file: settled,
+    openHolds: () => [...ledger.openHolds, ...ledger.parkedHolds],
+    onReachabilityChange: (failure) => ledger.writes.storage.note('bank', failure),
+    onUnknownTokens: () => {},
+  })
+  const accounts = new LeasedAccounts(rows, bankClient, (account) =>
+    announcer.announce(`recall ${account} ${name}`),
+  )
+  const heeding = { accounts, bankClient, node: name, onNodesChanged: () => {} }
+  announcer.listen({ received: (text) => handleAnnouncement(text, heeding) })
+  const store = withSettlements(rows, (call) => {
+    settled.add(call)
+    bankClient.onSettled()
+  })
+  const ledger: Ledger = new Ledger(store, name, accounts)
+  await bankClient.start()
+  return {
+    store,
+    databaseId: `${hostname()} ${path}`,
+    ledger,
+    node: name,
+    messages: new NodeMessages(secrets),
+    bankClient,
+    firstCredentials: undefined,
+    // The owner has already recovered the database.
+    recovered: { count: 0, quota: 0 },
+    others: workers,
+    prune: workers.index === 1 ? pruneOwn(store) : () => Promise.resolve({}),
+    isReady: async () => bankClient.isConnected && (await ledger.probe()),
+    async close() {
+      await bankClient.close({ isUnresolved: ledger.unresolved + ledger.parkedHolds.size > 0 })
+      await store.close()
+    },
+  }
+}
+
+function bankOver(link: Link): Bank {
+  const ask = async <Result>(request: BankRequest): Promise<Result> => {
+    try {
+      return await link.request<Result>('bank', request)
+    } catch (error) {
+      throw new StoreUnavailable('the database cannot lend quota', { cause: error })
+    }
+  }
+  return {
+    acquire: (requests) => ask(['acquire', requests]),
+    apply: (calls, held) => ask(['apply', calls, held]),
+    compare: () => ask(['compare']),
+    release: (kept) => ask(['release', kept]),
+    leave: () => ask(['leave']),
+  }
+}
+
+function withSettlements(rows: Store, onSettled: (call: SettledCall) => void): Store {
+  const write = async (name: string, input: unknown): Promise<unknown> => {
+    const result: unknown = await rows.write(name as never, ...([input] as never))
+    if (name === 'settle') onSettled(input as SettledCall)
+    return result
+  }
+  return {
+    read: (name, ...input) => rows.read(name, ...input),
+    write: (name, ...[input]) => write(name, input) as never,
+    get queued() {
+      return rows.queued
+    },
+    failed: rows.failed,
+    close: () => rows.close(),
+  }
+}

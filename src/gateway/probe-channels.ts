@@ -1,0 +1,96 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Channel } from '../domain/records/channel.ts'
+import type { Settings } from '../domain/settings.ts'
+import { OperatorHold } from '../accounts/ledger/operator-hold.ts'
+import { testRequest } from '../management/channels/test-request.ts'
+import { cheapTest } from '../management/channels/tested-model.ts'
+import type { ChannelHealth } from '../upstreams/channel-health.ts'
+import { exchangeWhole } from '../upstreams/exchange-whole.ts'
+import type { KeyRings } from '../upstreams/key-ring.ts'
+import type { UpstreamClient } from '../upstreams/upstream-client.ts'
+
+/** Longest time that a probe may take. */
+const TIMEOUT_MS = 30_000
+const MAX_BODY_BYTES = 65_536
+
+/** Services that probes need. */
+interface ProbeParts {
+  readonly settings: () => Settings
+  readonly health: ChannelHealth
+  readonly keyRings: KeyRings
+  readonly upstreams: UpstreamClient
+  readonly log: Pick<Logger, 'info' | 'warn'>
+}
+
+/**
+ * Tests each channel with `probe` that is in cooldown, at that interval, until it answers; none with a
+ * picture or speech. Nobody is charged. `docs/operations.md: Channels that fail`.
+ */
+export class ChannelProbes {
+  readonly #parts: ProbeParts
+  /** Moments of the last probes, or of the cooldown's first sight, by channel name. */
+  readonly #lastMs = new Map<string, number>()
+  readonly #underWay = new Set<string>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(parts: ProbeParts) {
+    this.#parts = parts
+    this.#timer = setInterval(() => this.#tick(performance.now()), 1_000).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #tick(nowMs: number): void {
+    for (const channel of this.#parts.settings().channels) {
+      const { name, probe: probeMs } = channel
+      if (probeMs === null || this.#underWay.has(name)) continue
+      if (!this.#parts.health.isCircuitOpen(channel, nowMs)) {
+        this.#lastMs.delete(name)
+        continue
+      }
+      const lastMs = this.#lastMs.get(name)
+      if (lastMs === undefined) this.#lastMs.set(name, nowMs)
+      else if (nowMs - lastMs >= probeMs) void this.#probe(channel)
+    }
+  }
+
+  async #probe(channel: Channel): Promise<void> {
+    const { settings, health, keyRings, upstreams, log } = this.#parts
+    const { name, timeouts } = channel
+    const tested = cheapTest(channel, '', settings().models)
+    this.#underWay.add(name)
+    using trial = health.begin(channel)
+    const hold = new OperatorHold({
+      id: randomUUIDv7(),
+      model: tested.model,
+      channel: name,
+      started_ms: Date.now(),
+    })
+    try {
+      const key = keyRings.rotated(channel)[0] ?? { value: '' }
+      const timeoutMs = Math.min(TIMEOUT_MS, timeouts.total)
+      const bounds = { maxBytes: MAX_BODY_BYTES, timeoutMs }
+      const request = testRequest(channel, tested)
+      const came = await exchangeWhole(upstreams, { hold, channel, key }, request, bounds)
+      if (hasAnswered(came)) {
+        trial.succeeded()
+        log.info({ channel: name }, 'a channel in cooldown has answered a probe: it is asked again')
+      } else trial.failed(performance.now())
+    } catch (error) {
+      log.warn({ err: error, channel: name }, 'a channel could not be probed; tried again')
+    } finally {
+      hold.settle()
+      this.#lastMs.set(name, performance.now())
+      this.#underWay.delete(name)
+    }
+  }
+}
+
+// A refusal of the request or of the key is an answer as well: the server works.
+function hasAnswered(came: Awaited<ReturnType<typeof exchangeWhole>>): boolean {
+  if ('failure' in came) return false
+  return came.status < 500 && came.status !== 408
+}

@@ -1,0 +1,340 @@
+import { join } from 'node:path'
+import type { ConnectionFigures } from '@sluice/http1'
+import type { Logger } from 'pino'
+import { Admission } from '../api/admission.ts'
+import { GlobalLimit } from '../api/global-limit.ts'
+import { App } from './app.ts'
+import { ApiKeys } from '../accounts/authentication/api-keys.ts'
+import { clientAddress } from '../accounts/authentication/client-address.ts'
+import { OidcSignIns } from '../accounts/authentication/oidc/oidc-sign-ins.ts'
+import { Passwords } from '../accounts/authentication/passwords.ts'
+import { SignIns } from '../accounts/authentication/sign-ins.ts'
+import type { OpenedLedger } from './opened-ledger.ts'
+import { keptDays, pruneRegularly } from './prune.ts'
+import { recordFile } from './record-file.ts'
+import { joinCluster } from '../cluster/join-cluster.ts'
+import type { Config } from '../config/config.ts'
+import { LiveConfig } from '../config/live-config.ts'
+import { Console } from '../console/console.ts'
+import type { Settings } from '../domain/settings.ts'
+import { CallSlots } from '../limits/call-slots.ts'
+import { NODE_LOOP } from '../limits/event-loop.ts'
+import { setOverloadGrowth } from '../limits/heap-growth.ts'
+import { MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
+import { Overload } from '../limits/overload.ts'
+import { RateLimiter } from '../limits/rate-limiter.ts'
+import { RefusalCounts } from '../limits/refusal-counts.ts'
+import { RequestMemory } from '../limits/request-memory.ts'
+import { StoreReads } from '../limits/store-reads.ts'
+import type { Link } from '../ipc/link.ts'
+import { ownHealth } from '../management/channels/channel-health.ts'
+import type { AdministrationParts } from '../management/parts.ts'
+import { LiveCalls } from '../management/usage/live-calls.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { metricsText } from '../telemetry/text.ts'
+import { BodyReader } from '../relay/body-reader.ts'
+import { CallLimits } from '../relay/call-limits.ts'
+import { Drains } from '../relay/drains.ts'
+import { FailureLog } from '../relay/failure-log.ts'
+import { HelperThreads } from '../relay/helper-threads.ts'
+import { LocalCount } from '../relay/local-count.ts'
+import { Media } from '../relay/media.ts'
+import { RecordingLengths } from '../relay/recording-length.ts'
+import { Relay } from '../relay/relay.ts'
+import { Spool } from '../relay/spool.ts'
+import { hashAccessToken, hashKey, loopMarker, namespaceOf, type Secrets } from '../store/secrets.ts'
+import { openTracing } from '../telemetry/tracing.ts'
+import { ChannelHealth } from '../upstreams/channel-health.ts'
+import { ChannelLoad } from '../upstreams/channel-load.ts'
+import { ChannelMinutes } from '../upstreams/channel-minutes.ts'
+import { KeyRings } from '../upstreams/key-ring.ts'
+import { MissingModels } from '../upstreams/missing-models.ts'
+import { Providers } from '../upstreams/providers.ts'
+import { UpstreamClient } from '../upstreams/upstream-client.ts'
+import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
+import { callsOfWorkers } from './calls-of-workers.ts'
+import { followChanges } from './follow-changes.ts'
+import { gracefulStop } from './graceful-stop.ts'
+import { collectAll, collectWhenIdle } from './idle-memory.ts'
+import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
+import { nodeName } from './node-name.ts'
+import { openAlerts, UnpricedTools } from './open-alerts.ts'
+import { openResponses } from './open-responses.ts'
+import { ChannelProbes } from './probe-channels.ts'
+import { readinessOf } from './readiness.ts'
+import { openStorageWatch } from './storage-watch.ts'
+import { takeOrders } from './take-orders.ts'
+
+/** Parts that are ready before any call is served. */
+interface ServeParts {
+  readonly config: Config
+  readonly log: Logger
+  /** Queue of the log lines. */
+  readonly lines: { readonly dropped: number }
+  readonly secrets: Secrets
+  readonly accounts: OpenedLedger
+  readonly connections: ConnectionFigures
+}
+
+/** The gateway at work, without its listening. */
+export interface Serving extends AsyncDisposable {
+  readonly app: App
+  /** Settings at its start. */
+  readonly settings: Settings
+  /**
+   * Ends the listening, lets running calls end, and settles those that were broken off. Resolves to the
+   * number of calls that could not be settled.
+   */
+  drain(shut: (atMostMs: number) => Promise<void>): Promise<number>
+}
+
+/** Puts together the application and all background work. */
+export async function serve({
+  config,
+  log,
+  lines,
+  secrets,
+  accounts,
+  connections,
+}: ServeParts): Promise<Serving> {
+  await using opened = new AsyncDisposableStack()
+  const { environment } = config
+  const { store, ledger, others, messages, node } = accounts
+  const workers = others && 'link' in others ? others : undefined
+  const nodes = opened.adopt(
+    await joinCluster({
+      redisUrl: environment.redisUrl,
+      databaseUrl: environment.databaseUrl,
+      others,
+      messages,
+      namespace: namespaceOf(secrets, accounts.databaseId),
+      node,
+      log,
+      onIsolated: () => metrics.add('limitsAlone', 1),
+    }),
+    (joined) => joined.close(),
+  )
+  const { changes } = nodes
+  const warn = (sentence: string): void => log.warn(sentence)
+  const inForce = await LiveConfig.open(store, config, warn, () => changes?.notify({ of: 'settings' }))
+  const apiKeys = new ApiKeys(
+    store,
+    ledger,
+    (key) => hashKey(secrets, key),
+    changes && ((change) => changes.notify(change)),
+  )
+  if (changes) opened.adopt(followChanges(changes, apiKeys, inForce, warn), (following) => following.stop())
+
+  let draining = false
+  /** The time for requests that were on their way is over: further ones are refused. */
+  let isShut = false
+  const addresses = (): ReturnType<typeof clientAddress> =>
+    clientAddress(inForce.settings.options.trusted_proxies, () =>
+      log.warn('a peer that is not in options.trusted_proxies sends X-Forwarded-For; the header is ignored'),
+    )
+  let addressOf = addresses()
+
+  const [health, missing] = [new ChannelHealth(), new MissingModels()]
+  const helpers = opened.adopt(new HelperThreads(log), (open) => open.close())
+  const isDegraded = (): boolean => !helpers.areComplete || workers?.isComplete() === false
+  const metrics = new Metrics({
+    connections,
+    openStreams: () => relay.openStreams,
+    openCalls: () => app.openExchanges,
+    openHolds: () => ledger.openHolds.size + ledger.parkedHolds.size,
+    coolingChannels: () => health.openCircuits(performance.now()),
+    missingModels: () => missing.list(performance.now()),
+    pendingWrites: () => store.queued + ledger.writes.repeating,
+    isDegraded,
+    isStorageOk: () => ledger.writes.storage.isOk,
+    droppedLines: () => lines.dropped,
+    droppedMessages: () => messages.dropped,
+    isRedisReachable: nodes.isRedisReachable,
+  })
+  if (workers) shareMetrics(metrics, workers.link)
+  const nowMs = (): number => performance.now()
+  const shared = openMemory(environment.dataDir, () => inForce.settings.options.body_limit, nowMs)
+  const limits = new RateLimiter(nodes.limitCounter)
+  const upstreams = opened.adopt(
+    openUpstreams(secrets, { settings: () => inForce.settings, metrics, log }),
+    (upstreams) => upstreams.close(),
+  )
+  const count = opened.adopt(new LocalCount(Math.random(), helpers), (open) => open.close())
+  const tokenizer = count.load()
+  const callParts = {
+    ledger,
+    upstreams,
+    metrics,
+    count,
+    limits: new CallLimits(limits, nodes.callPlaces),
+    unpriced: new UnpricedTools(),
+    settings: () => inForce.settings,
+    log,
+  }
+  const kept = await openResponses(accounts, secrets, { ...callParts, dataDir: environment.dataDir })
+  opened.defer(() => kept.close())
+  const [keyRings, minutes] = [new KeyRings(), new ChannelMinutes()]
+  opened.adopt(new ChannelProbes({ ...callParts, health, keyRings }), (probes) => probes.close())
+  const relay: Relay = opened.adopt(
+    new Relay({
+      ...callParts,
+      ...kept,
+      keyRings,
+      load: new ChannelLoad(),
+      health,
+      minutes,
+      missing,
+      ...shared,
+      recordings: opened.adopt(new RecordingLengths(helpers), (lengths) => lengths.close()),
+      drains: new Drains(),
+      failureLog: new FailureLog(log),
+      media: opened.adopt(new Media(() => inForce.settings.options.media, nowMs), (media) => media.close()),
+    }),
+    (open) => open.close(),
+  )
+  const maxCalls = (): number => Math.ceil(inForce.settings.options.max_calls / (workers?.planned ?? 1))
+  const slots = new CallSlots(maxCalls, nowMs)
+  const liveCalls = new LiveCalls({
+    ledger: ledger.writes,
+    store,
+    memory: shared.memory,
+    maxReaders: () => slots.streams,
+    nowMs,
+    others: workers && callsOfWorkers(workers.link),
+  })
+  opened.defer(() => liveCalls.close())
+  const management: AdministrationParts = {
+    dataDir: environment.dataDir,
+    databaseUrl: environment.databaseUrl,
+    secretFile: environment.secret === undefined ? join(environment.dataDir, 'secret') : undefined,
+    store,
+    ledger,
+    apiKeys,
+    passwords: new Passwords(),
+    settings: () => inForce.settings,
+    liveConfig: inForce,
+    upstreams,
+    channels: { health, keyRings, minutes },
+    node: nodeName(node),
+    otherNodes: nodes.reports,
+    liveCalls,
+    signIns: new SignIns(),
+    oidc: new OidcSignIns({ store, secrets, options: () => inForce.settings.options, nowMs: Date.now, warn }),
+    hashAccessToken: (accessToken) => hashAccessToken(secrets, accessToken),
+    nowMs: () => Date.now(),
+  }
+  nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
+  opened.use(
+    await takeOrders({
+      running: config,
+      management,
+      workers,
+      async apply(next) {
+        await inForce.replaceFile(next, async () => void (await recordFile(store, next)))
+        addressOf = addresses()
+        apiKeys.forgetAll()
+      },
+      onReload: (result) => metrics.add('reloads', 1, result),
+      log,
+    }),
+  )
+
+  const pruning = pruneRegularly(accounts.prune, () => keptDays(inForce.settings.options), log)
+  opened.defer(() => pruning.stop())
+  const storageWatch = opened.adopt(openStorageWatch(accounts, log), (watch) => watch.close())
+  const tracing = opened.adopt(await openTracing(environment.variables), (open) => open?.close())
+
+  const overload = new Overload(NODE_LOOP, new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth))
+  const alerted = { ...callParts, health, overload }
+  opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
+  const from = { limits, clientAddress: () => addressOf }
+  const globalLimit = new GlobalLimit(limits, from.clientAddress, () => inForce.settings.rateLimits.global)
+  const json = jsonApiWhenNeeded(secrets, {
+    ...from,
+    apiKeys,
+    globalLimit,
+    ...shared,
+    management,
+  })
+
+  const app: App = new App({
+    mark: loopMarker(secrets),
+    ...from,
+    apiKeys,
+    cors: () => inForce.settings.options.cors,
+    metricsToken: () => inForce.settings.options.metrics_token,
+    host: environment.host,
+    admission: new Admission(overload, slots),
+    relayLimit: () => inForce.settings.rateLimits.relay,
+    relay,
+    json,
+    globalLimit,
+    console: new Console(() => inForce.settings.options.console),
+    metrics,
+    refusals: opened.adopt(new RefusalCounts(store), (counts) => counts.close()),
+    isOpen: () => !isShut,
+    isStaying: () => !draining,
+    readiness: readinessOf({ isDraining: () => draining, loaded: tokenizer, accounts, isDegraded }),
+    onStoreFailure: (error) => storageWatch.report(error),
+    log,
+    tracing,
+  })
+  const collecting = collectWhenIdle(() => app.openExchanges)
+  opened.defer(() => collecting.stop())
+  // A worker begins to listen once it is ready.
+  if (workers) await tokenizer
+  const everything = opened.move()
+  return {
+    app,
+    settings: inForce.settings,
+    drain: (shut) =>
+      gracefulStop({
+        timeoutMs: inForce.settings.options.drain_timeout,
+        shut,
+        beginDraining() {
+          draining = true
+          liveCalls.close()
+        },
+        refuseRequests: () => (isShut = true),
+        openExchanges: () => app.openExchanges,
+        relay,
+        ledger,
+      }),
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  }
+}
+
+/** Makes a worker's metrics those of all workers, and has it tell its own on request. */
+function shareMetrics(metrics: Metrics, link: Link): void {
+  link.answer('own metrics', () => metricsText(metrics.read()))
+  metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
+}
+
+/** The memory for requests, and the readers of bodies and of the store; large forms are in `folder`. */
+function openMemory(
+  folder: string,
+  bodyLimit: () => number,
+  nowMs: () => number,
+): { readonly memory: RequestMemory; readonly bodies: BodyReader; readonly reads: StoreReads } {
+  const memory = new RequestMemory(bodyLimit, nowMs)
+  const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs))
+  return { memory, bodies, reads: new StoreReads(memory) }
+}
+
+const UNASKED =
+  'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
+
+/** Makes the client of all upstreams, which counts and logs what they send unrequested. */
+function openUpstreams(
+  secrets: Secrets,
+  { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
+): UpstreamClient {
+  return new UpstreamClient(loopMarker(secrets), {
+    channels: () => settings().channels,
+    providers: new Providers(tokenEndpoint(() => settings().options.media.allow_private_networks)),
+    onUnsolicited(channel, isNews) {
+      metrics.add('unsolicitedBytes', 1, channel)
+      if (isNews) log.warn({ channel }, UNASKED)
+    },
+  })
+}

@@ -1,0 +1,43 @@
+import type { Logger } from 'pino'
+import type { Workers } from '../cluster/join-through-owner.ts'
+import type { Config } from '../config/config.ts'
+import { readConfigInThread } from '../config/reading-thread.ts'
+import { serveControl } from './control/serve-control.ts'
+import type { AdministrationParts } from '../management/parts.ts'
+import { type ReloadResult, reloadOnChange } from './reload.ts'
+
+/** Services that carry out an operator's orders. */
+interface OrderParts {
+  readonly running: Pick<Config, 'environment' | 'builtIn'>
+  readonly management: AdministrationParts
+  /** Undefined for a gateway of one process. */
+  readonly workers: Workers | undefined
+  /** Takes over a valid configuration, or rejects and leaves everything as it was. */
+  readonly apply: (config: Config) => Promise<void>
+  readonly onReload: (result: ReloadResult) => void
+  readonly log: Logger
+}
+
+/**
+ * Begins to take orders of the operator: commands over the socket in the data folder, and changes of the
+ * configuration file. Of several workers the first serves the socket, and their owner watches the file.
+ */
+export async function takeOrders(parts: OrderParts): Promise<AsyncDisposable> {
+  await using opened = new AsyncDisposableStack()
+  const { running, management, workers, apply, onReload, log } = parts
+  const { environment, builtIn } = running
+  if (!workers || workers.index === 1) {
+    const control = await serveControl({ ...management, dataDir: environment.dataDir, log })
+    opened.defer(() => control.close())
+  }
+  if (workers) {
+    workers.link.answer('reload', async (text: string) =>
+      apply(await readConfigInThread(environment, builtIn, text)),
+    )
+    workers.link.on('reloaded', onReload)
+  } else {
+    const reloading = await reloadOnChange(running, apply, onReload, log)
+    opened.defer(() => reloading.close())
+  }
+  return opened.move()
+}

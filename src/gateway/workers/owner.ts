@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto'
+import { gatewaySecrets } from '../gateway-secrets.ts'
+import { recordFile } from '../record-file.ts'
+import type { FirstCredentials } from '../seed-accounts.ts'
+import type { Config } from '../../config/config.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
+import type { Settings } from '../../domain/settings.ts'
+import { HeldPlaces } from '../../limits/held-places.ts'
+import { HeldShares } from '../../limits/held-shares.ts'
+import type { CountedLimit } from '../../limits/limit-counter.ts'
+import type { PlaceReport } from '../../limits/place-peers.ts'
+import type { ShareRequest } from '../../limits/share-messages.ts'
+import { type LiveWish, nameOf } from '../../management/usage/live-source.ts'
+import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
+import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
+import type { FollowedTurn } from '../calls-of-workers.ts'
+import { explainedError, urlOf } from '../listen.ts'
+import { CAN_SHARE, freePort } from '../listeners.ts'
+import { openLog } from '../open-log.ts'
+import { reloadOnChange, type ReloadResult } from '../reload.ts'
+import { CollectedMetrics } from './collected-metrics.ts'
+import { SharedSockets } from './shared-sockets.ts'
+import { WorkerCrew } from './worker-crew.ts'
+import { WorkerProcess } from './worker-process.ts'
+
+/** How long a start waits for the port: workers of an owner that was killed may still be ending. */
+const PORT_TIMEOUT_MS = 3_000
+const PORT_RETRY_MS = 20
+
+/** A gateway of several workers. */
+interface OwnedGateway {
+  readonly url: string
+  readonly settings: Settings
+  readonly firstCredentials: FirstCredentials | undefined
+  readonly recovered: { readonly count: number; readonly quota: number }
+  readonly failed: Promise<Error>
+  close(): Promise<number>
+}
+
+/**
+ * Starts a gateway of several workers. This process owns the database, lends to the workers and counts their
+ * limits; it takes no calls itself. `locked`: the lock on the data folder, where there is one already.
+ * Rejects with a message for the operator.
+ */
+export async function startOwner(config: Config, locked?: DataFolderLock): Promise<OwnedGateway> {
+  await using opened = new AsyncDisposableStack()
+  const { environment } = config
+  const path = sqlitePath(environment.databaseUrl)
+  if (path === undefined) throw new Error(NOT_ON_POSTGRES)
+  if (!CAN_SHARE) throw new Error('several workers need Linux, which spreads connections over them')
+  const { log, lines } = openLog(environment, 'owner')
+  opened.adopt(lines, (open) => open.close())
+  if (environment.redisUrl !== undefined)
+    log.warn('REDIS_URL is not used: limits of workers are counted on this machine')
+  const folder = opened.adopt(
+    locked ?? (await lockDataFolderInTurn(environment.dataDir, 'gateway')),
+    (lock) => lock.release(),
+  )
+  if (folder.warning !== undefined) log.warn(folder.warning)
+  const { host } = environment
+  const port = await portOf(environment)
+  const sockets = opened.adopt(await SharedSockets.bind({ host, port }, environment.workers), (open) =>
+    open.close(),
+  )
+  let crew: WorkerCrew | undefined
+  const announce = (text: string): void => {
+    for (const { link } of crew?.workers ?? []) link.send('announce', text)
+  }
+  const database = opened.adopt(
+    await openOwnedDatabase({
+      path,
+      secrets: gatewaySecrets(environment),
+      announce: (account) => announce(`account ${account}`),
+    }),
+    (open) => open.close(),
+  )
+  const firstCredentials = await recordFile(database.store, config)
+  const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
+  let { fileText } = config
+  const { workers: planned, configFile, variables } = environment
+  const places = new HeldPlaces()
+  const metrics = new CollectedMetrics(() => started.serving)
+  const followed = new FollowedCalls(() => started.workers)
+  const shared = { database, announce, shares: new HeldShares(), places, metrics }
+  let unresolved = 0
+  const started: WorkerCrew = new WorkerCrew({
+    planned,
+    sockets,
+    async start(index) {
+      const worker = await WorkerProcess.start(index, variables)
+      const { name, link } = worker
+      answerWorker(worker, { ...shared, crew: started })
+      followed.add(worker)
+      link.answer('setup', () => ({ index, planned, name, port, configFile, fileText }))
+      link.answer('end', (end: { unresolved: number }) => void (unresolved += end.unresolved))
+      return worker
+    },
+    async lose(worker) {
+      const { count, quota } = await database.lose(worker.name)
+      places.drop(worker.name)
+      followed.drop(worker)
+      metrics.keepOf(worker)
+      if (count > 0)
+        log.warn({ worker: worker.index, calls: count, quota }, 'calls of a lost worker were settled')
+    },
+    log,
+  })
+  crew = started
+  opened.defer(() => started.kill())
+  await started.start()
+
+  const reloading = await reloadOnChange(
+    config,
+    async (next) => {
+      await applyInTurn(started, next.fileText)
+      ;({ fileText } = next)
+    },
+    (result: ReloadResult) => started.serving[0]?.link.send('reloaded', result),
+    log,
+  )
+  opened.defer(() => reloading.close())
+  const everything = opened.move()
+  return {
+    url: urlOf({ host, port }),
+    settings: config.settings,
+    firstCredentials,
+    recovered,
+    failed: database.failed,
+    async close() {
+      await reloading.close()
+      await started.stop()
+      await everything.disposeAsync()
+      return unresolved
+    },
+  }
+}
+
+const NOT_ON_POSTGRES =
+  'several workers share the embedded database; on PostgreSQL, start several gateways instead, each with a ' +
+  'DATA_DIR of its own (docs/scaling.md)'
+
+async function portOf(address: { readonly host: string; readonly port: number }): Promise<number> {
+  const endMs = performance.now() + PORT_TIMEOUT_MS
+  for (;;) {
+    try {
+      return await freePort(address)
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+      if (!isTaken || performance.now() > endMs) throw explainedError(error as NodeJS.ErrnoException, address)
+    }
+    await new Promise((resolve) => setTimeout(resolve, PORT_RETRY_MS))
+  }
+}
+
+// The first one may refuse; the others find the same, or begin anew with what it has taken over.
+async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
+  const [first, ...others] = crew.serving
+  await first?.link.request('reload', fileText)
+  await Promise.all(
+    others.map((worker) => worker.link.request('reload', fileText).catch(() => worker.kill())),
+  )
+}
+
+/** Services that the workers share. */
+interface SharedParts {
+  readonly database: OwnedDatabase
+  /** Sends a text to all workers. */
+  readonly announce: (text: string) => void
+  readonly shares: HeldShares
+  readonly places: HeldPlaces
+  readonly metrics: CollectedMetrics
+  readonly crew: WorkerCrew
+}
+
+/** Answers what a worker asks of the owner. */
+function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
+  const { link, name } = worker
+  const { database, announce, shares, places, metrics, crew } = parts
+  link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
+    database.write(name, operations),
+  )
+  link.answer('bank', (request: BankRequest) => database.bank(name, request))
+  link.on('announce', announce)
+  link.answer('share', ([counted, request]: [CountedLimit, ShareRequest]) =>
+    shares.exchange(counted, request, crew.serving.length),
+  )
+  link.answer('places', ([subject, report]: [string, PlaceReport]) => places.exchange(name, subject, report))
+  link.answer('ready', () => crew.ready(worker))
+  link.on('leaving', () => crew.leaving(worker))
+  link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
+}
+
+/** Passes settled calls on to the workers that follow those of the others. */
+class FollowedCalls {
+  readonly #workers: () => readonly WorkerProcess[]
+  /** Wishes of each worker, by their names. */
+  readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveWish>>()
+
+  constructor(workers: () => readonly WorkerProcess[]) {
+    this.#workers = workers
+  }
+
+  /** Answers a worker that has started. */
+  add(worker: WorkerProcess): void {
+    worker.link.on('follow', (wishes: readonly LiveWish[]) => {
+      this.#followers.set(worker, new Map(wishes.map((wish) => [nameOf(wish), wish])))
+      this.#tell()
+    })
+    worker.link.on('settled', (turn: FollowedTurn) => {
+      for (const [follower, wishes] of this.#followers)
+        if (follower !== worker && wishes.has(turn.name)) follower.link.send('settled', turn)
+    })
+    this.#tellOne(worker)
+  }
+
+  drop(worker: WorkerProcess): void {
+    if (this.#followers.delete(worker)) this.#tell()
+  }
+
+  #tell(): void {
+    for (const worker of this.#workers()) this.#tellOne(worker)
+  }
+
+  #tellOne(worker: WorkerProcess): void {
+    const others = [...this.#followers].filter(([follower]) => follower !== worker)
+    const wishes = new Map(others.flatMap(([, wanted]) => [...wanted]))
+    worker.link.send('followed', [...wishes.values()])
+  }
+}

@@ -1,0 +1,76 @@
+import { type ChildProcess, type SendHandle, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import process from 'node:process'
+import { Link } from '../../ipc/link.ts'
+import type { SocketOrder } from './given-sockets.ts'
+import { LINK_DESCRIPTOR } from './setup.ts'
+import type { SharedSocket } from './shared-sockets.ts'
+
+/** How a worker's process has ended. */
+export interface ProcessEnd {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** Process of a worker, as its owner has it. */
+export class WorkerProcess {
+  readonly index: number
+  /** Name of this run: the owner of its holds, and a borrower of the bank. */
+  readonly name = randomUUID()
+  readonly link: Link
+  /** Resolves when the process has ended, and all that it sent is read; never rejects. */
+  readonly ended: Promise<ProcessEnd>
+  /** Whether it takes calls. */
+  isServing = false
+  readonly #child: ChildProcess
+
+  private constructor(index: number, child: ChildProcess) {
+    this.index = index
+    this.#child = child
+    this.link = new Link(child.stdio[LINK_DESCRIPTOR] as Socket)
+    // An order that cannot be sent: the process is ending.
+    child.on('error', () => {})
+    const exited = new Promise<ProcessEnd>((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }))
+    })
+    this.ended = Promise.all([exited, this.link.closed]).then(([end]) => end)
+    // Without its link a worker is of no use, and its holds are settled only once it has ended.
+    void this.link.closed.then(() => this.kill())
+  }
+
+  /** Starts a process with the options of this one; rejects if the system cannot. */
+  static async start(index: number, variables: ReadonlyMap<string, string>): Promise<WorkerProcess> {
+    const [, program = ''] = process.argv
+    const child = spawn(process.execPath, [...process.execArgv, program, 'worker'], {
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'ipc'],
+      // The owner tells the file, which may be gone when a worker is replaced.
+      env: { ...Object.fromEntries(variables), GATEWAY_CONFIG: '' },
+    })
+    await once(child, 'spawn')
+    return new WorkerProcess(index, child)
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  /** Gives it a socket to listen on, in addition to those that it has. */
+  giveSocket(place: number, socket: SharedSocket): void {
+    this.#order({ give: place }, socket)
+  }
+
+  /** Has it listen on a socket no longer. */
+  takeSocketBack(place: number): void {
+    this.#order({ takeBack: place })
+  }
+
+  #order(order: SocketOrder, socket?: SharedSocket): void {
+    if (this.#child.connected) this.#child.send(order, socket as SendHandle | undefined)
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+}

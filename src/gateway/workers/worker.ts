@@ -1,0 +1,92 @@
+import { flushCompileCache } from 'node:module'
+import { Socket } from 'node:net'
+import process from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { App } from '../app.ts'
+import { gatewaySecrets } from '../gateway-secrets.ts'
+import { openWorkerLedger } from '../open-worker-ledger.ts'
+import { OwnerAnnouncer } from '../../cluster/owner-announcer.ts'
+import { readConfig } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
+import { sqlitePath } from '../../domain/database-url.ts'
+import { Link } from '../../ipc/link.ts'
+import { setCollectorFlags } from '../collector-flags.ts'
+import { prepareServer } from '../listen.ts'
+import { openLog } from '../open-log.ts'
+import { serve } from '../serve.ts'
+import { untilStopSignal } from '../stop-signals.ts'
+import { GivenSockets } from './given-sockets.ts'
+import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
+
+/** Longest time that the last message waits to be sent. */
+const GOODBYE_MS = 1_000
+
+/**
+ * Runs a worker: takes calls until its owner, or a signal, tells it to stop. Ends the process at once if the
+ * owner is gone: nothing could be charged any more, and the next start settles what was under way.
+ */
+export async function runWorker(given: Environment): Promise<number> {
+  const link = new Link(new Socket({ fd: LINK_DESCRIPTOR }))
+  void link.closed.then(() => process.exit(1))
+  // A signal to the process group is for the owner, which reads the configuration.
+  process.on('SIGHUP', () => {})
+  const stopping = Promise.race([untilStopSignal(), new Promise<void>((resolve) => link.on('stop', resolve))])
+  const setup = await link.request<WorkerSetup>('setup')
+  const { index, planned, name, port, configFile } = setup
+  const environment = { ...given, configFile }
+  await using opened = new AsyncDisposableStack()
+  const { log, lines } = openLog(environment, index)
+  opened.adopt(lines, (open) => open.close())
+  let app: App | undefined
+  const server = opened.adopt(
+    prepareServer(() => app),
+    (open) => open.close(),
+  )
+  if (server.fewConnections && index === 1) log.warn(server.fewConnections)
+  let crew: CrewState = { count: planned, isComplete: true }
+  link.on('crew', (state: CrewState) => (crew = state))
+  link.answer('ping', () => {})
+  const secrets = gatewaySecrets(environment)
+  const accounts = opened.adopt(
+    await openWorkerLedger({
+      path: sqlitePath(environment.databaseUrl) ?? '',
+      secrets,
+      name,
+      workers: {
+        link,
+        announcer: new OwnerAnnouncer(link),
+        count: () => crew.count,
+        isComplete: () => crew.isComplete,
+        index,
+        planned,
+      },
+    }),
+    (open) => open.close(),
+  )
+  const config = readConfig(environment, setup.fileText)
+  const serving = opened.use(
+    await serve({
+      config,
+      log,
+      lines,
+      secrets,
+      accounts,
+      connections: server.connections,
+    }),
+  )
+  app = serving.app
+  const sockets = new GivenSockets()
+  const listening = await server.listen({ host: environment.host, port }, sockets.listen)
+  opened.adopt(listening, (open) => open.close())
+  link.answer('listening', () => sockets.listening)
+  flushCompileCache()
+  setCollectorFlags()
+  await link.request('ready')
+  await stopping
+  // A signal may be for this worker alone.
+  link.send('leaving')
+  const unresolved = await serving.drain(async (maxMs) => listening.stopListening(maxMs))
+  await opened.disposeAsync()
+  await Promise.race([link.request('end', { unresolved } satisfies WorkerEnd), delay(GOODBYE_MS)])
+  return unresolved > 0 ? 1 : 0
+}

@@ -1,0 +1,117 @@
+import { TOKEN } from '../domain/records/token.ts'
+import { USER } from '../domain/records/user.ts'
+import { channelFields } from '../management/channels/channel-fields.ts'
+import type { SourceDatabase, SourceRow } from './source.ts'
+
+/** Gateway software that wrote a database. The two differ in channel types and in columns of tokens. */
+export type Family = 'one-api' | 'new-api'
+
+/** Rows and options of another gateway, unchecked. */
+export interface FamilyDatabase {
+  readonly family: Family
+  readonly users: readonly SourceRow[]
+  readonly tokens: readonly SourceRow[]
+  readonly channels: readonly SourceRow[]
+  /** Saved options, by name. */
+  readonly options: ReadonlyMap<string, unknown>
+  /** Tables with rows that are never imported. */
+  readonly leftTables: readonly LeftTable[]
+}
+
+/** A table whose rows are not imported. */
+export interface LeftTable {
+  readonly name: string
+  /** Its rows, up to one more than `MAX_COUNTED`; undefined where they could not be counted. */
+  readonly rows: number | undefined
+}
+
+/** Rows that are counted: logs may have many more. */
+export const MAX_COUNTED = 1_000_000
+
+/** Tables without anything of their own: channels per model and group, and the mark of a finished setup. */
+const DERIVED: readonly string[] = ['abilities', 'setups']
+
+/** Columns that are read if present, those of our own names first; versions differ in which they have. */
+const COLUMNS = {
+  users: [
+    ...Object.keys(USER.fields),
+    'password',
+    'github_id',
+    'wechat_id',
+    'telegram_id',
+    'discord_id',
+    'linux_do_id',
+    'access_token',
+    'aff_history',
+    'deleted_at',
+    'stripe_customer',
+    'created_at',
+  ],
+  tokens: [...Object.keys(TOKEN.fields), 'key', 'models', 'subnet', 'deleted_at'],
+  channels: [
+    ...Object.keys(channelFields.shape),
+    'id',
+    'openai_organization',
+    'test_model',
+    'tag',
+    'remark',
+    'channel_info',
+    'system_prompt',
+  ],
+} as const
+
+/** Columns by which a table of this family is recognized. */
+const REQUIRED_COLUMNS = {
+  users: ['id', 'username', 'quota'],
+  tokens: ['id', 'user_id', 'key', 'remain_quota'],
+  channels: ['id', 'type', 'key', 'models'],
+} as const
+
+/** Reads all that is imported. Rejects with a sentence if the database is not of this family. */
+export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase> {
+  if ((await source.columnsOf('store_identity')).length > 0) {
+    throw new Error('this is a database of Sluice itself: "sluice migrate" copies one to PostgreSQL')
+  }
+  const tokenColumns = await source.columnsOf('tokens')
+  return {
+    // Every version of new-api has this column, and no version of one-api.
+    family: tokenColumns.includes('model_limits_enabled') ? 'new-api' : 'one-api',
+    users: await rowsOf(source, 'users'),
+    tokens: await rowsOf(source, 'tokens'),
+    channels: await rowsOf(source, 'channels'),
+    options: await optionsOf(source),
+    // Last: a count that fails may end the transaction.
+    leftTables: await leftTables(source),
+  }
+}
+
+async function leftTables(source: SourceDatabase): Promise<LeftTable[]> {
+  const read = new Set([...Object.keys(COLUMNS), 'options', ...DERIVED])
+  const left: LeftTable[] = []
+  for (const name of await source.tables()) {
+    if (read.has(name)) continue
+    const rows = await source.countRows(name, MAX_COUNTED).catch(() => undefined)
+    if (rows !== 0) left.push({ name, rows })
+  }
+  return left
+}
+
+async function rowsOf(source: SourceDatabase, table: keyof typeof COLUMNS): Promise<readonly SourceRow[]> {
+  const present = await source.columnsOf(table)
+  const missing = REQUIRED_COLUMNS[table].filter((name) => !present.includes(name))
+  if (missing.length > 0) {
+    const what = present.length === 0 ? `no table "${table}"` : `no column "${missing[0]}" in "${table}"`
+    throw new Error(`this is not a database of one-api or new-api: it has ${what}`)
+  }
+  return source.rows(
+    table,
+    COLUMNS[table].filter((name) => present.includes(name)),
+  )
+}
+
+async function optionsOf(source: SourceDatabase): Promise<ReadonlyMap<string, unknown>> {
+  const columns = await source.columnsOf('options')
+  if (!columns.includes('key') || !columns.includes('value')) return new Map()
+  const rows = await source.rows('options', ['key', 'value'])
+  return new Map(rows.map((row) => [String(row['key']), row['value']]))
+}

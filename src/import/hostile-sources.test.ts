@@ -1,0 +1,245 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import process from 'node:process'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { familyDatabase } from '../../test/family-database.ts'
+import { ENGINES } from '../../test/store-engines.ts'
+import { Cells } from './cells.ts'
+import { readFamily } from './family.ts'
+import { mysqlAddress } from './mysql-address.ts'
+import { openMysqlSource } from './mysql-source.ts'
+import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
+import type { SourceDatabase } from './source.ts'
+import { openPostgresSource } from './postgres-source.ts'
+import { openSqliteSource } from './sqlite-source.ts'
+
+const ENDLESS = 'with recursive n(id) as (select 1 union all select id + 1 from n)'
+
+async function opened(place: string, bounds: Partial<ReadLimits> = {}): Promise<SourceDatabase> {
+  const all = { ...READ_LIMITS, ...bounds }
+  const source = place.startsWith('postgres')
+    ? await openPostgresSource(place, all)
+    : openSqliteSource(place, all)
+  onTestFinished(() => source.close())
+  return source
+}
+
+describe.each(ENGINES)('a hostile source on $name', (engine) => {
+  test('is not read where a table is a view, whatever stands behind it', async () => {
+    const family = await familyDatabase('new-api', engine.name)
+    await family.sql('alter table users rename to people')
+    await family.sql(`create view users as ${ENDLESS} select id, 'x' as username, 1 as quota from n`)
+    await expect(readFamily(await opened(family.place))).rejects.toThrow(
+      '"users" is a view, and nothing but plain tables',
+    )
+  })
+
+  test('is not read where its options are a view', async () => {
+    const family = await familyDatabase('new-api', engine.name)
+    await family.sql('drop table options')
+    await family.sql(`create view options as ${ENDLESS} select 'k' || id as key, 'v' as value from n`)
+    await expect(readFamily(await opened(family.place))).rejects.toThrow('"options" is a view')
+  })
+
+  test('is read up to as many rows as are allowed, and no further', async () => {
+    const family = await familyDatabase('new-api', engine.name)
+    for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v' })
+    expect((await readFamily(await opened(family.place, { rows: 60 }))).options.size).toBe(60)
+    await expect(readFamily(await opened(family.place, { rows: 59 }))).rejects.toThrow(
+      'the table "options" has more than 59 rows',
+    )
+  })
+
+  test('is read up to as many bytes as are allowed, of all tables together', async () => {
+    const family = await familyDatabase('new-api', engine.name)
+    await family.insert('options', { key: 'a', value: 'v'.repeat(60_000) })
+    await family.insert('users', { id: 1, username: 'u'.repeat(60_000), password: '', quota: 0 })
+    expect((await readFamily(await opened(family.place, { bytes: 150_000 }))).users).toHaveLength(1)
+    await expect(readFamily(await opened(family.place, { bytes: 100_000 }))).rejects.toThrow(
+      /more than 100000 bytes/,
+    )
+  })
+})
+
+describe('a hostile source on SQLite', () => {
+  test('is read for as long as is allowed', async () => {
+    const family = await familyDatabase('new-api', 'SQLite')
+    await family.insert('options', { key: 'a', value: 'v' })
+    await expect(readFamily(await opened(family.place, { ms: -1 }))).rejects.toThrow('"options" took longer')
+  })
+
+  test('is not read where a table is a virtual one, or has columns that are computed', async () => {
+    const virtual = await familyDatabase('new-api', 'SQLite')
+    await virtual.sql('drop table options')
+    await virtual.sql('create virtual table options using fts5(key, value)')
+    await expect(readFamily(await opened(virtual.place))).rejects.toThrow('"options" is a virtual table, and')
+    const computed = await familyDatabase('new-api', 'SQLite')
+    await computed.sql('drop table options')
+    await computed.sql('create table options (key text, value as (hex(zeroblob(100000000))))')
+    await computed.sql("insert into options (key) values ('a')")
+    expect((await readFamily(await opened(computed.place))).options.size).toBe(0)
+  })
+})
+
+describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile source on PostgreSQL', () => {
+  test('is not read where a policy would run on the way', async () => {
+    const family = await familyDatabase('new-api', 'PostgreSQL')
+    // Superusers bypass policies.
+    const reader = `reader_${process.pid}_${Date.now()}`
+    await family.sql(`create role ${reader} login password 'reads'`)
+    onTestFinished(async () => {
+      await family.sql(`drop owned by ${reader}`)
+      await family.sql(`drop role ${reader}`)
+    })
+    await family.sql(`grant select on all tables in schema public to ${reader}`)
+    const url = new URL(family.place)
+    url.username = reader
+    url.password = 'reads'
+    await family.sql(
+      "create function ran() returns boolean language plpgsql as $$ begin raise 'it ran'; end $$",
+    )
+    await family.sql("insert into users (id, username, password) values (1, 'x', '')")
+    await family.sql('create policy p on users using (ran())')
+    await family.sql('alter table users enable row level security')
+    await expect(readFamily(await opened(url.href))).rejects.toThrow(/affected by row-level security/)
+  })
+
+  test.each([
+    ['partitioned table', 'create table options (key text, value text) partition by list (key)'],
+    ['materialized view', "create materialized view options as select 'k' as key, 'v' as value"],
+  ])('is not read where a table is a %s', async (kind, statement) => {
+    const family = await familyDatabase('new-api', 'PostgreSQL')
+    await family.sql('drop table options')
+    await family.sql(statement)
+    await expect(readFamily(await opened(family.place))).rejects.toThrow(`"options" is a ${kind}`)
+  })
+})
+
+/** Encodes a message of PostgreSQL's protocol. */
+function message(type: string, body: Buffer = Buffer.alloc(0), claimed = body.length): Buffer {
+  const head = Buffer.alloc(5)
+  head.write(type, 0, 'latin1')
+  head.writeInt32BE(claimed + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+const COLUMN = Buffer.concat([
+  Buffer.from([0, 1]),
+  Buffer.from('id\0'),
+  Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 255, 255, 255, 255, 255, 255, 0, 0]),
+])
+const ROW = message('D', Buffer.concat([Buffer.from([0, 1, 0, 0, 3, 232]), Buffer.alloc(1000, 'x')]))
+const READY = message('Z', Buffer.from('I'))
+
+/**
+ * Starts a server that speaks enough of the protocol for a client to query it; `answer` sends the results.
+ */
+async function server(answer: (socket: Socket) => void): Promise<string> {
+  const sockets: Socket[] = []
+  const listener = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    let asked = 0
+    socket.on('data', () => {
+      asked += 1
+      if (asked === 1) socket.write(Buffer.concat([message('R', Buffer.alloc(4)), READY]))
+      else if (asked <= 3) socket.write(Buffer.concat([message('C', Buffer.from('SET\0')), READY]))
+      else answer(socket)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    listener.close()
+  })
+  return `postgres://u@127.0.0.1:${(listener.address() as AddressInfo).port}/d`
+}
+
+/** Starts a server that sends `head`, and then bytes without an end, as soon as a client connects. */
+async function endlessGreeting(
+  head: Buffer,
+): Promise<{ readonly port: number; readonly sent: () => number }> {
+  const sockets: Socket[] = []
+  const listener = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.write(head)
+    forever(socket, Buffer.alloc(65_536))
+  }).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    listener.close()
+  })
+  const { port } = listener.address() as AddressInfo
+  return { port, sent: () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0) }
+}
+
+function forever(socket: Socket, bytes: Buffer): void {
+  const more = (): void => {
+    while (!socket.destroyed && socket.write(bytes));
+    if (!socket.destroyed) socket.once('drain', more)
+  }
+  more()
+}
+
+describe('something that only speaks like PostgreSQL', () => {
+  test.each<[string, Partial<ReadLimits>, (socket: Socket) => void, RegExp]>([
+    [
+      'sends rows without an end',
+      { rows: 5_000 },
+      (socket) => forever(socket, Buffer.concat([message('T', COLUMN), ...Array(100).fill(ROW)])),
+      /more than 5000 rows/,
+    ],
+    [
+      'sends one row that is larger than everything may be',
+      { bytes: 2_000_000 },
+      (socket) => {
+        socket.write(Buffer.concat([message('T', COLUMN), message('D', Buffer.alloc(0), 2 ** 30)]))
+        forever(socket, Buffer.alloc(65_536))
+      },
+      /sends more than 8000000 bytes/,
+    ],
+    [
+      'sends one row that is larger than a message may be',
+      {},
+      (socket) => {
+        socket.write(Buffer.concat([message('T', COLUMN), message('D', Buffer.alloc(0), 2 ** 31 - 5)]))
+        forever(socket, Buffer.alloc(65_536))
+      },
+      /sends a message of more than 67108864 bytes/,
+    ],
+    ['says nothing', { ms: 100 }, () => {}, /reading the table "users" took longer than 0.1 s/],
+  ])('is given up where it %s', async (_, bounds, answer, sentence) => {
+    const source = await opened(await server(answer), bounds)
+    await expect(source.rows('users', ['id'])).rejects.toThrow(sentence)
+  })
+})
+
+describe('a server that greets without an end', () => {
+  const SENTENCE = 'its server sends more than 65536 bytes before it accepts the user'
+
+  test('is given up as PostgreSQL', async () => {
+    const { port, sent } = await endlessGreeting(message('R', Buffer.alloc(0), 2 ** 31 - 5))
+    await expect(openPostgresSource(`postgres://u@127.0.0.1:${port}/d`)).rejects.toThrow(SENTENCE)
+    expect(sent()).toBeLessThan(100 * 2 ** 20)
+  })
+
+  test('is given up as MySQL', async () => {
+    // The greeting of protocol 10 in packets of the greatest length, which continue each other.
+    const { port, sent } = await endlessGreeting(Buffer.from([0xff, 0xff, 0xff, 0, 10]))
+    const place = mysqlAddress(`mysql://u@127.0.0.1:${port}/d`)
+    if (!place) throw new Error('this is an address of MySQL')
+    await expect(openMysqlSource(place)).rejects.toThrow(SENTENCE)
+    expect(sent()).toBeLessThan(100 * 2 ** 20)
+  })
+})
+
+test('a text with bytes that are not UTF-8 is refused, whatever server sends it', async () => {
+  const row = message('D', Buffer.from([0, 1, 0, 0, 0, 2, 0x61, 0xff]))
+  const place = await server((socket) =>
+    socket.write(Buffer.concat([message('T', COLUMN), row, message('C', Buffer.from('SELECT 1\0')), READY])),
+  )
+  const [first] = await (await opened(place)).rows('users', ['id'])
+  expect(() => new Cells(first ?? {}).text('id')).toThrow('id: expected a text in UTF-8')
+})

@@ -1,0 +1,204 @@
+import type { Config } from '../config/config.ts'
+import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { RunningSums } from './amount-sums.ts'
+import { Cells } from './cells.ts'
+import { type Family, type FamilyDatabase, readFamily } from './family.ts'
+import { FamilyOptions } from './family-options.ts'
+import { type Hashes, IdentifierAllocator } from './identifier-allocator.ts'
+import { leftBehind } from './left-behind.ts'
+import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
+import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
+import type { ReportLine } from './report.ts'
+import { openSourceDatabase, type SourceRow } from './source.ts'
+import {
+  inspectTarget,
+  openTargetToWrite,
+  type TargetState,
+  targetName,
+  type WritableTarget,
+  importOrigin,
+} from './target.ts'
+import { Units } from './units.ts'
+
+/** Options of an import. */
+export interface ImportOptions {
+  /** Configuration of this gateway; its environment names the target database. */
+  readonly config: Config
+  /** SQLite file, or the address of a server. */
+  readonly source: string
+  /** Names of users whose keys are added to users here, and who keep their role. */
+  readonly stated: StatedNames
+  /** False = nothing is written, and the report says what would be imported. */
+  readonly apply: boolean
+  /** Called after each user with the number done and the total. */
+  readonly onProgress: (done: number, total: number) => void
+}
+
+/** Result of an import, or of its dry run. */
+export interface ImportReport {
+  readonly family: Family
+  /** Description of the target database. */
+  readonly into: string
+  readonly applied: boolean
+  readonly lines: readonly ReportLine[]
+  /** Number of imported users whose password did not carry over, and who need a new one. */
+  readonly passwords: number
+  /** Sentence about the conversion of amounts; undefined if both sides count in the same unit. */
+  readonly converted: string | undefined
+  /** True = the target has a root user afterwards. */
+  readonly hasRoot: boolean
+  /** Number of planned users that could not be written; their lines say why. */
+  readonly failed: number
+  /** False = running nodes could not be notified; they see the changes within a minute. */
+  readonly nodesNotified: boolean
+}
+
+/** Everything that an import writes. */
+interface ImportPlan {
+  readonly configuration: ConfigurationPlan
+  readonly accounts: readonly PlannedAccount[]
+  readonly lines: readonly ReportLine[]
+  readonly passwords: number
+  readonly units: Units
+  readonly hasRoot: boolean
+}
+
+/**
+ * Reads another gateway's database and plans the import; with `apply`, writes it: settings in one
+ * transaction, channels in one, and each user with its tokens in one. Rows that exist already stay unchanged.
+ * Rejects with a sentence for the operator.
+ */
+export async function importFamily(options: ImportOptions): Promise<ImportReport> {
+  const { config, apply, stated } = options
+  const { environment, users: seeds } = config
+  const source = await openSourceDatabase(options.source)
+  const family = await readFamily(source).finally(() => source.close())
+  requireNames(family, stated)
+  if (!apply) {
+    const { state, hashes } = await inspectTarget(environment, seeds)
+    const plan = planImport(family, options, state, hashes)
+    return { ...reportOf(family, config, plan), applied: false, failed: 0, nodesNotified: true }
+  }
+  const target = await openTargetToWrite(environment, seeds)
+  try {
+    const plan = planImport(family, options, await target.readState(), target.hashes)
+    const made = await applyPlan(target, plan, options.onProgress)
+    const nodesNotified = await target.notifyNodes().then(
+      () => true,
+      () => false,
+    )
+    return {
+      ...reportOf(family, config, { ...plan, ...made }),
+      applied: true,
+      failed: made.failed,
+      nodesNotified,
+    }
+  } finally {
+    await target.close()
+  }
+}
+
+function planImport(
+  family: FamilyDatabase,
+  { config, stated }: ImportOptions,
+  state: TargetState,
+  hashes: Hashes,
+): ImportPlan {
+  const options = new FamilyOptions(family.options)
+  const configuration = planConfiguration(family, options, config, state.stored)
+  const units = new Units(options.text('QuotaPerUnit'), configuration.settings.options.quota_per_unit)
+  const wanted = { userIds: idsOf(family.users), tokenIds: idsOf(family.tokens) }
+  const identifiers = new IdentifierAllocator(state.identifiers, hashes, wanted)
+  const { accounts, lines, passwords } = planAccounts(family, {
+    units,
+    settings: configuration.settings,
+    identifiers,
+    sums: new RunningSums(state.identifiers.sums),
+    stated,
+    nowSeconds: Math.floor(Date.now() / 1000),
+  })
+  return {
+    configuration,
+    accounts,
+    lines: [...options.skipped, ...leftBehind(family), ...configuration.lines, ...lines],
+    passwords,
+    units,
+    hasRoot: identifiers.hasRoot,
+  }
+}
+
+// A mistyped name would be without effect, and not noticed.
+function requireNames({ users }: FamilyDatabase, stated: StatedNames): void {
+  const names = new Set(
+    users.map((row) => {
+      const cells = new Cells(row)
+      return cells.lenient(() => cells.text('username'), '')
+    }),
+  )
+  for (const [option, wanted] of Object.entries(stated) as [keyof StatedNames, ReadonlySet<string>][])
+    for (const name of wanted)
+      if (!names.has(name)) throw new Error(`--${option} ${name}: no user there has that name`)
+}
+
+async function applyPlan(
+  target: WritableTarget,
+  { configuration, accounts, lines }: ImportPlan,
+  onProgress: ImportOptions['onProgress'],
+): Promise<{
+  readonly accounts: readonly PlannedAccount[]
+  readonly lines: readonly ReportLine[]
+  readonly failed: number
+}> {
+  const { entries, channels } = configuration
+  const origin = importOrigin()
+  if (entries.length > 0) await target.rows.write('setEntries', { changes: entries, origin })
+  if (channels.length > 0) {
+    await target.rows.write('createChannels', {
+      channels,
+      created_time: Math.floor(Date.now() / 1000),
+      origin,
+    })
+  }
+  await target.reserve(accounts.flatMap(tokenIdsOf).reduce((max, id) => Math.max(max, id), 0))
+  const made: PlannedAccount[] = []
+  const refused: ReportLine[] = []
+  for (const planned of accounts) {
+    try {
+      await target.rows.write('importAccount', { ...planned.account, origin })
+      made.push(planned)
+    } catch (error) {
+      // An error of one account does not stop the others; an unavailable database does.
+      if (error instanceof StoreUnavailable) throw error
+      const notes = [`it could not be written: ${error instanceof Error ? error.message : String(error)}`]
+      refused.push(...planned.lines.map((line): ReportLine => ({ ...line, fate: 'left', notes })))
+    }
+    onProgress(made.length, accounts.length)
+  }
+  return { accounts: made, lines: [...lines, ...refused], failed: accounts.length - made.length }
+}
+
+function reportOf(
+  { family }: FamilyDatabase,
+  { environment }: Config,
+  { accounts, lines, passwords, units, hasRoot }: ImportPlan,
+): Omit<ImportReport, 'applied' | 'failed' | 'nodesNotified'> {
+  return {
+    family,
+    into: targetName(environment),
+    lines: [...lines, ...accounts.flatMap((planned) => planned.lines)],
+    passwords,
+    converted: units.areSame ? undefined : units.description,
+    hasRoot,
+  }
+}
+
+function tokenIdsOf({ account: { tokens, usedElsewhere } }: PlannedAccount): number[] {
+  return [...tokens.map(({ id }) => id), usedElsewhere?.tokenId ?? 0]
+}
+
+function idsOf(rows: readonly SourceRow[]): number[] {
+  return rows.map((row) => {
+    const cells = new Cells(row)
+    return cells.lenient(() => cells.integer('id'), 0)
+  })
+}

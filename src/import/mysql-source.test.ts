@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  DATABASE,
+  type MariadbServer,
+  startMariadbServer,
+  withoutMariadb,
+} from '../../test/fixtures/mariadb-server.ts'
+import { familyDatabase } from '../../test/family-database.ts'
+import { readFamily } from './family.ts'
+import type { MysqlAddress } from './mysql-address.ts'
+import { openMysqlSource } from './mysql-source.ts'
+import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
+import type { SourceDatabase } from './source.ts'
+
+async function opened(place: MysqlAddress, bounds: Partial<ReadLimits> = {}): Promise<SourceDatabase> {
+  const source = await openMysqlSource(place, { ...READ_LIMITS, ...bounds })
+  onTestFinished(() => source.close())
+  return source
+}
+
+describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a source on MariaDB', () => {
+  let server: MariadbServer
+  let place: MysqlAddress
+  beforeAll(async () => {
+    server = await startMariadbServer()
+    place = {
+      host: '127.0.0.1',
+      port: server.port,
+      user: 'reader',
+      password: 'p@ss word',
+      database: DATABASE,
+      tls: 'none',
+    }
+  })
+  afterAll(() => server?.stop())
+
+  test('is read as it was when it was opened, and without a write', async () => {
+    const family = await familyDatabase('new-api', 'MariaDB', server)
+    await family.insert('options', { key: 'é', value: '日本\u{1F600}' })
+    const source = await opened(place)
+    await family.insert('options', { key: 'later', value: 'v' })
+    expect([...(await readFamily(source)).options]).toEqual([['é', '日本\u{1F600}']])
+  })
+
+  test('is not read where a table is a view', async () => {
+    const family = await familyDatabase('new-api', 'MariaDB', server)
+    await family.sql('rename table users to people')
+    await family.sql("create view users as select id, 'x' as username, sleep(1) as quota from people")
+    await expect(readFamily(await opened(place))).rejects.toThrow(
+      '"users" is a view, and nothing but plain tables',
+    )
+  })
+
+  test('is read up to as many rows and bytes as are allowed, and no further', async () => {
+    const family = await familyDatabase('new-api', 'MariaDB', server)
+    for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v'.repeat(2_000) })
+    expect((await readFamily(await opened(place, { rows: 60 }))).options.size).toBe(60)
+    await expect(readFamily(await opened(place, { rows: 59 }))).rejects.toThrow(
+      'the table "options" has more than 59 rows',
+    )
+    await expect(readFamily(await opened(place, { bytes: 100_000 }))).rejects.toThrow(
+      /more than 100000 bytes/,
+    )
+  })
+
+  test.each([
+    ['a wrong password', { password: 'hidden' }, /the database refuses: Access denied/],
+    ['another database', { database: 'nothing' }, /the database refuses: Access denied|Unknown database/],
+    ['no server', { port: 1 }, /the database cannot be reached: .*ECONNREFUSED/],
+    ['TLS where there is none', { tls: 'verified' }, /the database refuses: .*secure connection/],
+  ] as const)('with %s is a sentence without the password', async (_, change, sentence) => {
+    const failure = await openMysqlSource({ ...place, ...change }).catch(String)
+    expect(failure).toMatch(sentence)
+    expect(failure).not.toMatch(/hidden|p@ss/)
+  })
+})
+
+test('a server that says nothing is given up', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => void silent.close())
+  const { port } = silent.address() as AddressInfo
+  const place = { host: '127.0.0.1', port, user: 'a', password: '', database: 'x', tls: 'none' } as const
+  await expect(openMysqlSource(place, { ...READ_LIMITS, ms: 100 })).rejects.toThrow(
+    'its server did not accept the user within 0.1 s',
+  )
+})

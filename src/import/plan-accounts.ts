@@ -1,0 +1,235 @@
+import type { Settings } from '../domain/settings.ts'
+import { alphabetMixedWithLatin, differenceOf, isFullyVisible } from '../domain/username.ts'
+import type { ImportedAccount, ImportedToken, ImportedUser } from '../store/operations/import-account.ts'
+import { MAX_IMPORTED, type RunningSums } from './amount-sums.ts'
+import { Cells, UnreadableValue } from './cells.ts'
+import type { FamilyDatabase } from './family.ts'
+import type { IdentifierAllocator } from './identifier-allocator.ts'
+import { readToken, type ReadToken } from './plan-tokens.ts'
+import { isDeleted, readUser, type ReadUser } from './plan-users.ts'
+import { carried, type ReportLine } from './report.ts'
+import type { SourceRow } from './source.ts'
+import type { Units } from './units.ts'
+
+/** User and tokens that are written in one transaction, with their report lines. */
+export interface PlannedAccount {
+  readonly account: ImportedAccount
+  readonly lines: readonly ReportLine[]
+}
+
+/** Accounts to be written, and report lines about users and tokens that are not. */
+export interface AccountsPlan {
+  readonly accounts: readonly PlannedAccount[]
+  readonly lines: readonly ReportLine[]
+  /** Number of imported users whose password there cannot be checked here. */
+  readonly passwords: number
+}
+
+/** Names of users of the source that the operator stated. */
+export interface StatedNames {
+  /** Users here who get the tokens of the user of that name. */
+  readonly merge: ReadonlySet<string>
+  /** Users who keep a role above common. */
+  readonly role: ReadonlySet<string>
+}
+
+/** Inputs of the planning of users and tokens. */
+export interface AccountRules {
+  readonly units: Units
+  /** Settings as they will be after the import. */
+  readonly settings: Settings
+  readonly identifiers: IdentifierAllocator
+  readonly sums: RunningSums
+  readonly stated: StatedNames
+  readonly nowSeconds: number
+}
+
+/** Plans every user of the source with its tokens, in the order of their ids. */
+export function planAccounts(source: FamilyDatabase, rules: AccountRules): AccountsPlan {
+  const lines: ReportLine[] = []
+  const accounts: PlannedAccount[] = []
+  const tokensOf = tokensByUser(source.tokens, lines)
+  const idHere = new Map<number, number>()
+  let passwords = 0
+  for (const row of source.users) {
+    const cells = new Cells(row)
+    const id = cells.lenient(() => cells.integer('id'), 0)
+    const tokens = tokensOf.get(id) ?? []
+    tokensOf.delete(id)
+    const owner = planOwner(cells, id, rules, idHere)
+    if ('left' in owner) {
+      lines.push(owner.left, ...tokens.map((token) => skippedToken(token, 'its user does not carry over')))
+      continue
+    }
+    idHere.set(id, owner.idHere)
+    const has_password = cells.lenient(() => cells.text('password'), '') !== ''
+    if (owner.user && has_password && owner.user.passwordHash === undefined) passwords += 1
+    const planned = planTokens(tokens, owner, rules)
+    const account = accountToImport(owner, planned.tokens, cells, rules)
+    const userLine = owner.user ? [carried('user', id, owner.username, cells.notes)] : []
+    if (!owner.user) lines.push(...owner.lines)
+    lines.push(...planned.lines)
+    if (account) accounts.push({ account, lines: [...userLine, ...planned.made] })
+  }
+  for (const orphans of tokensOf.values()) {
+    lines.push(...orphans.map((token) => skippedToken(token, 'it belongs to no user')))
+  }
+  return { accounts, lines, passwords }
+}
+
+/** Owner of imported tokens: a new user, or one that exists. */
+interface Owner {
+  readonly username: string
+  readonly idHere: number
+  readonly group: string
+  readonly user: ImportedUser | undefined
+  /** False = its tokens are not added: it exists, and the operator did not state its name. */
+  readonly takesTokens: boolean
+  readonly lines: readonly ReportLine[]
+}
+
+function planOwner(
+  cells: Cells,
+  id: number,
+  { units, settings, identifiers, sums, stated, nowSeconds }: AccountRules,
+  idHere: ReadonlyMap<number, number>,
+): Owner | { readonly left: ReportLine } {
+  const name = cells.lenient(() => cells.text('username'), '')
+  const left = (note: string): { left: ReportLine } => ({
+    left: { kind: 'user', id, name, fate: 'left', notes: [note] },
+  })
+  if (isDeleted(cells, 'user')) return left('it is deleted there')
+  let read: ReadUser
+  try {
+    requireCountable(id)
+    read = readUser(cells, units, settings, nowSeconds, (username) => stated.role.has(username))
+  } catch (error) {
+    if (!(error instanceof UnreadableValue)) throw error
+    return left(error.message)
+  }
+  const there = identifiers.userNamed(read.username)
+  if (there?.isNew) return left('another user there has that name, but for spaces')
+  if (there) {
+    if (there.isDeleted) return left('a deleted user here has that name')
+    const takesTokens = stated.merge.has(read.username)
+    const notes = takesTokens ? ['its tokens that are not there yet are added, as --merge states'] : []
+    const line: ReportLine = { kind: 'user', id, name, fate: 'there', notes }
+    const { id: idHere, group } = there
+    return { username: read.username, idHere, group, user: undefined, takesTokens, lines: [line] }
+  }
+  if (!isFullyVisible(read.username)) return left('username: it has invisible characters')
+  const alphabet = alphabetMixedWithLatin(read.username)
+  if (alphabet !== undefined)
+    return left(`username: it mixes Latin and ${alphabet} letters; rename the user there, and import again`)
+  const alike = identifiers.similarName(read.username)
+  if (alike !== undefined)
+    return left(`username: it differs from "${alike}" in ${differenceOf(read.username, alike)} alone`)
+  try {
+    const { quota, used_quota, request_count } = read
+    sums.add({ 'users.quota': quota, 'users.used_quota': used_quota, 'users.request_count': request_count })
+  } catch (error) {
+    if (!(error instanceof UnreadableValue)) throw error
+    return left(error.message)
+  }
+  const own = identifiers.allocateUser(id, read)
+  if (own.id !== id) cells.note(`id: ${own.id} here, as ${id} is another user's`)
+  if (own.accessToken === null && read.accessToken !== null) {
+    cells.note('access_token: another user has it; left out')
+  }
+  const inviter = idHere.get(cells.lenient(() => cells.integer('inviter_id'), 0)) ?? 0
+  const user: ImportedUser = { ...read, ...own, inviter_id: inviter }
+  return { username: read.username, idHere: own.id, group: read.group, user, takesTokens: true, lines: [] }
+}
+
+function planTokens(
+  rows: readonly SourceRow[],
+  owner: Owner,
+  { units, settings, identifiers, sums, nowSeconds }: AccountRules,
+): { readonly tokens: ImportedToken[]; readonly made: ReportLine[]; readonly lines: ReportLine[] } {
+  const tokens: ImportedToken[] = []
+  const made: ReportLine[] = []
+  const lines: ReportLine[] = []
+  for (const row of rows) {
+    const cells = new Cells(row)
+    const id = cells.lenient(() => cells.integer('id'), 0)
+    let read: ReadToken
+    if (isDeleted(cells, 'token')) {
+      lines.push(skippedToken(row, 'it is deleted there'))
+      continue
+    }
+    try {
+      requireCountable(id)
+      read = readToken(cells, owner.group, units, settings, nowSeconds)
+      if (identifiers.hasKey(read.key)) {
+        lines.push({ kind: 'token', id, name: read.name, fate: 'there', notes: [] })
+        continue
+      }
+      if (!owner.takesTokens) {
+        lines.push(
+          skippedToken(row, 'a user here has the name of its user; --merge NAME adds it to that user'),
+        )
+        continue
+      }
+      sums.add({ 'tokens.remain_quota': read.remain_quota, 'tokens.used_quota': read.used_quota })
+    } catch (error) {
+      if (!(error instanceof UnreadableValue)) throw error
+      lines.push(skippedToken(row, error.message))
+      continue
+    }
+    const idHere = identifiers.allocateToken(id, read.key)
+    if (idHere !== id) cells.note(`id: ${idHere} here, as ${id} is another token's`)
+    tokens.push({ ...read, id: idHere, user_id: owner.idHere })
+    made.push(carried('token', id, read.name, cells.notes))
+  }
+  return { tokens, made, lines }
+}
+
+function requireCountable(id: number): void {
+  if (id > MAX_IMPORTED) throw new UnreadableValue('id', `at most ${MAX_IMPORTED}`)
+}
+
+/** Assembles an account whose used quota adds up; undefined if there is nothing to write. */
+function accountToImport(
+  { user }: Owner,
+  tokens: readonly ImportedToken[],
+  cells: Cells,
+  { identifiers, nowSeconds }: AccountRules,
+): ImportedAccount | undefined {
+  const common = { usedElsewhere: undefined, nowSeconds }
+  if (!user) {
+    const unused = tokens.map((token) => ({ ...token, used_quota: 0 }))
+    return tokens.length > 0 ? { ...common, user, tokens: unused } : undefined
+  }
+  const used = tokens.reduce((sum, { used_quota }) => sum + used_quota, 0)
+  if (used > user.used_quota) {
+    cells.note(`used_quota: ${used}, the sum of its tokens; the source has ${user.used_quota} stands there`)
+    return { ...common, user: { ...user, used_quota: used }, tokens }
+  }
+  if (used === user.used_quota) return { ...common, user, tokens }
+  const usedElsewhere = { tokenId: identifiers.newTokenId(), quota: user.used_quota - used }
+  return { user, tokens, usedElsewhere, nowSeconds }
+}
+
+function tokensByUser(rows: readonly SourceRow[], lines: ReportLine[]): Map<number, SourceRow[]> {
+  const byUser = new Map<number, SourceRow[]>()
+  for (const row of rows) {
+    const cells = new Cells(row)
+    try {
+      const userId = cells.integer('user_id')
+      const sameUser = byUser.get(userId)
+      if (sameUser) sameUser.push(row)
+      else byUser.set(userId, [row])
+    } catch (error) {
+      if (!(error instanceof UnreadableValue)) throw error
+      lines.push(skippedToken(row, error.message))
+    }
+  }
+  return byUser
+}
+
+function skippedToken(row: SourceRow, note: string): ReportLine {
+  const cells = new Cells(row)
+  const id = cells.lenient(() => cells.integer('id'), 0)
+  const name = cells.lenient(() => cells.text('name'), '')
+  return { kind: 'token', id, name, fate: 'left', notes: [note] }
+}

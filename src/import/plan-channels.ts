@@ -1,0 +1,134 @@
+import { endpointByName, isForUnsupportedEndpoint } from '../domain/endpoint-by-name.ts'
+import type { ChannelDefinition } from '../domain/records/channel.ts'
+import { GatewayError } from '../errors.ts'
+import { withVersion } from '../management/channels/channel-address.ts'
+import type { ChannelFields } from '../management/channels/channel-fields.ts'
+import { channelText, requireType } from '../management/channels/channel-text.ts'
+import { Cells, UnreadableValue } from './cells.ts'
+import { type SourceChannel, readChannel } from './source-channel.ts'
+import { type SupportedKind, kindName, supportedKind } from './channel-kinds.ts'
+import type { FamilyDatabase } from './family.ts'
+import { carried, type ReportLine } from './report.ts'
+
+/** Type of Cohere's rerank. */
+const COHERE = 34
+/** Base URL of chat completions at the same vendor. */
+const COHERE_CHAT = 'https://api.cohere.ai/compatibility/v1'
+/** Type of Jina's rerank, a protocol that other vendors speak too. */
+const RERANK = 38
+
+/** Channel to be created, with its report line. */
+export interface PlannedChannel {
+  readonly channel: ChannelDefinition
+  readonly line: ReportLine
+}
+
+/** Plans the channels that are supported, with unique names; the others get a report line. */
+export function planChannels({ family, channels }: FamilyDatabase): {
+  readonly channels: readonly PlannedChannel[]
+  readonly left: readonly ReportLine[]
+} {
+  const planned: PlannedChannel[] = []
+  const left: ReportLine[] = []
+  const names = new Set<string>()
+  for (const row of channels) {
+    const cells = new Cells(row)
+    const id = cells.lenient(() => cells.integer('id'), 0)
+    const name = cells.lenient(() => cells.text('name').trim(), '')
+    try {
+      const read = readChannel(cells, family)
+      const kind = supportedKind(family, read.type)
+      if (!kind) {
+        throw new UnreadableValue(
+          'type',
+          `an upstream that speaks chat completions, messages, Gemini or rerank; ${kindName(family, read.type)} does not`,
+        )
+      }
+      const own = uniqueName(read.name, id, names)
+      if (own !== read.name) cells.note('renamed: the name is empty or taken by another channel')
+      for (const part of splitByDialect(own, read, kind)) {
+        names.add(part.name)
+        planned.push({ channel: part, line: carried('channel', id, part.name, cells.notes) })
+      }
+    } catch (error) {
+      if (!(error instanceof UnreadableValue || error instanceof GatewayError)) throw error
+      left.push({ kind: 'channel', id, name, fate: 'left', notes: [error.message] })
+    }
+  }
+  return { channels: planned, left }
+}
+
+function uniqueName(name: string, id: number, taken: ReadonlySet<string>): string {
+  const wanted = name === '' ? `channel ${id}` : name
+  return taken.has(wanted) ? `${wanted} (${id})` : wanted
+}
+
+/** Splits a channel with chat and rerank models in two, because each dialect needs its own channel. */
+function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind): ChannelDefinition[] {
+  const foreign = read.models.filter(isForUnsupportedEndpoint)
+  const models = read.models.filter((model) => !foreign.includes(model))
+  if (foreign.length > 0 && models.length === 0) {
+    throw new UnreadableValue('models', `a model of a supported endpoint; not ${foreign.join(', ')}`)
+  }
+  if (foreign.length > 0) read.cells.note(`left out models of unsupported endpoints: ${foreign.join(', ')}`)
+  const ranking = models.filter((model) => /rerank/i.test(model))
+  const others = models.filter((model) => !ranking.includes(model))
+  const type = requireType(kind.type)
+  if (read.keys.length === 0 && !type.keyless)
+    throw new UnreadableValue('key', 'at least one key that is enabled')
+  const given = read.baseUrl || kind.address || ''
+  const address = kind.keepsAddress && read.baseUrl !== '' ? read.baseUrl : withVersion(given, type)
+  if (type.protocol === 'messages') return [channelTextFor(name, read, type.type, address, models)]
+  if (type.protocol === 'rerank') {
+    const vectors =
+      type.type === COHERE ? [] : others.filter((model) => endpointByName(model) === 'embeddings')
+    if (vectors.length > 0) {
+      const embedding = channelTextFor(
+        ranking.length > 0 ? `${name} (embeddings)` : name,
+        read,
+        8,
+        address,
+        vectors,
+      )
+      if (ranking.length === 0) return [embedding]
+      read.cells.note('made two channels, one for rerank and one for embeddings')
+      return [channelTextFor(name, read, type.type, address, ranking), embedding]
+    }
+    const parts = [channelTextFor(name, read, type.type, address, ranking.length > 0 ? ranking : others)]
+    if (ranking.length > 0 && others.length > 0 && type.type === COHERE) {
+      parts.push(channelTextFor(`${name} (chat)`, read, 8, COHERE_CHAT, others))
+      read.cells.note('made two channels, one for rerank and one for chat completions')
+    } else if (ranking.length > 0 && others.length > 0) {
+      read.cells.note(`left out models that do not rank: ${others.join(', ')}`)
+    }
+    return parts
+  }
+  if (ranking.length === 0) return [channelTextFor(name, read, type.type, address, others)]
+  const rerank = channelTextFor(others.length > 0 ? `${name} (rerank)` : name, read, RERANK, address, ranking)
+  if (others.length === 0) return [rerank]
+  read.cells.note('made two channels, one for chat completions and one for rerank')
+  return [channelTextFor(name, read, type.type, address, others), rerank]
+}
+
+function channelTextFor(
+  name: string,
+  read: SourceChannel,
+  type: number,
+  address: string,
+  models: readonly string[],
+): ChannelDefinition {
+  const { fields, keys, headers, modelMapping } = read
+  const mapping = [...modelMapping].filter(([model]) => models.includes(model))
+  const given: ChannelFields = {
+    ...fields,
+    name,
+    type,
+    models: models.join(','),
+    base_url: address,
+    header_override: JSON.stringify(Object.fromEntries(headers)),
+    model_mapping: JSON.stringify(Object.fromEntries(mapping)),
+  }
+  const channel = channelText(given, keys)
+  if (channel.declared['base_url'] === undefined) return channel
+  return { ...channel, declared: { ...channel.declared, base_url: address } }
+}

@@ -1,0 +1,212 @@
+import type { Config } from '../config/config.ts'
+import { mergeLayers } from '../config/merge-layers.ts'
+import { child, keys } from '../config/yaml-node.ts'
+import { type RatioName, type Ratios, ratiosJson } from '../domain/ratios.ts'
+import type { ChannelDefinition } from '../domain/records/channel.ts'
+import type { Settings } from '../domain/settings.ts'
+import type { StoredConfiguration, StoredEntry } from '../domain/stored-configuration.ts'
+import { unstored } from '../management/channels/new-channel.ts'
+import { RATIO_OPTIONS } from '../management/settings/model-ratios.ts'
+import { settingOf } from '../management/settings/option-body.ts'
+import type { FamilyOptions } from './family-options.ts'
+import type { FamilyDatabase } from './family.ts'
+import { planChannels, type PlannedChannel } from './plan-channels.ts'
+import { planGroups, type PlannedEntry } from './plan-groups.ts'
+import { carried, type Fate, type ReportLine } from './report.ts'
+
+/** Settings and channels to be written, and the settings that result. */
+export interface ConfigurationPlan {
+  readonly entries: readonly StoredEntry[]
+  readonly channels: readonly ChannelDefinition[]
+  readonly settings: Settings
+  readonly lines: readonly ReportLine[]
+}
+
+/** Section of gateway.yaml that corresponds to a section of stored settings. */
+const FILE_SECTIONS = { options: 'options', groups: 'groups', models: 'models', ratios: 'models' } as const
+
+/**
+ * Plans groups, prices, options and channels. Validates them with the schema of gateway.yaml, together with
+ * the file and the stored settings. Entries that exist already stay unchanged.
+ */
+export function planConfiguration(
+  source: FamilyDatabase,
+  options: FamilyOptions,
+  config: Config,
+  stored: StoredConfiguration,
+): ConfigurationPlan {
+  const scalars = planOptions(options)
+  const planned = planChannels(source)
+  const wanted = [...planGroups(source, options), ...planPrices(options), ...scalars.entries]
+  const entries = splitExisting(wanted, ({ entry }) => entryIsThere(entry, config, stored))
+  const channels = splitExisting(planned.channels, ({ channel }) => channelIsThere(channel, config, stored))
+  const { settings, refused } = effectiveSettings(config, stored, entries.fresh, channels.fresh)
+  const [madeEntries, refusedEntries] = splitRefused(entries.fresh, ({ entry }) =>
+    refused.get(`${entry.section} ${entry.name}`),
+  )
+  const [madeChannels, refusedChannels] = splitRefused(channels.fresh, ({ channel }) =>
+    refused.get(`channels ${channel.name}`),
+  )
+  return {
+    entries: madeEntries.map(({ entry }) => entry),
+    channels: madeChannels.map(({ channel }) => channel),
+    settings,
+    lines: [
+      ...[...madeEntries, ...madeChannels].map(({ line }) => line),
+      ...entries.there,
+      ...channels.there,
+      ...refusedEntries,
+      ...refusedChannels,
+      ...planned.left,
+      ...scalars.left,
+      ...unpricedModels(madeChannels, settings),
+    ],
+  }
+}
+
+function splitExisting<Planned extends { readonly line: ReportLine }>(
+  planned: readonly Planned[],
+  isThere: (one: Planned) => boolean,
+): { readonly fresh: readonly Planned[]; readonly there: readonly ReportLine[] } {
+  return {
+    fresh: planned.filter((one) => !isThere(one)),
+    there: planned.filter(isThere).map(({ line }) => withFate(line, 'there', [])),
+  }
+}
+
+function splitRefused<Planned extends { readonly line: ReportLine }>(
+  planned: readonly Planned[],
+  refusal: (one: Planned) => string | undefined,
+): [made: readonly Planned[], refused: readonly ReportLine[]] {
+  const refused = planned.flatMap((one) => {
+    const message = refusal(one)
+    return message === undefined ? [] : [withFate(one.line, 'left', [message])]
+  })
+  return [planned.filter((one) => refusal(one) === undefined), refused]
+}
+
+function withFate({ kind, id, name }: ReportLine, fate: Fate, notes: readonly string[]): ReportLine {
+  return { kind, id, name, fate, notes }
+}
+
+function entryIsThere(
+  { section, name }: StoredEntry,
+  { fileNode: tree }: Config,
+  stored: StoredConfiguration,
+): boolean {
+  return (
+    keys(child(tree, FILE_SECTIONS[section])).includes(name) ||
+    stored.entries.some((one) => one.section === section && one.name === name)
+  )
+}
+
+function channelIsThere(
+  { name }: ChannelDefinition,
+  { settings }: Config,
+  stored: StoredConfiguration,
+): boolean {
+  return [...settings.channels, ...stored.channels].some((one) => one.name === name)
+}
+
+function effectiveSettings(
+  config: Config,
+  stored: StoredConfiguration,
+  entries: readonly PlannedEntry[],
+  channels: readonly PlannedChannel[],
+): { readonly settings: Settings; readonly refused: ReadonlyMap<string, string> } {
+  const { settings, ignored: leftOut } = mergeLayers(config, {
+    entries: [...stored.entries, ...entries.map(({ entry }) => entry)],
+    channels: [...stored.channels, ...channels.map(({ channel }) => unstored(channel))],
+  })
+  return {
+    settings,
+    refused: new Map(leftOut.map(({ section, name, message }) => [`${section} ${name}`, message])),
+  }
+}
+
+/** Reports models of imported channels that have no price, so that calls to them are refused. */
+function unpricedModels(channels: readonly PlannedChannel[], settings: Settings): ReportLine[] {
+  if (settings.options.unpriced_models === 'free') return []
+  const models = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
+  return [...models]
+    .filter((model) => settings.models.get(model).price === undefined)
+    .map((name) => ({
+      kind: 'price',
+      id: undefined,
+      name,
+      fate: 'left',
+      notes: ['no price is saved there, and none is built in here: calls to it are refused until it has one'],
+    }))
+}
+
+/** Plans the ratios of every model that an option names, exactly. */
+function planPrices(options: FamilyOptions): PlannedEntry[] {
+  const models = new Map<string, { [Name in RatioName]?: Ratios[Name] }>()
+  for (const [option, ratio] of RATIO_OPTIONS) {
+    for (const [model, value] of options.decimals(option) ?? []) {
+      models.set(model, { ...models.get(model), [ratio]: value })
+    }
+  }
+  return [...models].flatMap(([name, ratios]): PlannedEntry[] => {
+    const value = ratiosJson(ratios)
+    if (value === undefined) return []
+    const notes =
+      ratios.model && !ratios.completion && !ratios.price
+        ? [
+            'nothing is saved there for its output: that follows the built-in price here, else it costs as much as input',
+          ]
+        : []
+    return [{ entry: { section: 'ratios', name, value }, line: carried('price', undefined, name, notes) }]
+  })
+}
+
+/** Option that is not imported: amounts are converted to the unit here instead. */
+const QUOTA_UNIT_OPTION = 'QuotaPerUnit'
+
+const READ_ELSEWHERE: ReadonlySet<string> = new Set([
+  QUOTA_UNIT_OPTION,
+  'GroupRatio',
+  'UserUsableGroups',
+  ...RATIO_OPTIONS.keys(),
+])
+
+/** Options about prices and permissions that have no counterpart here, with an explanation each. */
+const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
+  ['GroupGroupRatio', 'a group has one ratio here, for all users'],
+  ['AutoGroups', 'a token has one group here; "auto" becomes the group of its user'],
+  ['ModelRequestRateLimitEnabled', 'rate limits are set in gateway.yaml (rate_limits)'],
+  ['SensitiveWords', 'nothing is filtered here'],
+  ['QuotaForNewUser', 'users are created by administrators here'],
+  ['ImageRatio', 'images are charged as the tokens that the provider reports'],
+  ['AudioRatio', 'audio is charged as the tokens that the provider reports'],
+])
+
+/** Plans the scalar options. Reports unsupported ones that matter, and the names of all others. */
+function planOptions(options: FamilyOptions): {
+  readonly entries: readonly PlannedEntry[]
+  readonly left: readonly ReportLine[]
+} {
+  const entries: PlannedEntry[] = []
+  const left: ReportLine[] = []
+  const others: string[] = []
+  for (const name of options.names) {
+    const scalar = settingOf(name)
+    if (READ_ELSEWHERE.has(name)) continue
+    if (scalar) {
+      const value = options.text(name)
+      if (value === undefined || value === '') continue
+      const line = carried('option', undefined, name, [])
+      entries.push({ entry: { section: 'options', name: scalar.name, value }, line })
+      continue
+    }
+    const missed = UNSUPPORTED_OPTIONS.get(name)
+    if (missed === undefined) others.push(name)
+    else left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [missed] })
+  }
+  if (others.length > 0) {
+    const name = others.length === 1 ? '1 other' : `${others.length} others`
+    const note = `not supported: ${others.toSorted().join(', ')}`
+    left.push({ kind: 'option', id: undefined, name, fate: 'left', notes: [note] })
+  }
+  return { entries, left }
+}

@@ -1,0 +1,118 @@
+import { Socket } from 'node:net'
+import { Client, Query } from 'pg'
+import { mapDatabaseError } from '../store/postgres/failure.ts'
+import { READ_LIMITS, notATable, ReadMeter, rowSize } from './read-limits.ts'
+import { MAX_TABLES, type SourceDatabase, type SourceRow } from './source.ts'
+import { noting, WireLimits } from './wire-limits.ts'
+
+const CONNECT_MS = 10_000
+
+/** Relations that can be read like a table, by `pg_class.relkind`. */
+const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
+  ['v', 'view'],
+  ['m', 'materialized view'],
+  ['f', 'foreign table'],
+  ['p', 'partitioned table'],
+])
+
+/**
+ * Opens the PostgreSQL database of another gateway, which may be running. The database is not trusted: only
+ * plain tables are read, without row-level policies, which would run code of its owner, and within `limits`.
+ * Rejects with a sentence for the operator.
+ */
+export async function openPostgresSource(url: string, limits = READ_LIMITS): Promise<SourceDatabase> {
+  const socket = new Socket()
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: limits.ms,
+    application_name: 'sluice import',
+    stream: () => socket,
+    // Values stay texts, because `Cells` checks and converts them.
+    types: { getTypeParser: () => (text: string) => text },
+  })
+  client.on('error', () => {})
+  const read = new ReadMeter(limits)
+  const stop = (): void => void socket.destroy()
+  const wire = new WireLimits(socket, limits, stop)
+  const ask = (table: string, text: string, values: readonly string[] = []): Promise<readonly SourceRow[]> =>
+    wire.answer(table, rowsOf(client, stop, noting(read.table(table), wire), text, values))
+  try {
+    await wire.greeting(client.connect())
+    await ask('', 'begin isolation level repeatable read read only')
+    await ask('', 'set local row_security = off')
+  } catch (error) {
+    await client.end().catch(() => {})
+    throw mapDatabaseError(error)
+  }
+  return {
+    async columnsOf(table) {
+      const rows = await ask(
+        table,
+        `select c.relkind::pg_catalog.text as kind, a.attname::pg_catalog.text as name
+         from pg_catalog.pg_class c
+         join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+         join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+         where n.nspname = pg_catalog.current_schema() and c.relname = $1
+         order by a.attnum`,
+        [table],
+      )
+      const kind = rows[0]?.['kind'] ?? 'r'
+      if (kind !== 'r') throw notATable(table, RELATION_KINDS.get(kind) ?? 'thing of another kind')
+      return rows.map((row) => String(row['name']))
+    },
+    rows: (table, columns) =>
+      ask(
+        table,
+        `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from only ${client.escapeIdentifier(table)}` +
+          (columns.includes('id') ? ' order by id' : ''),
+      ),
+    // Tables with policies or without the right to read them would end the transaction.
+    async tables() {
+      const rows = await ask(
+        '',
+        `select c.relname::pg_catalog.text as name
+         from pg_catalog.pg_class c
+         join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+         where n.nspname = pg_catalog.current_schema() and c.relkind = 'r' and not c.relrowsecurity
+           and pg_catalog.has_table_privilege(c.oid, 'select')
+         order by 1 limit ${MAX_TABLES}`,
+      )
+      return rows.map(({ name }) => String(name))
+    },
+    async countRows(table, most) {
+      const some = `select 1 from only ${client.escapeIdentifier(table)} limit ${most + 1}`
+      const [row] = await ask(table, `select pg_catalog.count(*) as number from (${some}) as counted`)
+      return Number(row?.['number'])
+    },
+    close: () => client.end(),
+  }
+}
+
+/**
+ * Runs a statement and collects its rows. Calls `count` with the bytes of each, and `stop` if that throws.
+ */
+function rowsOf(
+  client: Client,
+  stop: () => void,
+  count: (bytes: number) => void,
+  text: string,
+  values: readonly string[],
+): Promise<readonly SourceRow[]> {
+  return new Promise((resolve, reject) => {
+    const rows: SourceRow[] = []
+    const query = new Query<Record<string, unknown>>({ text, values: [...values] })
+    query.on('row', (row) => {
+      try {
+        count(rowSize(row))
+        rows.push(row)
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)))
+        stop()
+      }
+    })
+    query.on('end', () => resolve(rows))
+    query.on('error', (error) => reject(mapDatabaseError(error) as Error))
+    client.query(query)
+  })
+}

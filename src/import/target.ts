@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { formatChange } from '../cluster/change-text.ts'
+import { RedisAnnouncements } from '../cluster/redis-announcements.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Origin } from '../domain/audit.ts'
+import { sqlitePath } from '../domain/database-url.ts'
+import type { UserSeed } from '../domain/records/user.ts'
+import type { StoredConfiguration } from '../domain/stored-configuration.ts'
+import { secretOfDataFolder } from '../store/data-folder.ts'
+import { isCurrent } from '../store/migrations/steps.ts'
+import { NodeMessages } from '../store/node-messages.ts'
+import type { Db } from '../store/operations/operation.ts'
+import { storedConfiguration } from '../store/operations/stored-configuration.ts'
+import { NO_AMOUNTS, type TakenIdentifiers, takenIdentifiers } from '../store/operations/taken-identifiers.ts'
+import { Announcements } from '../store/postgres/announcements.ts'
+import { openPostgresStore } from '../store/postgres/open.ts'
+import { deriveSecrets, hashAccessToken, hashKey, namespaceOf, type Secrets } from '../store/secrets.ts'
+import { openForReading } from '../store/sqlite/connection.ts'
+import { kyselyOver } from '../store/sqlite/dialect.ts'
+import { openSqliteStore } from '../store/sqlite/open.ts'
+import type { Rows } from '../store/store.ts'
+import { databaseName } from './database-name.ts'
+import { lockFolder } from './lock-folder.ts'
+import { advanceSequences, isEmptyDatabase, openTarget, withMappedErrors } from './postgres-target.ts'
+import type { Hashes } from './identifier-allocator.ts'
+
+/** The origin of imported objects in the audit log. */
+export function importOrigin(): Origin {
+  return { actorId: 0, actor: 'sluice import', via: 'command', address: '', atMs: Date.now() }
+}
+
+/** State of the target before the import. */
+export interface TargetState {
+  readonly identifiers: TakenIdentifiers
+  readonly stored: StoredConfiguration
+}
+
+/** Database of this gateway, open for writing; locked against other processes if it is embedded. */
+export interface WritableTarget {
+  readonly rows: Rows
+  readonly hashes: Hashes
+  readState(): Promise<TargetState>
+  /** Ensures that generated ids of tokens are above this one. */
+  reserve(highestTokenId: number): Promise<void>
+  /** Notifies running nodes of the changes; rejects if that fails. An embedded database has none. */
+  notifyNodes(): Promise<void>
+  close(): Promise<void>
+}
+
+const EMPTY_STATE: TargetState = {
+  identifiers: { users: [], tokens: [], sums: NO_AMOUNTS },
+  stored: { channels: [], entries: [] },
+}
+
+/** Describes the target database. */
+export function targetName({ databaseUrl }: Environment): string {
+  return sqlitePath(databaseUrl) ?? databaseName(databaseUrl)
+}
+
+/** Reads the state of the target without changing it; of a new database, the seeds of gateway.yaml. */
+export async function inspectTarget(
+  environment: Environment,
+  seeds: readonly UserSeed[],
+): Promise<{ readonly state: TargetState; readonly hashes: Hashes }> {
+  const secrets = secretsIfAny(environment)
+  const state = await readTargetState(environment, secrets)
+  const isNew = state.identifiers.users.length === 0
+  return {
+    state: isNew ? { ...state, identifiers: identifiersOfSeeds(seeds, secrets) } : state,
+    hashes: hashesOf(secrets),
+  }
+}
+
+/** Opens the target; creates it if it is missing, with the users that gateway.yaml seeds. */
+export async function openTargetToWrite(
+  environment: Environment,
+  seeds: readonly UserSeed[],
+): Promise<WritableTarget> {
+  const { databaseUrl, dataDir } = environment
+  const path = sqlitePath(databaseUrl)
+  const lock =
+    path === undefined ? undefined : await lockFolder(dataDir, 'as it would not know of what is imported')
+  try {
+    const secrets = secretsToWrite(environment)
+    const rows: Rows & { readonly bankId?: string } =
+      path === undefined
+        ? await openPostgresStore({ url: databaseUrl, secrets })
+        : await openSqliteStore({ path, secrets, onCallingThread: true })
+    if ((await rows.read('countUsers')) === 0) {
+      await rows.write('seedUsers', {
+        seeds,
+        nowSeconds: Math.floor(Date.now() / 1000),
+        origin: importOrigin(),
+      })
+    }
+    return {
+      rows,
+      hashes: hashesOf(secrets),
+      readState: async () => ({
+        identifiers: await rows.read('takenIdentifiers'),
+        stored: await rows.read('storedConfiguration'),
+      }),
+      reserve: (highestTokenId) => reserve(databaseUrl, highestTokenId),
+      async notifyNodes() {
+        const { bankId } = rows
+        if (bankId !== undefined) await notifyNodes(environment, namespaceOf(secrets, bankId), secrets)
+      },
+      async close() {
+        await rows.close()
+        lock?.release()
+      },
+    }
+  } catch (error) {
+    lock?.release()
+    throw error
+  }
+}
+
+async function readTargetState(
+  { databaseUrl }: Environment,
+  secrets: Secrets | undefined,
+): Promise<TargetState> {
+  const path = sqlitePath(databaseUrl)
+  if (path === undefined) {
+    const db = openTarget(databaseUrl)
+    try {
+      return await withMappedErrors(async () =>
+        (await isEmptyDatabase(db, databaseUrl)) ? EMPTY_STATE : await stateFrom(db, secrets),
+      )
+    } finally {
+      await db.destroy()
+    }
+  }
+  if (!existsSync(path)) return EMPTY_STATE
+  const connection = openForReading(path)
+  try {
+    connection.exec('BEGIN')
+    return await stateFrom(kyselyOver(connection), secrets)
+  } finally {
+    connection.close()
+  }
+}
+
+async function stateFrom(db: Db, secrets: Secrets | undefined): Promise<TargetState> {
+  const run = await db
+    .withTables<{ kysely_migration: { name: string } }>()
+    .selectFrom('kysely_migration')
+    .select('name')
+    .execute()
+  if (!isCurrent(run.map(({ name }) => name))) {
+    throw new Error('the database is one of an older version: start the gateway once, which updates it')
+  }
+  if (!secrets) throw new Error('set GATEWAY_SECRET to the secret that the database was made with')
+  return {
+    identifiers: await takenIdentifiers(db),
+    stored: await storedConfiguration(db, undefined, secrets),
+  }
+}
+
+async function reserve(databaseUrl: string, highestTokenId: number): Promise<void> {
+  // SQLite continues after the highest id by itself.
+  if (sqlitePath(databaseUrl) !== undefined) return
+  const db = openTarget(databaseUrl)
+  try {
+    await withMappedErrors(() => advanceSequences(db, new Map([['tokens', highestTokenId]])))
+  } finally {
+    await db.destroy()
+  }
+}
+
+function secretsIfAny({ secret, dataDir }: Environment): Secrets | undefined {
+  const kept = secret ?? (existsSync(join(dataDir, 'secret')) ? secretOfDataFolder(dataDir) : undefined)
+  return kept === undefined ? undefined : deriveSecrets(kept)
+}
+
+// Only an embedded database gets a generated secret: nodes of a shared one must agree on theirs.
+function secretsToWrite(environment: Environment): Secrets {
+  const { databaseUrl, dataDir } = environment
+  const given = secretsIfAny(environment)
+  if (given) return given
+  if (sqlitePath(databaseUrl) === undefined)
+    throw new Error('set GATEWAY_SECRET, the same as on every node of this database')
+  return deriveSecrets(secretOfDataFolder(dataDir))
+}
+
+/** Returns the hash functions; the identity if there is no secret, because nothing is stored then. */
+function hashesOf(secrets: Secrets | undefined): Hashes {
+  return {
+    key: (key) => (secrets ? hashKey(secrets, key) : key),
+    accessToken: (token) => (secrets ? hashAccessToken(secrets, token) : token),
+  }
+}
+
+function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undefined): TakenIdentifiers {
+  const hashes = hashesOf(secrets)
+  let last = 0
+  const users = seeds.map(({ id, username, group, role, access_token: accessToken }) => {
+    last = id ?? last + 1
+    const accessTokenHash = accessToken === undefined ? null : hashes.accessToken(accessToken)
+    return { id: last, username, group, role, isDeleted: false, accessTokenHash }
+  })
+  const keys = seeds.flatMap(({ tokens }) =>
+    tokens.map(({ key }) => (key === undefined ? '' : hashes.key(key))),
+  )
+  const tokens = keys.map((keyHash, index) => ({ id: index + 1, keyHash }))
+  return { users, tokens, sums: NO_AMOUNTS }
+}
+
+/**
+ * Tells the nodes of a PostgreSQL database to reload everything, over Redis if they use it, where `namespace`
+ * is theirs. Rejects if the announcement cannot be sent.
+ */
+async function notifyNodes(
+  { databaseUrl, redisUrl }: Environment,
+  namespace: string,
+  secrets: Secrets,
+): Promise<void> {
+  const messages = new NodeMessages(secrets)
+  const announcements =
+    redisUrl === undefined
+      ? new Announcements(databaseUrl, messages)
+      : new RedisAnnouncements(redisUrl, namespace, messages)
+  try {
+    await announcements.firstAttempt
+    await announcements.announce(formatChange(randomUUID(), { of: 'anything' }))
+  } finally {
+    await announcements.close()
+  }
+}
