@@ -3,7 +3,7 @@ import { nextAttemptMs } from './retry-delay.ts'
 
 const DAY_MS = 86_400_000
 
-test('an alert is tried again after 5 seconds, then ever more rarely, for a day', () => {
+test('an alert is retried after 5 seconds, then at growing intervals, for a day', () => {
   const delays: number[] = []
   let nowMs = 1_000
   for (;;) {
@@ -17,7 +17,7 @@ test('an alert is tried again after 5 seconds, then ever more rarely, for a day'
   expect(delays.reduce((sum, delay) => sum + delay, 0)).toBe(DAY_MS)
 })
 
-test('an alert whose gateway was off for longer than a day is tried no more than once', () => {
+test('an alert whose gateway was off for longer than a day is retried once at most', () => {
   expect(nextAttemptMs(1, 0, DAY_MS - 1)).toBe(DAY_MS)
   expect(nextAttemptMs(1, 0, DAY_MS)).toBeUndefined()
 })

@@ -15,7 +15,7 @@ describe('an error where balances are read', () => {
     ['billing-subscription', 'upstream_error'],
     ['billing-usage', 'gateway_error'],
     ['usage', 'gateway_error'],
-  ] as const)('that nobody foresaw goes by a type of its own: %s', (area, type) => {
+  ] as const)('an unknown error where balances are read has a type of its own: %s', (area, type) => {
     const { status, body } = told(area, new TypeError('a secret'))
     expect(status).toBe(500)
     expect(body.error).toEqual({
@@ -26,7 +26,7 @@ describe('an error where balances are read', () => {
   })
 
   test.each(['billing-subscription', 'billing-usage', 'usage'] as const)(
-    'is a gateway_error where there were too many: %s',
+    'a rate limit error where balances are read is a gateway_error: %s',
     (area) => {
       const { status, body } = told(area, new GatewayError('rate_limited', 'too many', { retryAfter: 3 }))
       expect(status).toBe(429)
@@ -34,7 +34,7 @@ describe('an error where balances are read', () => {
     },
   )
 
-  test('of usage is in both envelopes: the one of its successes, and the one of relay paths', () => {
+  test('an error of usage is in both envelopes: that of its successes, and that of relay paths', () => {
     const { body } = told('usage', new GatewayError('token_disabled', 'no'))
     const message = 'no (request id: r1)'
     expect(body).toEqual({

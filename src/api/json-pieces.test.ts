@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { exactNumber } from '../protocols/json/exact-json.ts'
 import { jsonPieces } from './json-pieces.ts'
 
-test('pieces of JSON together are the whole, as it is written at once', () => {
+test('the pieces of a JSON text together are what is written at once', () => {
   const leaf = fc.oneof(
     fc.constant(undefined),
     fc.constant(Symbol('x')),
@@ -27,7 +27,7 @@ test('pieces of JSON together are the whole, as it is written at once', () => {
   )
 })
 
-test('each element of a list on a page is a piece of its own', () => {
+test('each element of a list on a page is a separate piece', () => {
   const items = Array.from({ length: 100 }, () => ({ text: 'x'.repeat(1_000) }))
   const longest = Math.max(...[...jsonPieces({ data: { items } })].map(({ length }) => length))
   expect(longest).toBeLessThan(1_100)

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { PAGE_HEADERS, pageLanguage, refusalPage, wantsPage } from './refusal-page.ts'
 
-test('a sentence of the page is text, whatever is in it', () => {
+test('the message of the page is text, whatever it contains', () => {
   const page = refusalPage('en', 'the claim "<img onerror=alert(1)>" is missing', 'id').toString()
   expect(page).toContain('The claim &#34;&#60;img onerror=alert(1)&#62;&#34; is missing.')
   expect(page).not.toContain('<img')
 })
 
-test('the style is the one that the policy names', () => {
+test('the style of the page is the one that the content security policy permits', () => {
   const [, style = ''] = /<style>([^]*)<\/style>/.exec(refusalPage('zh', '', 'id').toString()) ?? []
   const digest = createHash('sha256').update(style).digest('base64')
   expect(PAGE_HEADERS['content-security-policy']).toContain(`'sha256-${digest}'`)
@@ -19,7 +19,7 @@ test.each([
   ['*/*', false],
   ['application/json', false],
   [undefined, false],
-])('who accepts %s waits for a page: %s', (accept, isPage) => {
+])('a client that accepts %s wants a page: %s', (accept, isPage) => {
   expect(wantsPage(accept)).toBe(isPage)
 })
 

@@ -44,7 +44,7 @@ async function run(options: { config?: string; json?: boolean }, env: NodeJS.Pro
 }
 
 describe('sluice check', () => {
-  test('says every mistake with file, line, path and what is expected, without colours off a terminal', async () => {
+  test('sluice check reports every error with file, line, path and what is expected, without colours off a terminal', async () => {
     const config = file(
       'options:\n  retries: many\nchannels:\n  - name: a\n    protocol: chat\n    base_url: ftp://a\n    models: [m]\n',
     )
@@ -57,7 +57,7 @@ describe('sluice check', () => {
     })
   })
 
-  test('says what is wrong with the environment', async () => {
+  test('sluice check reports errors of the environment', async () => {
     expect(await run({}, { PORT: 'x' })).toEqual({
       code: 1,
       out: '',
@@ -73,16 +73,19 @@ describe('sluice check', () => {
     ],
     ['provider: vertex, protocol: gemini', 'AIzaSyNoServiceAccount', "the JSON of a service account's key"],
     ['provider: vertex, protocol: gemini', '{}', 'client_email'],
-  ])('says which form a key of its provider has, and never the key: %s', async (fields, key, expected) => {
-    const config = file(`channels:\n  - { name: x, ${fields}, models: [m],\n      keys: ['${key}'] }\n`)
-    const { code, err } = await run({ config })
-    expect(code).toBe(1)
-    expect(err).toMatch(/^gateway\.yaml:3: channels\[0\]\.keys\[0\]: expected /)
-    expect(err).toContain(expected)
-    expect(err).not.toContain(key)
-  })
+  ])(
+    "sluice check reports the expected form of a provider's key, and never the key: %s",
+    async (fields, key, expected) => {
+      const config = file(`channels:\n  - { name: x, ${fields}, models: [m],\n      keys: ['${key}'] }\n`)
+      const { code, err } = await run({ config })
+      expect(code).toBe(1)
+      expect(err).toMatch(/^gateway\.yaml:3: channels\[0\]\.keys\[0\]: expected /)
+      expect(err).toContain(expected)
+      expect(err).not.toContain(key)
+    },
+  )
 
-  test('says which region or location is none', async () => {
+  test('sluice check reports an invalid region or location', async () => {
     const channels =
       'channels:\n  - { name: x, provider: bedrock, protocol: messages, models: [m],\n      region: europe }\n'
     expect((await run({ config: file(channels) })).err).toContain(
@@ -96,18 +99,21 @@ describe('sluice check', () => {
     ['bedrock, protocol: converse', 'region: europe-west-1', 'region', 'region, such as eu-west-1'],
     ['vertex, protocol: gemini', 'location: europe-west5', 'location', 'location, such as europe-west1'],
     ['vertex, protocol: gemini', 'location: mars-west1', 'location', 'location, such as me-west1'],
-  ])('says which region or location no provider has: %s, %s', async (provider, setting, key, expected) => {
-    const channel = (fields: string): string =>
-      file(`channels:\n  - { name: x, provider: ${provider}, models: [m],\n      ${fields} }\n`)
-    const { code, err } = await run({ config: channel(setting) })
-    expect(code).toBe(1)
-    expect(err).toMatch(
-      new RegExp(`^gateway\\.yaml:3: channels\\[0\\]\\.${key}: expected (?:a|the name of a) `),
-    )
-    expect(err).toContain(`${expected}, found "${setting.split(': ')[1]}"`)
-    // A region that the table does not know yet can be used by its address.
-    expect((await run({ config: channel(`${setting}, base_url: "https://x.example"`) })).code).toBe(0)
-  })
+  ])(
+    'sluice check reports a region or location that the provider does not have: %s, %s',
+    async (provider, setting, key, expected) => {
+      const channel = (fields: string): string =>
+        file(`channels:\n  - { name: x, provider: ${provider}, models: [m],\n      ${fields} }\n`)
+      const { code, err } = await run({ config: channel(setting) })
+      expect(code).toBe(1)
+      expect(err).toMatch(
+        new RegExp(`^gateway\\.yaml:3: channels\\[0\\]\\.${key}: expected (?:a|the name of a) `),
+      )
+      expect(err).toContain(`${expected}, found "${setting.split(': ')[1]}"`)
+      // A region that the table does not have yet can be used by its address.
+      expect((await run({ config: channel(`${setting}, base_url: "https://x.example"`) })).code).toBe(0)
+    },
+  )
 
   test.each([
     ['bedrock, protocol: messages', 'keys: []', 2, 'region', 'expected the name of a region'],
@@ -120,7 +126,7 @@ describe('sluice check', () => {
     ['vertex, protocol: gemini', 'region: eu-west-1', 3, 'region', 'bedrock'],
     ['vertex', 'protocol: responses', 3, 'protocol', 'expected chat, messages, gemini'],
     ['gcp, protocol: gemini', 'base_url: "http://x"', 2, 'provider', 'generic, azure, bedrock, vertex'],
-  ])('names line and key of a mistake in the settings of a provider: %s, %s', async (...given) => {
+  ])("sluice check reports line and key of an error in a provider's settings: %s, %s", async (...given) => {
     const [provider, last, line, key, expected] = given
     const config = file(`channels:\n  - { name: x, provider: ${provider}, models: [m],\n      ${last} }\n`)
     const { code, err } = await run({ config })
@@ -129,7 +135,7 @@ describe('sluice check', () => {
     expect(found, err).toContain(expected)
   })
 
-  test('says which fallbacks are none', async () => {
+  test('sluice check reports invalid fallbacks', async () => {
     const config = file(
       'models: { a: { price: { input: 1, output: 1 }, fallback: [b, a, c] } }\n' +
         'channels: [{ name: x, protocol: chat, base_url: "http://x/v1", models: [a] }]\n',
@@ -147,7 +153,7 @@ describe('sluice check', () => {
     )
   })
 
-  test('says what the configuration holds, and its warnings', async () => {
+  test('sluice check prints what the configuration contains, and its warnings', async () => {
     const config = file(
       'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [house-model] }]\n',
     )
@@ -158,7 +164,7 @@ describe('sluice check', () => {
     })
   })
 
-  test('takes models that only images, characters or seconds have a price for, or that are built in', async () => {
+  test('sluice check accepts models whose only price is for images, characters or seconds, or that are built in', async () => {
     const config = file(
       'models:\n  painter: { price: { image: { default: 0.04, "1024x1024/hd": 0.08 } } }\n' +
         '  voice: { price: { characters: 15 } }\n  scribe: { price: { second: 0.0001 } }\n' +
@@ -171,7 +177,7 @@ describe('sluice check', () => {
     })
   })
 
-  test('warns of patterns that nothing matches, and names the lines beside them', async () => {
+  test('sluice check warns of patterns that match nothing, and reports the lines of their values', async () => {
     const config = file(
       'channels:\n  - name: a\n    protocol: chat\n    base_url: "http://a"\n    models:\n      - nothing-*\n      - gpt-6-*\n      - house-model\n',
     )
@@ -182,7 +188,7 @@ describe('sluice check', () => {
     expect(err).not.toContain('models[1]')
   })
 
-  test('prints one JSON object with --json', async () => {
+  test('sluice check prints one JSON object with --json', async () => {
     const good = await run({ config: EXAMPLE, json: true }, SET)
     expect([good.code, good.err]).toEqual([0, ''])
     expect(JSON.parse(good.out)).toMatchObject({
@@ -200,14 +206,14 @@ describe('sluice check', () => {
 })
 
 describe('the example file', () => {
-  test('is good once its variables are set', async () => {
+  test('the example file is valid once its variables are set', async () => {
     expect(await run({ config: EXAMPLE }, SET)).toMatchObject({
       code: 0,
       out: 'The configuration is valid: 4 channels, 4 models, 2 groups, 1 user.\n',
     })
   })
 
-  test('is refused for each variable that is not', async () => {
+  test('the example file is refused for each missing variable', async () => {
     const { code, err } = await run({ config: EXAMPLE })
     const variables = Object.keys(SET).map((name) => `expected the environment variable ${name} to be set`)
     expect(code).toBe(1)
@@ -218,7 +224,7 @@ describe('the example file', () => {
     expect(new Set(said)).toEqual(new Set(variables))
   })
 
-  test('and the documentation name every key that there is', async () => {
+  test('the example file and the documentation have every key', async () => {
     const example = readFileSync(EXAMPLE, 'utf8')
     const documentation = readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8')
     const sections = ['options', 'rate_limits', 'groups', 'models', 'channels', 'users']

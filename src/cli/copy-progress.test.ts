@@ -12,7 +12,7 @@ function folder(): string {
   return path
 }
 
-test('a copy is measured by its unfinished file, and nothing else', () => {
+test('the progress of a copy is the size of its unfinished file', () => {
   const path = folder()
   expect(unfinishedBytes(join(path, 'nowhere/copy.db'))).toBe(0)
   writeFileSync(join(path, 'copy.db'), '12345')

@@ -7,10 +7,10 @@ test.each([
   [['gemini-2.5-pro', 'gemini-3.8-flash', 'gemini-3.1-pro-preview'], 'gemini-3.8-flash'],
   [['codestral-2508', 'mixtral-8x22b', 'ministral-8b', 'mistral-medium-3.5'], 'mistral-medium-3.5'],
   [['demo-chat', 'demo-reason'], 'demo-chat'],
-])('of %j the newest is %s', (models, newest) => {
+])('of the models %j the newest is %s', (models, newest) => {
   expect(newestModel(models)).toBe(newest)
 })
 
-test('of no models there is none', () => {
+test('an empty list of models has no newest one', () => {
   expect(newestModel([])).toBeUndefined()
 })

@@ -12,7 +12,7 @@ function shown(total: number, { isTTY = false, isSilent = false } = {}): string[
 }
 
 describe('progress', () => {
-  test('is a bar on a terminal, which is removed at the end', () => {
+  test('progress is a bar on a terminal, which is removed at the end', () => {
     const bar = (filled: number): string => `[${'#'.repeat(filled)}${'-'.repeat(30 - filled)}]`
     expect(shown(3, { isTTY: true })).toEqual([
       `\r\u001B[2K${bar(10)} 1 of 3 users (33 %)`,
@@ -22,7 +22,7 @@ describe('progress', () => {
     ])
   })
 
-  test('is a line for each tenth elsewhere, if there is much to do', () => {
+  test('progress is a line for each tenth elsewhere, if there is much to do', () => {
     const lines = shown(10_000)
     expect(lines).toHaveLength(10)
     expect(lines[0]).toBe('1000 of 10000 users (10 %)\n')
@@ -30,7 +30,7 @@ describe('progress', () => {
     expect(shown(999)).toEqual([])
   })
 
-  test('is not shown beside JSON', () => {
+  test('progress is not shown beside JSON', () => {
     expect(shown(10_000, { isSilent: true })).toEqual([])
     expect(shown(10_000, { isTTY: true, isSilent: true })).toEqual([])
   })

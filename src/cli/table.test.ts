@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'END', cell: () => '.' },
 ]
 
-test('cells stand below each other, numbers to the right, without colours off a terminal', () => {
+test('the cells of a table are aligned, numbers to the right, without colours off a terminal', () => {
   const rows = [
     { name: 'a', count: 1 },
     { name: 'Zoë 👩‍👩‍👧', count: -123_456 },
@@ -25,6 +25,6 @@ test('cells stand below each other, numbers to the right, without colours off a 
   )
 })
 
-test('no rows are a line of titles', () => {
+test('a table without rows is a line of titles', () => {
   expect(table([], COLUMNS, new Writable())).toBe('NAME  COUNT  END\n')
 })

@@ -34,6 +34,6 @@ test.each([
   'changed n settings 1',
   'changed n balance 5',
   `changed n tokens ${'1 '.repeat(MAX_TOKENS)}1`,
-])('an invalid text is ignored: %j', (text) => {
+])('an invalid text of a change is ignored: %j', (text) => {
   expect(parseChange(text)).toBeUndefined()
 })

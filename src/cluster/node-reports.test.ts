@@ -36,7 +36,7 @@ function nodesIn(room: Room, count: number, reportOf: (node: number) => string):
   })
 }
 
-test('a report of any length arrives whole, in messages that PostgreSQL takes', async () => {
+test("a report of any length arrives completely, in messages that fit PostgreSQL's limit", async () => {
   const room = new Room()
   const long = randomBytes(60_000).toString('hex')
   const [first] = nodesIn(room, 3, (node) => `${node} ${long}`)
@@ -46,7 +46,7 @@ test('a report of any length arrives whole, in messages that PostgreSQL takes', 
   expect(Math.max(...room.texts.map((text) => Buffer.byteLength(text)))).toBeLessThan(8_000)
 })
 
-test('readers that ask together ask the other nodes once', async () => {
+test('simultaneous readers request the other nodes once', async () => {
   const room = new Room()
   const [first] = nodesIn(room, 2, String)
   const answers = await Promise.all([first?.others(), first?.others(), first?.others()])
@@ -54,14 +54,14 @@ test('readers that ask together ask the other nodes once', async () => {
   expect(room.texts.filter((text) => text.startsWith('report?'))).toHaveLength(1)
 })
 
-test('a node that is alone asks nobody', async () => {
+test('a node without others sends no request', async () => {
   const room = new Room()
   const [only] = nodesIn(room, 1, String)
   expect(await only?.others()).toEqual([])
   expect(room.texts).toEqual([])
 })
 
-test('texts that are no reports are ignored, and a node that does not answer is not waited for long', async () => {
+test('texts that are not reports are ignored, and there is a short timeout for nodes that do not answer', async () => {
   const room = new Room()
   const reports = new NodeReports(
     'first',

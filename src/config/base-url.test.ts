@@ -8,7 +8,7 @@ test.each([
   ['https://api.example.com', 'https://api.example.com'],
   ['HTTP://API.Example.com:8080/V1/', 'http://api.example.com:8080/V1'],
   ['http://[::1]:4000/v1beta/openai', 'http://[::1]:4000/v1beta/openai'],
-])('the base URL %s is taken as %s', (text, url) => {
+])('the base URL %s is read as %s', (text, url) => {
   expect(readBaseUrl(text)).toEqual({ url })
 })
 
@@ -21,4 +21,4 @@ test.each([
   'https://',
   'https://a b',
   'https:\\\\a',
-])('"%s" is no base URL', (text) => expect(readBaseUrl(text)).toHaveProperty('expected'))
+])('"%s" is not a base URL', (text) => expect(readBaseUrl(text)).toHaveProperty('expected'))

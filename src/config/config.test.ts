@@ -32,7 +32,7 @@ const warnings = ({ warnings }: Config) =>
 const CHANNEL = 'channels: [{ name: a, protocol: chat, base_url: "http://a", models: [gpt-4o-mini] }]\n'
 
 describe('the configuration', () => {
-  test('is refused with the file, the line, the path and what is expected', () => {
+  test('an invalid configuration is refused with the file, the line, the path and what is expected', () => {
     const file = join(folder, 'some.yaml')
     const error = catchError(() =>
       config('options:\n  retries: 2\n\n  display: EUR\nchannels: [{ name: 1 }]\n'),
@@ -49,7 +49,7 @@ describe('the configuration', () => {
     })
   })
 
-  test('comes from a thread in parts that are asked for, so that calls go between', async () => {
+  test('the configuration is sent by a thread in parts on request, so that calls are processed in between', async () => {
     const file = join(folder, 'parts.yaml')
     const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
     writeFileSync(file, ['users:', ...users].join('\n'))
@@ -71,7 +71,7 @@ describe('the configuration', () => {
     }
   })
 
-  test('is the same when a thread reads it, and is refused with the same errors', async () => {
+  test('the configuration is the same when a thread reads it, and is refused with the same errors', async () => {
     const file = join(folder, 'threaded.yaml')
     const tokens = '[{ name: main, remain_quota: 5, key: short, budget: 7, budget_period: day }]'
     const users = Array.from({ length: 700 }, (_, index) => `  - { username: u${index}, tokens: ${tokens} }`)
@@ -103,13 +103,13 @@ describe('the configuration', () => {
     await expect(readConfigInThread(environment, here.builtIn)).rejects.toEqual(refusal)
   })
 
-  test('that cannot be read is refused', () => {
+  test('a configuration that cannot be read is refused', () => {
     expect(() => readConfig(readEnvironment({}, { config: folder }))).toThrow(
       /expected a file that can be read/,
     )
   })
 
-  test('is frozen throughout', () => {
+  test('the configuration is frozen at every level', () => {
     const { settings, environment, users } = config(`${CHANNEL}users: [{ username: u }]`)
     expect(() => Object.assign(settings.options, { retries: 9 })).toThrow(TypeError)
     expect(() => Object.assign(settings.channels[0]?.timeouts ?? {}, { idleMs: 9 })).toThrow(TypeError)
@@ -130,14 +130,14 @@ models:
   house-thinker: { thinking: adaptive, sampling: false }
 `)
 
-  test('that are declared without a price have the built-in one', () => {
+  test('models declared without a price have the built-in one', () => {
     const model = settings.models.get('gpt-4o-mini')
     expect(model).toMatchObject({ name: 'gpt-4o-mini', vendor: 'openai', rate_limit: { requests: 5 } })
     expect(model.price?.tokens.input).toEqual({ digits: 15n, scale: 2 })
     expect(settings.models.get('gpt-oss-120b').price?.tokens.input).toEqual({ digits: 35n, scale: 2 })
   })
 
-  test('take what they are said to take, and go by their name in all else', () => {
+  test('models take the declared values, and by their name all others', () => {
     expect(settings.models.get('house-thinker')).toMatchObject({
       thinking: 'adaptive',
       sampling: false,
@@ -146,14 +146,14 @@ models:
     expect([thinking, sampling]).toEqual([undefined, undefined])
   })
 
-  test('that are declared with a price have that one', () => {
+  test('models declared with a price have that price', () => {
     expect(settings.models.get('gpt-4o')).toMatchObject({
       vendor: 'openai',
       price: { tokens: { output: { digits: 2n, scale: 0 } } },
     })
   })
 
-  test('that are not declared come from the built-in prices, or are without vendor and price', () => {
+  test('models that are not declared have the built-in price, or no vendor and price', () => {
     expect(settings.models.get('claude-sonnet-4-5')).toMatchObject({
       vendor: 'anthropic',
       rate_limit: { requests: 0 },
@@ -171,7 +171,7 @@ models:
     expect(settings.models.get('__proto__').price).toBeUndefined()
   })
 
-  test('are listed as far as the file declares them', () => {
+  test('models are listed as far as the file declares them', () => {
     expect(settings.models.declared).toEqual([
       'gpt-4o-mini',
       'gpt-4o',
@@ -183,7 +183,7 @@ models:
 })
 
 describe('vendor keys', () => {
-  test('make a channel each, where no channel is configured', () => {
+  test('vendor keys create a channel each, where no channel is configured', () => {
     const { settings } = withoutFile({
       OPENAI_API_KEY: 'sk-o',
       ANTHROPIC_API_KEY: 'sk-a',
@@ -219,19 +219,19 @@ describe('vendor keys', () => {
     expect(rerank).toContain('rerank-english-v3.0')
   })
 
-  test('make none where a channel is configured', () => {
+  test('vendor keys create no channel where one is configured', () => {
     expect(config(CHANNEL, { OPENAI_API_KEY: 'sk-o' }).settings.channels.map(({ name }) => name)).toEqual([
       'a',
     ])
   })
 
-  test('make no difference to prices where a channel is configured', () => {
+  test('vendor keys do not affect prices where a channel is configured', () => {
     const [without, with_] = [config(CHANNEL), config(CHANNEL, { OPENROUTER_API_KEY: 'k' })]
     expect(with_.settings.priceVersion).toBe(without.settings.priceVersion)
     expect(with_.settings.models.get('gpt-4o:extended').vendor).toBe('openai')
   })
 
-  test('give a name that several vendors list to the first of them', () => {
+  test('vendor keys map a name that several vendors list to the first of them', () => {
     const { settings } = withoutFile({ OPENROUTER_API_KEY: 'r', MISTRAL_API_KEY: 'm' })
     const serving = settings.channels.filter(({ models }) => models.includes('ministral-8b'))
     expect(serving.map(({ name }) => name)).toEqual(['mistral'])
@@ -240,7 +240,7 @@ describe('vendor keys', () => {
     )
   })
 
-  test('of Google make a channel of its own dialect, with its models that answer in images and embed', () => {
+  test('a key of Google creates a channel of the Gemini dialect, with image and embedding models', () => {
     const [google] = withoutFile({ GEMINI_API_KEY: 'g' }).settings.channels
     expect(google).toMatchObject({
       protocol: ['gemini'],
@@ -252,13 +252,13 @@ describe('vendor keys', () => {
     expect(google?.models.filter((name) => name.startsWith('imagen'))).toEqual([])
   })
 
-  test('may come under either of two names', () => {
+  test('vendor keys have two possible variable names', () => {
     expect(
       withoutFile({ GOOGLE_API_KEY: 'g' }).settings.channels.map(({ name, keys }) => [name, keys]),
     ).toEqual([['google', ['g']]])
   })
 
-  test('decide whose price a model has that several vendors serve', () => {
+  test("vendor keys decide which vendor's price a model of several vendors has", () => {
     const vendorsOf = (env: NodeJS.ProcessEnv) => {
       const { settings } = withoutFile(env)
       const channels = settings.channels.filter(({ models }) => models.includes('gpt-oss-120b'))
@@ -277,7 +277,7 @@ describe('the price version', () => {
   const price = (text: string) => `models: { m: { price: ${text} } }\n`
   const base = version(price('{ input: 1, output: 2 }'))
 
-  test('is twelve hexadecimal digits, the same for the same prices however they are written', () => {
+  test('the price version is twelve hexadecimal digits, the same for the same prices however they are written', () => {
     expect(base).toMatch(/^[0-9a-f]{12}$/)
     expect(
       version(
@@ -295,23 +295,23 @@ describe('the price version', () => {
     ['a ratio', `groups: { default: { ratio: 2 } }\n${price('{ input: 1, output: 2 }')}`],
     ['a group', `groups: { vip: {} }\n${price('{ input: 1, output: 2 }')}`],
     ['the quota of a unit', `options: { quota_per_unit: 1 }\n${price('{ input: 1, output: 2 }')}`],
-  ])('changes with %s', (_, text) => {
+  ])('the price version changes with %s', (_, text) => {
     expect(version(text)).not.toBe(base)
   })
 })
 
-describe('a warning is said of', () => {
-  test('nothing, where nothing is unusual', () => {
+describe('warnings about the configuration', () => {
+  test('there is no warning about a normal configuration', () => {
     expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')))).toEqual([])
   })
 
-  test('a configuration without channels', () => {
+  test('there is a warning about a configuration without channels', () => {
     expect(warnings(withoutFile({}))).toEqual([
       'environment: channels: there is no channel, and no *_API_KEY of a known vendor in the environment: no call can be served',
     ])
   })
 
-  test('a model without a price', () => {
+  test('there is a warning about a model without a price', () => {
     const text =
       'channels:\n  - name: a\n    protocol: chat\n    base_url: http://a\n    models:\n      - claude-sonnet-4-5\n      - house-model\n'
     expect(warnings(config(text))).toEqual([
@@ -322,7 +322,7 @@ describe('a warning is said of', () => {
     ])
   })
 
-  test('a model without a price that a vendor key makes a channel for', () => {
+  test("there is a warning about a model without a price on a vendor key's channel", () => {
     expect(warnings(withoutFile({ JINA_API_KEY: 'j' }))).toContain(
       'environment: channels: jina-embeddings-v4 has no price: calls to it are refused',
     )
@@ -334,7 +334,7 @@ describe('a warning is said of', () => {
     expect(warnings(config(priced, { JINA_API_KEY: 'j' })).join()).not.toContain('embeddings-v4')
   })
 
-  test('a kind of price that is not charged', () => {
+  test('there is a warning about a kind of price that is not charged', () => {
     const text = CHANNEL.replace('gpt-4o-mini', 'sonar-deep-research')
     expect(warnings(config(text))).toEqual([
       'some.yaml:1: models: the built-in price of sonar-deep-research has output_reasoning_mtok, which is not charged',
@@ -345,7 +345,7 @@ describe('a warning is said of', () => {
     ).toEqual([])
   })
 
-  test('nothing, where the price has a kind that no call of ours can make', () => {
+  test("there is no warning where the price has a kind that the gateway's calls cannot have", () => {
     expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'gpt-4o, gpt-4.1, o3')))).toEqual([])
     expect(warnings(withoutFile({ OPENAI_API_KEY: 'k' })).join()).not.toContain('storage_searches')
   })
@@ -368,23 +368,26 @@ describe('a warning is said of', () => {
       '/chat/completions',
     ],
     ['https://api.cohere.com', 'rerank', 'https://api.cohere.com/v1', '/rerank'],
-  ])('a provider’s address without its version: %s', (given, protocol, complete, endpoint) => {
-    const text = `channels:\n  - name: a\n    protocol: ${protocol}\n    base_url: ${given}\n    models: [claude-sonnet-4-5]\n`
-    expect(warnings(config(text))).toEqual([
-      `some.yaml:4: channels[0].base_url: calls go to ${given.replace(/\/$/, '')}${endpoint}, where this provider does not answer; its base_url is ${complete}`,
-    ])
-  })
+  ])(
+    'there is a warning about a provider’s address without its version: %s',
+    (given, protocol, complete, endpoint) => {
+      const text = `channels:\n  - name: a\n    protocol: ${protocol}\n    base_url: ${given}\n    models: [claude-sonnet-4-5]\n`
+      expect(warnings(config(text))).toEqual([
+        `some.yaml:4: channels[0].base_url: calls go to ${given.replace(/\/$/, '')}${endpoint}, where this provider does not answer; its base_url is ${complete}`,
+      ])
+    },
+  )
 
   test.each([
     'https://api.openai.com/v1',
     'https://api.deepseek.com',
     'https://api.perplexity.ai',
     'http://a:8000',
-  ])('nothing, where calls may well be answered: %s', (given) => {
+  ])('there is no warning where calls may well be answered: %s', (given) => {
     expect(warnings(config(CHANNEL.replace('http://a', given)))).toEqual([])
   })
 
-  test('a sign-in by nobody, and one that others on the way can read', () => {
+  test('there is a warning about a sign-in that nobody can use, and about one without encryption', () => {
     const login = (issuer: string): string =>
       `${CHANNEL}login:\n  password: false\n  oidc: [{ name: a, issuer: "${issuer}", client_id: b, client_secret: c }]\n`
     expect(warnings(config(`${CHANNEL}login: { password: false }\n`)).join()).toContain(
@@ -397,7 +400,7 @@ describe('a warning is said of', () => {
       expect(warnings(config(login(issuer)))).toEqual([])
   })
 
-  test('a variable without braces, but not a dollar in a text', () => {
+  test('there is a warning about a variable without braces, but not about a dollar in a text', () => {
     const text = `channels:
   - name: a
     protocol: chat
@@ -416,13 +419,13 @@ describe('a warning is said of', () => {
     ])
   })
 
-  test('a declared model that no channel serves', () => {
+  test('there is a warning about a declared model that no channel serves', () => {
     expect(
       warnings(config(`${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')}models:\n  other: {}\n`)),
     ).toEqual(['some.yaml:3: models.other: no channel serves this model'])
   })
 
-  test('a mapping that is never used', () => {
+  test('there is a warning about a mapping that is never used', () => {
     expect(
       warnings(
         config(
@@ -434,7 +437,7 @@ describe('a warning is said of', () => {
     ])
   })
 
-  test('short secrets, and limits that are not switched on', () => {
+  test('there is a warning about short secrets, and about limits that are not enabled', () => {
     const users =
       'users:\n  - username: u\n    access_token: short\n    tokens:\n      - name: t\n        key: sk-short\n        unlimited_quota: true\n        model_limits: m\n'
     expect(warnings(config(`${CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')}${users}`))).toEqual([

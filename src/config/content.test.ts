@@ -14,7 +14,7 @@ function read(text: string, env: Record<string, string> = {}): FileContent {
   return content
 }
 
-/** Settings of a channel that does not declare any of them. */
+/** The values of a channel's settings that it does not declare. */
 const UNSTATED = {
   provider: 'generic',
   api_version: null,
@@ -29,9 +29,9 @@ const UNSTATED = {
 }
 const NO_LIMIT = { requests: 0, tokens: 0, windowMs: 60_000 }
 
-describe('without anything in it, the file means the documented defaults', () => {
+describe('the documented defaults', () => {
   test.each(['', '# nothing\n', 'options:\ngroups: null\nmodels: {}\nchannels:\nusers: []\n', 'null'])(
-    '%j',
+    'a file without settings has the documented defaults: %j',
     (text) => {
       const content = read(text)
       expect(content.options).toEqual({
@@ -79,7 +79,7 @@ describe('without anything in it, the file means the documented defaults', () =>
 })
 
 describe('rate limits', () => {
-  test('an entry that is not written is off once the section is there', () => {
+  test('rate limits that the section does not have are off', () => {
     const { rateLimits } = read('rate_limits:\n  search: { requests: 5 }\n  critical:\n')
     expect(rateLimits.search).toEqual({ requests: 5, tokens: 0, windowMs: 60_000 })
     expect(
@@ -89,7 +89,7 @@ describe('rate limits', () => {
     ).toEqual([0, 0, 0, 0])
   })
 
-  test('a key may be limited in tokens', () => {
+  test('the rate limit of a key may count tokens', () => {
     expect(read('rate_limits: { key: { tokens: 1000, window: 1h } }').rateLimits.key).toEqual({
       requests: 0,
       tokens: 1000,
@@ -99,7 +99,7 @@ describe('rate limits', () => {
 })
 
 describe('groups', () => {
-  test('default is there beside the declared ones, and may be declared itself', () => {
+  test('the group default exists beside the declared ones, and may be declared', () => {
     const { groups } = read('groups: { vip: { ratio: 0.8, open: false }, staff: }')
     expect([...groups.keys()]).toEqual(['default', 'vip', 'staff'])
     expect(groups.get('vip')).toEqual({ name: 'vip', ratio: { digits: 8n, scale: 1 }, open: false })
@@ -110,7 +110,7 @@ describe('groups', () => {
     })
   })
 
-  test('may be called like something every object has', () => {
+  test("groups may have the names of JavaScript's built-in properties", () => {
     expect([...read('groups: { constructor: {}, toString: {} }').groups.keys()]).toEqual([
       'default',
       'constructor',
@@ -122,7 +122,7 @@ describe('groups', () => {
 describe('prices', () => {
   const priceOf = (price: string) => read(`models: { m: { price: ${price} } }`).models.get('m')?.price
 
-  test('that are not given follow from input: a tenth, 1.25 times and twice', () => {
+  test('prices that are not given follow from input: a tenth, 1.25 times and twice', () => {
     const price = priceOf('{ input: 3, output: 15 }')
     if (!price) throw new Error('no price')
     const rate = rateOf(price, { digits: 1n, scale: 0 }, 1_000_000)
@@ -131,7 +131,7 @@ describe('prices', () => {
     expect([each('cacheRead'), each('cacheWrite5m'), each('cacheWrite1h')]).toEqual([300, 3750, 6000])
   })
 
-  test('of tools are those that are stated; web_search is another name of tools.web_search', () => {
+  test('prices of tools are the stated ones; web_search is another name of tools.web_search', () => {
     const cent = { digits: 1n, scale: 2 }
     expect(priceOf('{ input: 1, output: 1 }')?.tools).toEqual({})
     expect(priceOf('{ input: 1, output: 1, web_search: 0.01 }')?.tools).toEqual({ web_search: cent })
@@ -141,7 +141,7 @@ describe('prices', () => {
     })
   })
 
-  test('are decimals as they are written, however long', () => {
+  test('prices are decimals exactly as written, however long', () => {
     const price = priceOf(
       '{ input: 0.1, output: "0.30", cache_read: 0.01234567890123456789, cache_write_5m: .5, cache_write_1h: 1e-3 }',
     )
@@ -154,13 +154,13 @@ describe('prices', () => {
     })
   })
 
-  test('may be for the call alone', () => {
+  test('prices may be for the call only', () => {
     const price = priceOf('{ request: 0.002 }')
     expect(price?.request).toEqual({ digits: 2n, scale: 3 })
     expect(price?.tokens.input).toEqual({ digits: 0n, scale: 0 })
   })
 
-  test('of audio and images are those of text where none is stated', () => {
+  test('prices of audio and images are those of text where none is stated', () => {
     const price = priceOf('{ input: 3, output: 15, audio_input: 6, image_output: 40 }')
     const { audio_input, audio_output, image_input, image_output } = price?.tokens ?? {}
     expect([audio_input, audio_output, image_input, image_output].map((one) => Number(one?.digits))).toEqual([
@@ -182,11 +182,11 @@ describe('prices', () => {
         },
       },
     ],
-  ])('may be without tokens: %s', (text, expected) => {
+  ])('prices may be without tokens: %s', (text, expected) => {
     expect(priceOf(text)).toMatchObject({ ...expected, tokens: { input: { digits: 0n } } })
   })
 
-  test('of audio and images hold in all tiers that state no other', () => {
+  test('prices of audio and images apply in all tiers that state no other', () => {
     const price = priceOf(
       '{ input: 1, output: 2, audio_input: 9, tiers: [{ above: 10, input: 3, output: 4 }, { above: 20, input: 5, output: 6, audio_input: 7 }] }',
     )
@@ -199,7 +199,7 @@ describe('prices', () => {
     ])
   })
 
-  test('may have tiers, whose cached kinds follow from their own input', () => {
+  test("prices may have tiers, whose cached kinds follow from the tier's input", () => {
     const price = priceOf(
       '{ input: 3, output: 15, cache_read: 1, tiers: [{ above: 200000, input: 6, output: 22.5 }] }',
     )
@@ -219,7 +219,7 @@ describe('prices', () => {
 })
 
 describe('channels', () => {
-  test('need a name, a protocol, an address and models; the rest has defaults', () => {
+  test('channels need a name, a protocol, an address and models; all else has defaults', () => {
     const { channels } = read(
       'channels: [{ name: a, protocol: chat, base_url: "https://a.example/v1/", models: [m] }]',
     )
@@ -246,14 +246,14 @@ describe('channels', () => {
     ])
   })
 
-  test('speak one protocol or several, the first of which they are tested in', () => {
+  test('channels speak one or several protocols, and are tested with the first', () => {
     const { channels } = read(
       'channels: [{ name: a, protocol: [responses, chat], base_url: "https://a.example/v1", models: [m] }]',
     )
     expect(channels[0]?.protocol).toEqual(['responses', 'chat'])
   })
 
-  test('take everything that is documented', () => {
+  test('channels accept everything that is documented', () => {
     const { channels } = read(
       `
 groups: { vip: {} }
@@ -300,7 +300,7 @@ channels:
 })
 
 describe('users', () => {
-  test('need a name; their tokens a name and a quota', () => {
+  test('users need a name, and their tokens a name and a quota', () => {
     const { users } = read('users: [{ username: u, tokens: [{ name: t, remain_quota: 5 }] }]')
     expect(users).toEqual([
       {
@@ -330,7 +330,7 @@ describe('users', () => {
     ])
   })
 
-  test('take every writable field of a token', () => {
+  test("users' tokens accept every writable field", () => {
     const { users } = read(
       `
 groups: { vip: { open: false }, slow: {} }
@@ -392,7 +392,7 @@ users:
     })
   })
 
-  test('two users may have tokens of the same name', () => {
+  test('users two users may have tokens of the same name', () => {
     const users = ['a', 'b'].map(
       (name) => `{ username: ${name}, tokens: [{ name: main, unlimited_quota: true }] }`,
     )
@@ -400,7 +400,7 @@ users:
   })
 })
 
-test('anchors and aliases mean what they stand for', () => {
+test('anchors and aliases are resolved', () => {
   const { channels } = read(`
 channels:
   - { name: a, protocol: chat, base_url: http://a, models: &both [m, n] }
@@ -412,7 +412,7 @@ channels:
   ])
 })
 
-test('an alias means the last anchor of its name above it, also where it stands in another alias', () => {
+test('an alias refers to the last anchor of its name above it, also inside another alias', () => {
   const { models } = read(`
 models:
   a: { fallback: &list [&one x] }
@@ -430,7 +430,7 @@ models:
   ])
 })
 
-test('the line of a place in an alias is that of what it means; an unknown place has its parent\u2019s', () => {
+test('the line of a path in an alias is that of the anchor; an unknown path has its parent’s line', () => {
   const { lineOf } = parseYamlDocument(
     'a: &x\n  - one\n  - { b: two,\n      c: three }\nd: *x\n\ne:\n  - four\n',
     () => undefined,

@@ -43,18 +43,18 @@ describe('a YAML document', () => {
     ['! 1', '1'],
     ['!!int "2"', 2],
     ['!<tag:yaml.org,2002:str> 5', '5'],
-  ])('has the scalars of the core schema: %s', (text, expected) => {
+  ])('a YAML document has the scalars of the core schema: %s', (text, expected) => {
     const { tree, diagnostics } = parse(`a: ${text}`)
     expect(diagnostics).toEqual([])
     expect(plain(tree)).toEqual({ a: expected })
   })
 
-  test('has texts as keys, however they are written, and no merge keys', () => {
+  test('a YAML document has texts as keys, however they are written, and no merge keys', () => {
     const { tree } = parse('1.0: a\ntrue: b\n~: c\n"a b": d\n? e\n: f\n<<: { g: h }\n')
     expect(plain(tree)).toEqual({ '1.0': 'a', true: 'b', '~': 'c', 'a b': 'd', e: 'f', '<<': { g: 'h' } })
   })
 
-  test('keeps the digits of a number that a double does not hold', () => {
+  test('a YAML document keeps digits of a number that a double cannot represent', () => {
     expect(parse('12345678901234567890').tree).toMatchObject({ source: '12345678901234567890' })
   })
 
@@ -68,13 +68,13 @@ describe('a YAML document', () => {
     ['- {a: 1,\n   b: 2}\n- [1,\n   2]\n', [0, 'b'], 2],
     ['- {a: 1,\n   b: 2}\n- [1,\n   2]\n', [1, 1], 4],
     ['%YAML 1.2\n---\na: 1\n...\n', ['a'], 3],
-  ])('knows the lines of its values: %j %j', (text, path, line) => {
+  ])('a YAML document has the lines of its values: %j %j', (text, path, line) => {
     const { diagnostics, lineOf } = parse(text)
     expect(diagnostics).toEqual([])
     expect(lineOf(path)).toBe(line)
   })
 
-  test('with many empty items is read in time that grows with their number', () => {
+  test('a YAML document with many empty items is read in linear time', () => {
     const { tree, lineOf } = parse(`a:\n${'-\n'.repeat(100_000)}`)
     expect(tree).toHaveProperty('a.length', 100_000)
     expect(lineOf(['a', 99_999])).toBe(100_001)
@@ -87,7 +87,7 @@ describe('a YAML document', () => {
     ['dashes', '- '],
     ['keys', '? '],
     ['keys of lists', '[? '],
-  ])('of 20,000 levels of %s is refused', (_, open, close = '') => {
+  ])('a YAML document of 20,000 levels of %s is refused', (_, open, close = '') => {
     const { diagnostics } = parse(`a: 1\nb:\n  ${open.repeat(20_000)}${close.repeat(20_000)}`)
     expect(diagnostics).toEqual([{ line: 3, path: '', message: 'expected at most 32 levels' }])
   })
@@ -95,11 +95,11 @@ describe('a YAML document', () => {
   test.each([
     [33, []],
     [34, [{ line: 1, path: '', message: 'expected at most 32 levels' }]],
-  ])('has values of at most 32 steps: %i lists', (lists, expected) => {
+  ])('a YAML document has values of at most 32 levels: %i lists', (lists, expected) => {
     expect(parse('['.repeat(lists) + ']'.repeat(lists)).diagnostics).toEqual(expected)
   })
 
-  test('may be JSON of any layout', () => {
+  test('a YAML document may be JSON of any layout', () => {
     const value = fc
       .jsonValue({ maxDepth: 4 })
       .map((some) => JSON.parse(JSON.stringify(some).replaceAll('$', '')))
@@ -112,7 +112,7 @@ describe('a YAML document', () => {
     )
   })
 
-  test('that is damaged is refused or read, with lines that it has', () => {
+  test('a damaged YAML document is refused or read, with lines that it has', () => {
     const base =
       'options:\n  a: [1, {b: "c"}]\n  d: |\n    text\nusers:\n  - &u\n    name: x # who\n    q: *u\n  -\n'
     const piece = fc.constantFrom(

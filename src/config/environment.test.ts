@@ -22,7 +22,7 @@ function said(env: NodeJS.ProcessEnv, flags: { config?: string; workers?: string
 }
 
 describe('the environment', () => {
-  test('has a default for everything', () => {
+  test('the environment has a default for every variable', () => {
     expect(readEnvironment({}, {}, folder)).toEqual({
       port: 3000,
       host: '127.0.0.1',
@@ -38,7 +38,7 @@ describe('the environment', () => {
     })
   })
 
-  test('has a number of workers, or one for each core', () => {
+  test('the environment has a number of workers, or one for each core', () => {
     expect(readEnvironment({ WORKERS: '3' }, {}, folder).workers).toBe(3)
     expect(readEnvironment({ WORKERS: '3' }, { workers: '2' }, folder).workers).toBe(2)
     expect(readEnvironment({}, { workers: 'auto' }, folder).workers).toBe(
@@ -53,7 +53,7 @@ describe('the environment', () => {
       ])
   })
 
-  test('is taken as it is', () => {
+  test('the values of the environment are used unchanged', () => {
     const env = {
       PORT: '0',
       HOST: '::1',
@@ -76,13 +76,13 @@ describe('the environment', () => {
     })
   })
 
-  test('an empty variable counts as unset', () => {
+  test('the environment an empty variable counts as unset', () => {
     expect(
       said({ PORT: '', REDIS_URL: '', OPENAI_API_KEY: '', GATEWAY_CONFIG: '', GATEWAY_SECRET: '' }),
     ).toEqual([])
   })
 
-  test('the database is in the data folder unless told otherwise', () => {
+  test('the environment the database is in the data folder unless told otherwise', () => {
     expect(readEnvironment({ DATA_DIR: '/var/lib/sluice' }, {}, folder).databaseUrl).toBe(
       'sqlite:/var/lib/sluice/sluice.db',
     )
@@ -117,15 +117,15 @@ describe('the environment', () => {
       { OPENAI_API_KEY: 'two words' },
       'environment: OPENAI_API_KEY: expected a key: printable characters without spaces',
     ],
-  ])('%o is refused', (env, expected) => {
+  ])('the environment %o is refused', (env, expected) => {
     expect(said(env)).toEqual([expected])
   })
 
-  test('every mistake is said at once', () => {
+  test('all errors of the environment are reported at once', () => {
     expect(said({ PORT: '-1', LOG_LEVEL: 'loud', REDIS_URL: 'redis:' })).toHaveLength(3)
   })
 
-  test('a configuration file that is named must exist', () => {
+  test('the environment a configuration file that is named must exist', () => {
     expect(said({ GATEWAY_CONFIG: 'none.yaml' })).toEqual([
       `environment: GATEWAY_CONFIG: expected a file, but there is none at ${join(folder, 'none.yaml')}`,
     ])
@@ -134,7 +134,7 @@ describe('the environment', () => {
     ])
   })
 
-  test('gateway.yaml is taken if it is there, a named file before it, a flag before that', () => {
+  test('the order of precedence is a flag, a file named in the environment, and gateway.yaml', () => {
     for (const name of ['gateway.yaml', 'variable.yaml', 'flag.yaml']) writeFileSync(join(folder, name), '')
     const fileOf = (env: NodeJS.ProcessEnv, config?: string): string | undefined =>
       readEnvironment(env, { config }, folder).configFile

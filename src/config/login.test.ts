@@ -21,7 +21,7 @@ function read(text: string, folder = '/nowhere') {
   return { content, said: diagnostics.map((one) => formatDiagnostic({ file: 'gateway.yaml', ...one })) }
 }
 
-/** A file whose provider begins at line 3, one field per line. */
+/** A file whose provider begins at line 3, one field in each line. */
 function provider(fields: Readonly<Record<string, string | undefined>>, before = ''): string {
   const lines = Object.entries({ ...FIELDS, ...fields }).filter(([, value]) => value !== undefined)
   return `${before}login:\n  oidc:\n    - ${lines.map(([key, value]) => `${key}: ${value}`).join('\n      ')}\n`
@@ -49,7 +49,7 @@ test('a provider needs four fields, and has defaults for the others', () => {
   })
 })
 
-test('the scope openid is asked for in any case; the order of groups is kept', () => {
+test('the scope openid is always requested; the order of groups is kept', () => {
   const groups = 'groups: { lab: {}, staff: {} }\n'
   const more = { scopes: '[groups]', group_claim: 'roles', groups: '{ z: lab, a: staff }', admins: '[ops]' }
   const [one] = read(provider(more, groups)).content?.login.oidc ?? []
@@ -60,7 +60,7 @@ test('the scope openid is asked for in any case; the order of groups is kept', (
   ])
 })
 
-describe('gateway.yaml is refused for', () => {
+describe('refused login settings', () => {
   test.each([
     [
       'a name for paths',
@@ -132,11 +132,11 @@ describe('gateway.yaml is refused for', () => {
       { usernameclaim: 'x' },
       'gateway.yaml:7: login.oidc[0].usernameclaim: unknown key, expected username_claim',
     ],
-  ])('%s', (_, fields, sentence) => {
+  ])('gateway.yaml is refused for %s', (_, fields, sentence) => {
     expect(read(provider(fields)).said).toEqual([sentence])
   })
 
-  test('two providers of one name', () => {
+  test('gateway.yaml is refused for two providers with the same name', () => {
     const twice = `${provider({})}    - { name: corp, issuer: "https://b.example", client_id: x, client_secret: y }\n`
     expect(read(twice).said).toEqual([
       'gateway.yaml:7: login.oidc[1].name: expected a different name, another entry has the same',
@@ -148,14 +148,14 @@ describe('gateway.yaml is refused for', () => {
     'https://ai.example.com/',
     'https://ai.example.com/x',
     'ftp://ai.example.com',
-  ])('the public address %s', (url) => {
+  ])('gateway.yaml is refused for the public address %s', (url) => {
     expect(read(`options:\n  public_url: ${url}\n`).said).toEqual([
       `gateway.yaml:2: options.public_url: expected an origin such as https://ai.example.com, without a path, found "${url}"`,
     ])
   })
 })
 
-test('a client secret may be in a file of its own, whose last line break does not count', () => {
+test('a client secret may be in a separate file, whose last line break does not count', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-secret-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'secret'), `${SECRET}\n`)

@@ -37,12 +37,12 @@ channels:
   - { name: filed, protocol: chat, base_url: https://f.example/v1, models: [m] }
 `
 
-test('nothing that was set leaves the settings of the file as they are', () => {
+test('without stored settings, those of the file are unchanged', () => {
   const file = fileOf(FILE)
   expect(mergeLayers(file, only({})).settings).toBe(file.settings)
 })
 
-test('sections that are set in the file alone are those of the file, whatever else is stored', () => {
+test('sections that are set only in the file are unchanged, whatever else is stored', () => {
   const file = fileOf(`${FILE}
 rate_limits: { console: { requests: 7 } }
 login:
@@ -55,7 +55,7 @@ login:
   expect(settings.login.oidc).toHaveLength(1)
 })
 
-test('stored channels come behind those of the file; disabled ones are known, and not called', () => {
+test('stored channels follow those of the file; disabled ones are known, but not called', () => {
   const { settings, storedChannels: known } = mergeLayers(
     fileOf(FILE),
     only({ channels: [stored('on'), stored('off', { status: 2 })] }),
@@ -65,7 +65,7 @@ test('stored channels come behind those of the file; disabled ones are known, an
   expect(Object.isFrozen(settings.channels[1])).toBe(true)
 })
 
-test('what one thing spoils, others do not suffer from, not even those that come to light after it', () => {
+test('an invalid stored setting does not affect the others, or errors found after it', () => {
   const { settings, ignored } = mergeLayers(
     fileOf(FILE),
     only({
@@ -91,7 +91,7 @@ test('what one thing spoils, others do not suffer from, not even those that come
   )
 })
 
-test('variables are not put in', () => {
+test('variables in stored settings are not replaced', () => {
   const { settings } = mergeLayers(
     fileOf(FILE, { HOME: '/root' }),
     only({ channels: [stored('literal', { keys: ['${HOME}'] })] }),
@@ -99,7 +99,7 @@ test('variables are not put in', () => {
   expect(settings.channels[1]?.keys).toEqual(['${HOME}'])
 })
 
-test('where the file says something, it counts', () => {
+test('settings of the file override stored ones', () => {
   const file = fileOf(`
 options: { retries: 1 }
 groups: { vip: { ratio: 2 } }
@@ -124,7 +124,7 @@ ${FILE}`)
   expect(settings.priceVersion).toBe(file.settings.priceVersion)
 })
 
-test('channels of keys in the environment are there as long as the file declares none, whatever is stored', () => {
+test('channels for keys in the environment exist while the file declares none, whatever is stored', () => {
   const env = { MISTRAL_API_KEY: 'k' }
   const beside = only({ channels: [stored('own'), stored('mistral')] })
   const names = (file: Config) => mergeLayers(file, beside).settings.channels.map(({ name }) => name)

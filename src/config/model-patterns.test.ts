@@ -11,11 +11,11 @@ test.each([
   ['gpt-4o', 'gpt-4*4o', false],
   ['my-gpt-4o', 'gpt-*', false],
   ['gpt-4o', 'gpt.4*', false],
-])('%s matches %s: %s', (name, pattern, expected) => {
+])('the pattern %s matches %s: %s', (name, pattern, expected) => {
   expect(matchesModelPattern(name, pattern)).toBe(expected)
 })
 
-test('a name matches its own pieces with anything between them, and only those', () => {
+test('a pattern matches its own pieces with anything between them, and only those', () => {
   const piece = fc.stringMatching(/^[ab]{0,3}$/)
   fc.assert(
     fc.property(

@@ -37,7 +37,7 @@ function token(lines: string): string {
 /** A description, the file, and its diagnostics. */
 type Case = readonly [what: string, file: string, ...said: string[]]
 
-// One long table with all errors that a file may have, in the order of the documentation.
+// One long table with all errors that a file can have, in the order of the documentation.
 
 const YAML: Case[] = [
   [
@@ -839,14 +839,14 @@ describe('gateway.yaml is refused for', () => {
     ...TOKENS,
   ]
   test.each(cases.map(([what, file, ...expected]) => ({ what, file, expected })))(
-    '$what',
+    'gateway.yaml is refused for $what',
     ({ file, expected }) => {
       expect(said(file)).toEqual(expected)
     },
   )
 })
 
-test('every mistake is said at once, wherever it stands', () => {
+test('all errors are reported at once, wherever they are', () => {
   const file = [
     'options: { retries: many }',
     'groups: { vip: { ratio: -1 } }',

@@ -15,11 +15,11 @@ describe('variables in texts', () => {
     ['$${A}', '${A}'],
     ['$${A}${A}', '${A}1'],
     ['$A and $$ and {A} and $ {A}', '$A and $$ and {A} and $ {A}'],
-  ])('%s becomes %s', (text, expected) => {
+  ])('the text %s becomes %s', (text, expected) => {
     expect(substitute(text, lookup)).toEqual({ text: expected })
   })
 
-  test('what comes from a variable is not read again', () => {
+  test("a variable's value is not substituted again", () => {
     expect(substitute('${B_2}', lookup)).toEqual({ text: '${A}' })
   })
 

@@ -10,6 +10,6 @@ test.each([
   ['br for a wildcard', '*', 'br'],
   ['what a wildcard does not exclude', '*;q=0, gzip', 'gzip'],
   ['names in any case', 'GZIP', 'gzip'],
-])('%s', (_, accepted, chosen) => {
+])('the chosen content encoding is right for %s', (_, accepted, chosen) => {
   expect(chooseEncoding(accepted)).toBe(chosen)
 })

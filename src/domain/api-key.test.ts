@@ -9,18 +9,18 @@ describe('the lookup key', () => {
     ['sk-sk-sk-abc123', 'abc123'],
     ['sk-abc123-17', 'abc123'],
     ['sk-abc123-', 'abc123'],
-  ])('of %s is %s', (sent, key) => {
+  ])('the lookup key of %s is %s', (sent, key) => {
     expect(lookupKey(sent)).toBe(key)
   })
 
   test.each(['', 'sk-', '-abc', 'sk--abc', 'a b', 'ab_c', 'é', 'x'.repeat(129)])(
-    '"%s" holds none',
+    '"%s" has no lookup key',
     (sent) => {
       expect(lookupKey(sent)).toBeUndefined()
     },
   )
 
-  test('a prefix is a prefix, not a set of letters: keys may begin with s or k', () => {
+  test('only a whole prefix is removed: keys may begin with s or k', () => {
     const base62 = fc.stringMatching(/^[0-9A-Za-z]{1,60}$/)
     fc.assert(fc.property(base62, fc.nat(3), (key, times) => lookupKey('sk-'.repeat(times) + key) === key))
   })

@@ -4,7 +4,7 @@ import { isAffordableBcrypt } from './bcrypt-hash.ts'
 const REST = 'pgj3SNce2kzbgilC7id6Y.bnhsHzJ.6A6oBK.B.Dx.OzzvFK7vsXe'
 
 describe('a bcrypt hash', () => {
-  test.each(['$2a$04$', '$2b$10$', '$2y$12$', '$2x$14$'])('%s is checked', (head) => {
+  test.each(['$2a$04$', '$2b$10$', '$2y$12$', '$2x$14$'])('a bcrypt hash %s is accepted', (head) => {
     expect(isAffordableBcrypt(head + REST)).toBe(true)
   })
 
@@ -15,7 +15,7 @@ describe('a bcrypt hash', () => {
     ['with something behind it', `$2a$10$${REST}\n`],
     ['of Argon2', '$argon2id$v=19$m=19456,t=2,p=1$zuC28nmOxXhr8Hbx54GqSw$txp'],
     ['that is none', ''],
-  ])('%s is not', (_, text) => {
+  ])('a bcrypt hash %s is refused', (_, text) => {
     expect(isAffordableBcrypt(text)).toBe(false)
   })
 })

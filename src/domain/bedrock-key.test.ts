@@ -3,7 +3,7 @@ import { parseBedrockKey } from './bedrock-key.ts'
 
 const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY'
 
-test('a key is an account id and its secret, with a session token or without', () => {
+test('a Bedrock key is an account id and its secret, with a session token or without', () => {
   const aws = { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: SECRET }
   expect(parseBedrockKey(`AKIAIOSFODNN7EXAMPLE:${SECRET}`)).toEqual({ aws })
   expect(parseBedrockKey(`AKIAIOSFODNN7EXAMPLE:${SECRET}:FwoGZ/+=`)).toEqual({
@@ -24,6 +24,6 @@ test.each([
   `lower-case:${SECRET}`,
   `AKIAIOSFODNN7EXAMPLE:${SECRET}:`,
   `AKIAIOSFODNN7EXAMPLE:${SECRET}:token:more`,
-])('%j is no key', (text) => {
+])('%j is not a Bedrock key', (text) => {
   expect(parseBedrockKey(text)).toBeUndefined()
 })

@@ -22,11 +22,11 @@ describe('a period', () => {
     ['week', '1969-12-31T12:00:00Z', '1969-12-29', '1970-01-05'],
     ['month', '2026-12-31T23:59:59.999Z', '2026-12-01', '2027-01-01'],
     ['month', '2028-02-29T00:00:00Z', '2028-02-01', '2028-03-01'],
-  ] as const)('a %s at %s is from %s to %s', (period, now, start, end) => {
+  ] as const)('a period of a %s at %s is from %s to %s', (period, now, start, end) => {
     expect(periodAt(period, at(now))).toEqual({ startMs: at(start), endMs: at(end) })
   })
 
-  test('includes its start, ends where the next one starts, and weeks start on Monday', () => {
+  test('a period includes its start, ends where the next one starts, and weeks start on Monday', () => {
     fc.assert(
       fc.property(fc.constantFrom(...BUDGET_PERIODS), fc.integer({ min: -1e12, max: 1e13 }), (period, ms) => {
         const { startMs, endMs } = periodAt(period, ms)
@@ -40,7 +40,7 @@ describe('a period', () => {
   })
 })
 
-test('the name of an account tells its owner and its period, whatever the group is called', () => {
+test("the name of a budget account contains its owner and its period, whatever the group's name", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...BUDGET_PERIODS),
@@ -56,7 +56,7 @@ test('the name of an account tells its owner and its period, whatever the group 
   )
 })
 
-test('a call is charged to its user, its key and the one group that answered', () => {
+test('a call is charged to the budgets of its user, its key and the one group that served it', () => {
   const [user, key, vip, other] = (['u:1', 't:2', 'g:vip', 'g:a:b'] as const).map(
     (owner) => budgetAt({ amount: 1, period: 'day' }, owner, 0).name,
   )

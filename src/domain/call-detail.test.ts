@@ -5,7 +5,7 @@ import type { Usage } from './usage.ts'
 
 const small = fc.nat({ max: 2 })
 
-test('the particulars of a call are JSON with what differs from the usual, and none without', () => {
+test('the details of a call are JSON with what differs from the default, or nothing', () => {
   fc.assert(
     fc.property(
       fc.record({ audioCacheRead: small, imageCacheRead: small, images: small }),

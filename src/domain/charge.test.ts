@@ -29,17 +29,17 @@ describe('a charge', () => {
   // 3 and 15 USD per million tokens at 500,000 units per USD: 1.5 and 7.5 units a token.
   const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
 
-  test('is price × usage × quota per unit', () => {
+  test('a charge is price × usage × quota per unit', () => {
     expect(charge(rate, { ...NO_USAGE, input: 1000, output: 100 })).toBe(2250)
   })
 
-  test('prices each kind of prompt token by itself', () => {
+  test('a charge prices each kind of prompt token separately', () => {
     const usage = { ...NO_USAGE, input: 10, cacheRead: 1000, cacheWrite5m: 100, cacheWrite1h: 10 }
     // 15 + 150 + 187.5 + 30 = 382.5, half away from zero
     expect(charge(rate, usage)).toBe(383)
   })
 
-  test('prices cached audio and images by themselves', () => {
+  test('a charge prices cached audio and images separately', () => {
     const cached = completePrices({
       ...tokens('3', '15', '0.3'),
       audio_cache_read: decimal('2'),
@@ -51,25 +51,25 @@ describe('a charge', () => {
     expect(charge(rate, usage)).toBe(150)
   })
 
-  test('is rounded once, half away from zero', () => {
+  test('a charge is rounded once, half away from zero', () => {
     expect(charge(rate, { ...NO_USAGE, input: 1 })).toBe(2)
     expect(charge(rate, { ...NO_USAGE, input: 3 })).toBe(5)
   })
 
-  test('is at least 1 where anything was used at a price', () => {
+  test('a charge is at least 1 where anything was used at a price', () => {
     const tiny = rateOf(price({ tokens: tokens('0.000001', '0') }), ONE, 500_000)
     expect(charge(tiny, { ...NO_USAGE, input: 1 })).toBe(1)
     expect(charge(tiny, NO_USAGE)).toBe(0)
     expect(charge(tiny, { ...NO_USAGE, output: 100 })).toBe(1)
   })
 
-  test('is free of binary rounding errors: 0.1 + 0.2 is 0.3', () => {
+  test('a charge is free of binary rounding errors: 0.1 + 0.2 is 0.3', () => {
     const exact = rateOf(price({ tokens: tokens('0.1', '0.2') }), decimal('0.7'), 500_000)
     // (1,000,000 × 0.1 + 1,000,000 × 0.2) USD/M × 0.7 × 500,000 = 105,000
     expect(charge(exact, { ...NO_USAGE, input: 1_000_000, output: 1_000_000 })).toBe(105_000)
   })
 
-  test('takes a tier for the whole call once the prompt is larger than its bound', () => {
+  test('a charge uses one tier for the whole call once the prompt is larger than its limit', () => {
     const tiered = rateOf(
       price({
         tokens: tokens('3', '15', '0.3'),
@@ -82,7 +82,7 @@ describe('a charge', () => {
     expect(charge(tiered, { ...NO_USAGE, input: 200_000, cacheRead: 10, output: 2 })).toBe(600_026)
   })
 
-  test('counts calls and tools, whose prices may have more places than the others', () => {
+  test('a charge includes calls and tools, whose prices may have more decimal places', () => {
     const rerank = rateOf(price({ request: decimal('0.002') }), ONE, 500_000)
     const search = { kind: 'web_search', count: 3, price: decimal('0.01') } as const
     expect(charge(rerank, NO_USAGE, {}, [search])).toBe(1000 + 15_000)
@@ -94,7 +94,7 @@ describe('a charge', () => {
     expect(charge(rerank, NO_USAGE, {}, [search, drawn])).toBe(1000 + 15_000 + 21_120)
   })
 
-  test('prices audio and images by themselves, wherever they have a price of their own', () => {
+  test('a charge prices audio and images separately where they have their own price', () => {
     const prices = { ...tokens('2.5', '10', '0.25'), audio_input: decimal('6'), image_output: decimal('40') }
     const spoken = rateOf(price({ tokens: prices }), ONE, 500_000)
     const usage = { ...NO_USAGE, input: 1000, audioInput: 900, output: 100, cacheRead: 50, audioOutput: 20 }
@@ -115,14 +115,14 @@ describe('a charge', () => {
     [{ images: 1 }, {}, {}, 10_000],
     [{ images: 1 }, { size: 'constructor' }, {}, 10_000],
     [{ images: 1 }, { size: '9x9' }, { image: { '1x1': decimal('0.01'), '2x2': decimal('0.2') } }, 100_000],
-  ])('counts %j of the form %j', (used, form, parts, quota) => {
+  ])('a charge counts %j of the form %j', (used, form, parts, quota) => {
     const image = { '1024x1024': decimal('0.04'), '1024x1024/hd': decimal('0.08'), default: decimal('0.02') }
     const rate = rateOf(price({ image, ...parts }), ONE, 500_000)
     expect(charge(rate, { ...NO_USAGE, ...used }, form)).toBe(quota)
     expect(rate.free).toBe(false)
   })
 
-  test('is by tokens where they are reported and have a price, else by what is measured', () => {
+  test('a charge is by tokens where they are reported and have a price, else by what is measured', () => {
     const both = rateOf(price({ tokens: tokens('2.5', '10'), second: decimal('0.0001') }), ONE, 500_000)
     expect(charge(both, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(175)
     expect(charge(both, { ...NO_USAGE, seconds: 60 })).toBe(3000)
@@ -130,19 +130,19 @@ describe('a charge', () => {
     expect(charge(measured, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(3000)
   })
 
-  test('throws if it exceeds the safe integers', () => {
+  test('a charge throws if it exceeds the safe integers', () => {
     const dear = rateOf(price({ tokens: tokens('1000000000', '0') }), ONE, 500_000)
     expect(() => charge(dear, { ...NO_USAGE, input: 1_000_000_000 })).toThrow(RangeError)
   })
 })
 
-describe('the most that a call can cost', () => {
-  test('uses the most expensive rate of the prompt, cache writes included', () => {
+describe('the maximum cost of a call', () => {
+  test('the maximum cost uses the highest rate of the prompt, including cache writes', () => {
     const rate = rateOf(price({ tokens: tokens('3', '15', '0.3', '3.75', '6') }), ONE, 500_000)
     expect(maxCharge(rate, { prompt: 100, output: 10 })).toBe(300 + 75)
   })
 
-  test('includes tiers that the prompt may reach, and no others', () => {
+  test('the maximum cost includes only tiers that the prompt may reach', () => {
     const rate = rateOf(
       price({ tokens: tokens('3', '15'), tiers: [{ above: 1000, tokens: tokens('6', '30') }] }),
       ONE,
@@ -152,7 +152,7 @@ describe('the most that a call can cost', () => {
     expect(maxCharge(rate, { prompt: 1001, output: 10 })).toBe(3003 + 150)
   })
 
-  test('includes a more expensive lower tier, as the prompt may turn out shorter', () => {
+  test('the maximum cost includes a more expensive lower tier, as the prompt may be shorter', () => {
     const rate = rateOf(
       price({
         tokens: tokens('3', '15'),
@@ -169,7 +169,7 @@ describe('the most that a call can cost', () => {
   })
 })
 
-test('the most that a call can cost is by tokens or by measure, whichever is more', () => {
+test('the maximum cost of a call is by tokens or by measure, whichever is larger', () => {
   const image = { '1x1': decimal('0.04'), default: decimal('0.02') }
   const prices = { ...tokens('5', '10'), image_output: decimal('40') }
   const rate = rateOf(price({ tokens: prices, image }), ONE, 500_000)
@@ -184,7 +184,7 @@ test('a rate is free only where nothing costs anything', () => {
   expect(rateOf(price({ tokens: tokens('3', '15') }), decimal('0'), 500_000).free).toBe(true)
 })
 
-test('a rate is the same after it was written as text', () => {
+test('a rate is unchanged after it was stored as text', () => {
   const tiers = [{ above: 1_000, tokens: tokens('6', '22.5') }]
   const rate = rateOf(
     price({
@@ -207,7 +207,7 @@ test('a hold is at least 1 where anything has a price, as a charge is', () => {
   expect(maxCharge(rateOf(FREE_PRICE, ONE, 500_000), { prompt: 100, output: 10 })).toBe(0)
 })
 
-test('seconds and images that are priced by themselves are charged once, whether or not tokens are', () => {
+test('seconds and images with their own price are charged once, whether or not tokens are reported', () => {
   const [second, each] = [decimal('0.002'), decimal('0.04')]
   const media = [
     { kind: 'second', count: 3, price: second },

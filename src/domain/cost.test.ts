@@ -105,7 +105,7 @@ const tools: fc.Arbitrary<PricedTool[]> = fc.array(
 
 const form = fc.constantFrom({}, { size: '1x1' }, { size: '1x1', quality: 'hd' }, { size: '9x9' })
 
-test('the lines of a cost, times the ratio and rounded once, are the charge, whatever is priced and used', () => {
+test('the lines of a cost, times the ratio and rounded once, are the charge, for any prices and usage', () => {
   fc.assert(
     fc.property(
       price,
@@ -129,7 +129,7 @@ test('the lines of a cost, times the ratio and rounded once, are the charge, wha
   )
 })
 
-test('lines name what was used, and the tier whose prices hold', () => {
+test('cost lines name what was used, and the tier whose prices apply', () => {
   const at = (digits: bigint, scale = 0): Decimal => ({ digits, scale })
   const some = fc.sample(price, 1)[0] as Price
   const base = Object.fromEntries(

@@ -7,10 +7,10 @@ test.each([
   ['sqlite:', ''],
   ['postgres://ann@host/sluice', undefined],
   ['/data/sqlite:x.db', undefined],
-])('%s names the file %s', (url, path) => {
+])('the URL %s names the file %s', (url, path) => {
   expect(sqlitePath(url)).toBe(path)
 })
 
-test('a file of any name is found again by its URL', () => {
+test('a file of any name can be converted to a URL and back', () => {
   for (const path of ['/a b/c.db', '/a\nb.db', '/sqlite:/x']) expect(sqlitePath(sqliteUrl(path))).toBe(path)
 })

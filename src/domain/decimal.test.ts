@@ -11,15 +11,18 @@ describe('a decimal', () => {
     ['1.5e3', 1500n, 0],
     [0.3, 3n, 1],
     [1e-7, 1n, 7],
-  ])('%s is read as it is written', (source, digits, scale) => {
+  ])('the decimal %s is read as it is written', (source, digits, scale) => {
     expect(parseDecimal(source)).toEqual({ digits, scale })
   })
 
-  test.each(['', 'x', '1.', '.5', '1,5', 'Infinity', 'NaN', '0x10', '1e9999'])('"%s" is none', (source) => {
-    expect(parseDecimal(source)).toBeUndefined()
-  })
+  test.each(['', 'x', '1.', '.5', '1,5', 'Infinity', 'NaN', '0x10', '1e9999'])(
+    '"%s" is not a decimal',
+    (source) => {
+      expect(parseDecimal(source)).toBeUndefined()
+    },
+  )
 
-  test('multiplies exactly', () => {
+  test('decimals are multiplied exactly', () => {
     const whole = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n })
     const scale = fc.integer({ min: 0, max: 12 })
     fc.assert(
@@ -30,7 +33,7 @@ describe('a decimal', () => {
     )
   })
 
-  test('is never scaled to fewer places than it has', () => {
+  test('a decimal is never scaled to fewer places than it has', () => {
     expect(() => atScale({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
   })
 
@@ -50,7 +53,7 @@ describe('a decimal', () => {
     expect(decimalText(divide({ digits, scale }, { digits: divisor, scale: 0 }, places))).toBe(text)
   })
 
-  test('survives formatting and parsing', () => {
+  test('a decimal survives formatting and parsing', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
@@ -74,7 +77,7 @@ describe('a quotient', () => {
     ['0.0000005', '1', '0.000001'],
     ['-1', '8', '-0.125'],
     ['0', '7', '0'],
-  ])('%s / %s is %s', (a, b, expected) => {
+  ])('the quotient %s / %s is %s', (a, b, expected) => {
     expect(decimalText(divide(decimal(a), decimal(b), 6))).toBe(expected)
   })
 })
@@ -86,7 +89,7 @@ test.each([
   ['-0.05', '-0.05'],
   ['1e3', '1000'],
   ['12.000', '12'],
-])('%s is written %s', (given, written) => {
+])('the decimal %s is written %s', (given, written) => {
   expect(decimalText(decimal(given))).toBe(written)
 })
 

@@ -10,7 +10,7 @@ interface Member {
 const member = (name: number): Member => ({ name, index: -1 })
 
 describe('a dense set', () => {
-  test('holds what a set would', () => {
+  test('a dense set contains what a Set would contain', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(20), { maxLength: 200 }), (names) => {
         const members = Array.from({ length: 21 }, (_, name) => member(name))
@@ -32,7 +32,7 @@ describe('a dense set', () => {
     )
   })
 
-  test('ignores the deletion of a member that is not in it', () => {
+  test('a dense set ignores the deletion of a value that it does not contain', () => {
     const dense = new DenseSet<Member>()
     const [one, other] = [member(1), member(2)]
     dense.add(one)
@@ -42,7 +42,7 @@ describe('a dense set', () => {
     expect(dense.size).toBe(0)
   })
 
-  test('yields all members that stay, whichever are deleted meanwhile', () => {
+  test('a dense set yields all remaining values, whichever are deleted during the iteration', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 12 }),

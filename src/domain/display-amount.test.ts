@@ -40,11 +40,11 @@ test.each([
   [100, 'CNY', 'down', '¥0.0014'],
   [100, 'CNY', 'up', '¥0.0015'],
   [0, 'USD', 'down', '$0.00'],
-  // Amounts below zero are rounded down, away from zero.
+  // Negative amounts are rounded down, away from zero.
   [-20_543, 'USD', 'down', '-$0.042'],
   [-20_543, 'USD', 'up', '-$0.041'],
   [7, 'TOKENS', 'up', undefined],
-] as const)('%i quota units in %s, rounded %s, are said to be %s', (quota, display, rounding, text) => {
+] as const)('%i quota units in %s, rounded %s, are displayed as %s', (quota, display, rounding, text) => {
   expect(amountText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: RATE }, rounding)).toBe(
     text,
   )

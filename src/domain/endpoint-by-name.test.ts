@@ -15,7 +15,7 @@ test.each([
   ['gpt-4o-transcribe', 'transcriptions'],
   ['tts-1-hd', 'speech'],
   ['gpt-4o-mini-tts', 'speech'],
-])('%s is a model for %s', (model, endpoint) => {
+])('the model %s is for %s', (model, endpoint) => {
   expect(endpointByName(model)).toBe(endpoint)
   expect(isForUnsupportedEndpoint(model)).toBe(false)
 })
@@ -27,7 +27,7 @@ test.each([
   'sora-2',
   'mj_imagine',
   'suno_music',
-])('%s is of an endpoint that is not served', (model) => {
+])('the model %s is for an endpoint that the gateway does not have', (model) => {
   expect(isForUnsupportedEndpoint(model)).toBe(true)
 })
 
@@ -43,7 +43,7 @@ test.each([
   'olive-2',
   'kimi-k3',
   'o3',
-])('%s is for conversations or rerank', (model) => {
+])('the model %s is for conversations or rerank', (model) => {
   expect(isForUnsupportedEndpoint(model)).toBe(false)
   expect(endpointByName(model)).toBeUndefined()
 })

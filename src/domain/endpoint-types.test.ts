@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { endpointByPrice } from './endpoint-types.ts'
 import { FREE_PRICE } from './price.ts'
 
-test('what is priced tells what a model is for', () => {
+test('the prices of a model determine its endpoints', () => {
   const some = { digits: 1n, scale: 3 }
   expect(endpointByPrice({ ...FREE_PRICE, image: { default: some } })).toBe('images')
   expect(endpointByPrice({ ...FREE_PRICE, characters: some })).toBe('speech')

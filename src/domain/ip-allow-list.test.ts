@@ -4,7 +4,7 @@ import { allowedAddresses, isAddressRange, parseAddresses } from './ip-allow-lis
 import { lawRuns } from '../../test/tier.ts'
 
 describe('an allow-list', () => {
-  test.each([null, '', '  \n \n'])('without entries (%j) lets everybody in', (list) => {
+  test.each([null, '', '  \n \n'])('an allow-list without entries (%j) admits every address', (list) => {
     expect(allowedAddresses(list)('192.0.2.1')).toBe(true)
   })
 
@@ -19,7 +19,7 @@ describe('an allow-list', () => {
     ['0.0.0.0/0', '203.0.113.5', true],
     ['0.0.0.0/0', '2001:db8::1', false],
     [' 192.0.2.1 \r\n', '192.0.2.1', true],
-  ])('%j and %s: %s', (list, address, allowed) => {
+  ])('the allow-list %j and %s: %s', (list, address, allowed) => {
     expect(allowedAddresses(list)(address)).toBe(allowed)
   })
 
@@ -30,12 +30,12 @@ describe('an allow-list', () => {
     '192.0.2.0/',
     '192.0.2.1/24/5',
     'fe80::1%eth0',
-  ])('with a line that cannot be read (%j) lets nobody in', (list) => {
+  ])('an allow-list with an unreadable line (%j) admits no address', (list) => {
     expect(allowedAddresses(list)('192.0.2.1')).toBe(false)
     expect(parseAddresses(list.split('\n'))).toBeUndefined()
   })
 
-  test('never lets in what is no address', () => {
+  test('an allow-list never admits a text that is not an address', () => {
     expect(allowedAddresses('0.0.0.0/0')('')).toBe(false)
     expect(allowedAddresses('0.0.0.0/0')('localhost')).toBe(false)
   })
@@ -65,7 +65,7 @@ test.each([
   'localhost',
   '010.0.0.1',
   ' 10.0.0.1',
-])('"%s" is no address or CIDR', (text) => expect(isAddressRange(text)).toBe(false))
+])('"%s" is not an address or CIDR', (text) => expect(isAddressRange(text)).toBe(false))
 
 /** An address as sixteen bytes; an IPv4 address in its IPv6-mapped form. */
 interface Written {
@@ -106,7 +106,7 @@ function isWithin(one: Written, { bytes, bits, isMapped }: Written & { bits: num
   return true
 }
 
-test('equals a bitwise reference implementation', () => {
+test('an allow-list equals a bitwise reference implementation', () => {
   let allowed = 0
   fc.assert(
     fc.property(fc.array(range, { minLength: 1, maxLength: 3 }), address, (ranges, one) => {

@@ -6,6 +6,6 @@ test.each([
   ['sk-abcdef', 'sk-a**********cdef'],
   ['sk-abcde', '**********'],
   ['sk-a', '**********'],
-])('%s is shown as %s', (key, shown) => {
+])('the key %s is shown as %s', (key, shown) => {
   expect(maskedKey(key)).toBe(shown)
 })

@@ -23,7 +23,7 @@ describe('the address of a metadata service', () => {
     '2002:a9fe:a9fe::1',
     '::ffff:0:169.254.169.254',
     'fe80::a9fe:a9fe%eth0',
-  ])('is %s', (address) => {
+  ])('%s is the address of a metadata service', (address) => {
     expect(isMetadataAddress(address)).toBe(true)
   })
 
@@ -45,12 +45,12 @@ describe('the address of a metadata service', () => {
     '2002:a9ff::',
     'localhost',
     '',
-  ])('is not %j', (address) => {
+  ])('%j is not the address of a metadata service', (address) => {
     expect(isMetadataAddress(address)).toBe(false)
   })
 })
 
-describe('a URL that names one', () => {
+describe('a URL of a metadata service', () => {
   test.each([
     'http://169.254.169.254/v1',
     'https://169.254.169.254:8443',
@@ -76,7 +76,7 @@ describe('a URL that names one', () => {
     'socks5://169。254。169。254',
     'socks5://１６９．２５４．１６９．２５４',
     'socks5://[::ffff:a9fe:a9fe]:1080',
-  ])('is %s', (url) => {
+  ])('%s is a URL of a metadata service', (url) => {
     expect(namesMetadataAddress(url)).toBe(true)
   })
 
@@ -85,7 +85,7 @@ describe('a URL that names one', () => {
     'http://metadata.google.internal/v1',
     'https://169.254.169.254.example/v1',
     'x',
-  ])('is not %s', (url) => {
+  ])('%s is not a URL of a metadata service', (url) => {
     expect(namesMetadataAddress(url)).toBe(false)
   })
 })
@@ -103,7 +103,7 @@ const byteAs: Readonly<Record<string, (byte: number) => string>> = {
   encoded: (byte) => String(byte).replaceAll(/\d/g, (digit) => `%3${digit}`),
 }
 
-test('an address is recognized in every spelling, by every scheme', () => {
+test('the address of a metadata service is recognized in every spelling, with every scheme', () => {
   const scheme = fc.constantFrom('http', 'https', 'HTTP', 'socks5', 'socks5h', 'Socks5')
   const byte = fc.integer({ min: 0, max: 255 })
   const spelling = fc.constantFrom(...Object.values(byteAs))

@@ -8,6 +8,6 @@ test.each([
   ['key', 'keys'],
   ['colour', undefined],
   ['', undefined],
-])('the nearest to "%s" is %s', (name, expected) => {
+])('the nearest name to "%s" is %s', (name, expected) => {
   expect(nearest(name, ['retries', 'base_url', 'keys', 'protocol'])).toBe(expected)
 })

@@ -26,7 +26,7 @@ const used_quota = fc.integer({ min: 0, max: 3 })
 const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =>
   ['a', 'b', 'c'].filter((name) => !model_limits_enabled || model_limits.includes(name))
 
-test('a token that is accepted may do nothing that the operator’s may not', () => {
+test('an accepted token permits nothing that the operator’s does not', () => {
   fc.assert(
     fc.property(grants, grants, used_quota, address, (theirs, own, used, parts) => {
       const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs)
@@ -46,7 +46,7 @@ test('a token that is accepted may do nothing that the operator’s may not', ()
   )
 })
 
-test('a token as the operator made it is accepted, also once some of it is spent', () => {
+test('a token as the operator created it is accepted, also once some of its quota is spent', () => {
   fc.assert(
     fc.property(grants, used_quota, (theirs, used) => {
       const given = grantsAfter(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
@@ -56,7 +56,7 @@ test('a token as the operator made it is accepted, also once some of it is spent
   )
 })
 
-test('an operator takes away a limit by changing its fields, and leaves the others', () => {
+test('an operator removes a limit by changing its fields, and keeps the others', () => {
   const token = {
     remain_quota: 5,
     unlimited_quota: false,

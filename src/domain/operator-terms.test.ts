@@ -11,7 +11,7 @@ const GIVEN = { budget: DAILY, rateLimit: { ...OFF, requests: 10, parallel: 3 } 
 const field = (budget: Budget | undefined, rateLimit: Partial<CallRateLimit>) =>
   loosened({ budget, rateLimit: { ...GIVEN.rateLimit, ...rateLimit } }, GIVEN)?.field
 
-describe('terms are looser than the operator’s with', () => {
+describe('terms that are looser than the operator’s', () => {
   test.each<[string, Budget | undefined, Partial<CallRateLimit>, string]>([
     ['a larger budget', { amount: 101, period: 'day' }, {}, 'budget'],
     ['no budget', undefined, {}, 'budget'],
@@ -22,11 +22,11 @@ describe('terms are looser than the operator’s with', () => {
     ['any number of calls at once', DAILY, { parallel: 0 }, 'rate_limit_parallel'],
     ['a shorter window', DAILY, { windowMs: 59_000 }, 'rate_limit_window'],
     ['a longer window, which counts anew', DAILY, { requests: 1, windowMs: 61_000 }, 'rate_limit_window'],
-  ])('%s', (_, budget, rateLimit, expected) => {
+  ])('terms are looser than the operator’s with %s', (_, budget, rateLimit, expected) => {
     expect(field(budget, rateLimit)).toBe(expected)
   })
 
-  test('nothing that is less, equal, or no matter of theirs', () => {
+  test('terms that are less, equal, or not restricted by the operator are accepted', () => {
     expect(field(DAILY, {})).toBeUndefined()
     expect(field({ amount: 1, period: 'day' }, { requests: 1, parallel: 1, tokens: 1 })).toBeUndefined()
     const parallelAlone = { rateLimit: { ...OFF, parallel: 3 } }
@@ -51,7 +51,7 @@ const part = fc.record(
 )
 const change = fc.record({ budget: fc.option(budget), rateLimit: part }, { requiredKeys: [] })
 
-test('what an operator changes is what the holder then has, whoever changed what before', () => {
+test("an operator's change replaces what the holder has, whoever changed it before", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), change)), (changes) => {
       let terms: { budget: Budget | undefined; rateLimit: CallRateLimit } = {
@@ -73,7 +73,7 @@ test('what an operator changes is what the holder then has, whoever changed what
   )
 })
 
-test('terms that an operator takes away are no terms of the operator', () => {
+test('terms that an operator removes no longer restrict the holder', () => {
   const given = afterOperatorChange(NO_OPERATOR_TERMS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
   expect(hasOperatorTerms({ operator_terms: given })).toBe(true)
   const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)

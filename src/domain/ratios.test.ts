@@ -44,7 +44,7 @@ const SONNET: Price = {
   tools: { web_search: d('0.01') },
 }
 
-describe('what is charged by ratios', () => {
+describe('charges by ratios', () => {
   // At 500,000 units per dollar, a prompt token at ratio 1 costs one quota unit.
   test.each([
     [
@@ -58,13 +58,13 @@ describe('what is charged by ratios', () => {
     [{ price: '0.02' }, { input: 1000, output: 500 }, '1.5', 15_000],
     [{ model: '0.075', completion: '4' }, { input: 1 }, '1', 1],
     [{ model: '1', completion: '4' }, { input: 1000 }, '0', 0],
-  ])('%o for %o in a group at %s is %i', (ratios, usage, group, quota) => {
+  ])('the ratios %o for %o in a group at %s cost %i', (ratios, usage, group, quota) => {
     expect(charged(ratios, usage, group)).toBe(quota)
   })
 })
 
 describe('a price as ratios', () => {
-  test('is exact where it can be written', () => {
+  test('a price as ratios is exact where ratios can express it', () => {
     expect(shown(ratiosOf(SONNET))).toEqual({
       model: '1.5',
       completion: '5',
@@ -73,15 +73,15 @@ describe('a price as ratios', () => {
     })
   })
 
-  test('is a price per call where it is nothing else', () => {
+  test('a price as ratios is a price per call where it has nothing else', () => {
     expect(shown(ratiosOf({ ...SONNET, tokens: zero(), request: d('0.002') }))).toEqual({ price: '0.002' })
   })
 
-  test('is a ratio of 0 where it is free', () => {
+  test('a free price is a ratio of 0', () => {
     expect(shown(ratiosOf({ ...SONNET, tokens: zero() }))).toEqual({ model: '0', completion: '1' })
   })
 
-  test('makes the same price again, whatever ratios were set', () => {
+  test('a price as ratios can be converted back, whatever ratios were set', () => {
     const ratios = given({ model: '0.075', completion: '4.7', cache: '0.33', createCache: '1.1' })
     const price = pricedByRatios(ratios, undefined)
     expect(price && shown(ratiosOf(price))).toEqual(shown(ratios))
@@ -98,7 +98,7 @@ describe('prices of other modalities', () => {
     image: { default: d('0.04'), '1x1/hd': d('0.08') },
   }
 
-  test('are ratios to text, and prices of their own', () => {
+  test('prices of other modalities are ratios to text', () => {
     const { images, ...ratios } = ratiosOf(MEDIA)
     expect(shown(ratios)).toMatchObject({
       audio: '2',
@@ -111,7 +111,7 @@ describe('prices of other modalities', () => {
     expect(images).toEqual(MEDIA.image)
   })
 
-  test('are the same after they were ratios, and after these were stored', () => {
+  test('prices of other modalities are unchanged after they were ratios, and after these were stored', () => {
     const plain = (price: Price | undefined) =>
       JSON.stringify({ ...price, tokens: price && shown(price.tokens as never) }, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,
@@ -120,20 +120,20 @@ describe('prices of other modalities', () => {
     expect(plain(again && { ...again, tiers: [] })).toBe(plain(MEDIA))
   })
 
-  test('are enough where tokens have no price', () => {
+  test('prices of other modalities are enough where tokens have no price', () => {
     const price = pricedByRatios({ images: { default: d('0.04') } }, undefined)
     expect(price).toMatchObject({ image: { default: d('0.04') }, tokens: { input: d('0') } })
   })
 
-  test('stay where only the price of text is set', () => {
+  test('prices of other modalities stay where only the price of text is set', () => {
     const price = pricedByRatios(given({ completion: '2' }), MEDIA)
     expect(price?.tokens).toMatchObject({ output: d('6'), audio_input: d('6'), image_output: d('30') })
     expect(price).toMatchObject({ second: MEDIA.second, image: MEDIA.image })
   })
 })
 
-describe('ratios over a price that is there', () => {
-  test('leave alone what they do not set', () => {
+describe('ratios that are set beside a price', () => {
+  test('ratios do not change what they do not set', () => {
     expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
       ...SONNET.tokens,
       cache_read: d('1.5'),
@@ -142,7 +142,7 @@ describe('ratios over a price that is there', () => {
     })
   })
 
-  test('keep its relations where only the prompt price moves', () => {
+  test('ratios keep the relations of a price where only the prompt price changes', () => {
     const price = pricedByRatios(given({ model: '3' }), SONNET)
     expect(price && shown(price.tokens as never)).toEqual({
       input: '6',
@@ -159,7 +159,7 @@ describe('ratios over a price that is there', () => {
     })
   })
 
-  test('say nothing of a model whose prompt price nobody knows', () => {
+  test('ratios give no price to a model whose prompt price is unknown', () => {
     expect(pricedByRatios(given({ completion: '4' }), undefined)).toBeUndefined()
   })
 })

@@ -24,7 +24,7 @@ describe('a pattern', () => {
     ['%%', 'expected no two % in a row'],
     ['a%b%c%d', 'expected at most 2 %'],
     ['a%b%c', undefined],
-  ])('%j: %s', (pattern, mistake) => {
+  ])('the pattern %j: %s', (pattern, mistake) => {
     expect(patternError(pattern)).toBe(mistake)
   })
 
@@ -50,7 +50,7 @@ describe('a pattern', () => {
     ['a\\%c', 'a\\bc', true],
     ['a\\', 'a\\', true],
     ['.*%ab', 'xxab', false],
-  ])('%j and %j: %s', (pattern, text, expected) => {
+  ])('the pattern %j and the text %j: %s', (pattern, text, expected) => {
     expect(matches(pattern, text)).toBe(expected)
   })
 
@@ -61,7 +61,7 @@ describe('a pattern', () => {
     ['οδοσ%', 'οδος α', true],
     ['é%xy', 'E\u0301 xy', true],
     ['main', 'mein', false],
-  ])('%j and %j, in any case: %s', (pattern, text, expected) => {
+  ])('the pattern %j and the text %j, in any case: %s', (pattern, text, expected) => {
     expect(matchesAnyCase(pattern, text)).toBe(expected)
   })
 })
@@ -70,7 +70,7 @@ describe('any pattern', () => {
   const letters = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '*'), maxLength: 12 })
   const patterns = fc.string({ unit: fc.constantFrom('a', 'b', '_', '\\', '.', '%'), maxLength: 8 })
 
-  test('matches as the equivalent regular expression does', () => {
+  test('any pattern matches as the equivalent regular expression does', () => {
     fc.assert(
       fc.property(patterns, letters, (pattern, text) => {
         const expression = new RegExp(`^${pattern.replace(/[\\.]/g, '\\$&').replaceAll('%', '.*')}$`, 's')
@@ -80,7 +80,7 @@ describe('any pattern', () => {
     )
   })
 
-  test('is valid only with at most two % and never two in a row', () => {
+  test('any pattern is valid only with at most two % and never two in a row', () => {
     fc.assert(
       fc.property(patterns, (pattern) => {
         if (patternError(pattern) !== undefined) return
@@ -91,7 +91,7 @@ describe('any pattern', () => {
     )
   })
 
-  test('finds a text of which one part is replaced by %', () => {
+  test('any pattern with % in place of a part of a text finds the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(), fc.nat(), (text, a, b) => {
         fc.pre(!text.includes('%'))

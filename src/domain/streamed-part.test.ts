@@ -8,7 +8,7 @@ test('a part that was streamed twice counts once', () => {
   expect(streamedTokens([part, { first: 20, last: 59, tokens: 40 }])).toBe(90)
 })
 
-test('parts behind each other add up, in any order', () => {
+test('consecutive parts of a stream add up, in any order', () => {
   const parts = [
     { first: 100, last: 199, tokens: 50 },
     { first: 0, last: 99, tokens: 90 },
@@ -17,7 +17,7 @@ test('parts behind each other add up, in any order', () => {
   expect(streamedTokens(parts.toReversed())).toBe(140)
 })
 
-test('of a part that overlaps another the rest counts', () => {
+test('of an overlapping part only the new bytes count', () => {
   expect(
     streamedTokens([
       { first: 0, last: 99, tokens: 100 },
@@ -26,7 +26,7 @@ test('of a part that overlaps another the rest counts', () => {
   ).toBe(150)
 })
 
-test('the longer of two that began together stays', () => {
+test('of two parts with the same beginning the longer one counts', () => {
   const [short, long] = [
     { first: 0, last: 9, tokens: 5 },
     { first: 0, last: 99, tokens: 60 },
@@ -35,7 +35,7 @@ test('the longer of two that began together stays', () => {
   expect(withPart([long], short)).toEqual([long])
 })
 
-test('parts are bounded in number, and none is lost', () => {
+test('the number of parts is limited, and no part is lost', () => {
   const all = Array.from({ length: 1_500 }, (_, n) => ({ first: 2 * n, last: 2 * n, tokens: 1 }))
   const kept = all.reduce(withPart, [] as ReturnType<typeof withPart>)
   expect(kept).toHaveLength(1_000)

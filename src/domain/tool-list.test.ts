@@ -4,7 +4,7 @@ import { LISTED_TOOLS } from './tool-list.ts'
 import { listedTool, toolVendor } from './tool-price.ts'
 import { TOOL_KINDS } from './tool-use.ts'
 
-test('docs/configuration.md shows the list of tools as it is', () => {
+test('docs/configuration.md has the current list of tools', () => {
   const page = readFileSync('docs/configuration.md', 'utf8')
   const rows = page
     .slice(page.indexOf('### Tools'))

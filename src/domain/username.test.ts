@@ -4,7 +4,7 @@ import { alphabetMixedWithLatin, comparableName, isFullyVisible } from './userna
 
 const CHANGES = /\p{Changes_When_NFKC_Casefolded}/u
 
-describe('a name that is seen whole', () => {
+describe('a valid name', () => {
   test.each([
     'ann',
     'Ann Öberg-O’Neil',
@@ -16,7 +16,7 @@ describe('a name that is seen whole', () => {
     'ක්\u200Dරි',
     '❤\uFE0F',
     '🎉',
-  ])('is %j', (name) => {
+  ])('the name %j is accepted', (name) => {
     expect(isFullyVisible(name)).toBe(true)
   })
 
@@ -40,12 +40,12 @@ describe('a name that is seen whole', () => {
     ['two joiners in a row', 'می\u200C\u200Cخ'],
     ['a joiner between two scripts of which one has none', 'می\u200Ca'],
     ['a joiner between emoji', '👩\u200D🚀'],
-  ])('has no %s', (_, name) => {
+  ])('a name may not have %s', (_, name) => {
     expect(isFullyVisible(name)).toBe(false)
   })
 })
 
-describe('names', () => {
+describe('comparison of names', () => {
   test.each([
     ['Ann', 'aNN'],
     ['ÖZGE', 'özge'],
@@ -71,7 +71,7 @@ describe('names', () => {
     ['ᾼ', 'αι'],
     ['안', '\u110B\u1161\u11AB'],
     ['ｶﾞ', 'ガ'],
-  ])('%j and %j are compared as equal', (one, other) => {
+  ])('names %j and %j are equal', (one, other) => {
     expect(comparableName(one)).toBe(comparableName(other))
   })
 
@@ -82,11 +82,11 @@ describe('names', () => {
     ['özge', 'ozge'],
     ['安', '按'],
     ['か', 'が'],
-  ])('%j and %j are not', (one, other) => {
+  ])('names %j and %j differ', (one, other) => {
     expect(comparableName(one)).not.toBe(comparableName(other))
   })
 
-  test('are compared as equal to what they are compared by, and in every case', () => {
+  test('names equal their comparison form, in every letter case', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (name) => {
         const form = comparableName(name)
@@ -97,7 +97,7 @@ describe('names', () => {
     )
   })
 
-  test('of ASCII are compared in lower case', () => {
+  test('names of ASCII are compared in lower case', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-ascii' }), (name) => {
         expect(comparableName(name)).toBe(name.toLowerCase())
@@ -105,7 +105,7 @@ describe('names', () => {
     )
   })
 
-  test('change by Unicode’s NFKC_Casefold, letter by letter', () => {
+  test('names are folded by Unicode’s NFKC_Casefold, letter by letter', () => {
     // Cherokee letters fold to upper case there, which compares equal; dotless i is not folded.
     const others = /[ı\p{Script=Cherokee}]/u
     const unchanging = /[\p{Script=Han}\p{Script=Hangul}\p{Unassigned}\p{Private_Use}]/u
@@ -130,7 +130,7 @@ describe('a name with letters of two alphabets that look alike', () => {
     ['µsec', 'Greek'],
     ['Ωhm', 'Greek'],
     ['օscar', 'Armenian'],
-  ])('is %j, with %s', (name, alphabet) => {
+  ])('the name %j mixes letters that look alike, with %s', (name, alphabet) => {
     expect(alphabetMixedWithLatin(name)).toBe(alphabet)
   })
 
@@ -147,7 +147,7 @@ describe('a name with letters of two alphabets that look alike', () => {
     'user-7 ✓',
     'Аня 7',
     'α7',
-  ])('is not %j', (name) => {
+  ])('the name %j does not mix letters that look alike', (name) => {
     expect(alphabetMixedWithLatin(name)).toBeUndefined()
   })
 })

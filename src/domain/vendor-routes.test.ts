@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { parseVendorRoutes } from './vendor-routes.ts'
 
 describe('vendor_routes', () => {
-  test('maps vendors to groups', () => {
+  test('vendor_routes maps vendors to groups', () => {
     expect(parseVendorRoutes('{"anthropic": "vip", "__proto__": "default"}')).toEqual(
       new Map([
         ['anthropic', 'vip'],
@@ -11,7 +11,7 @@ describe('vendor_routes', () => {
     )
   })
 
-  test.each(['', '  '])('empty (%j) is an empty map', (text) => {
+  test.each(['', '  '])('empty vendor_routes (%j) is an empty map', (text) => {
     expect(parseVendorRoutes(text)).toEqual(new Map())
   })
 
@@ -26,7 +26,7 @@ describe('vendor_routes', () => {
     '{"": "vip"}',
     '{"a": ""}',
     '{"a": " "}',
-  ])('%s is none', (text) => {
+  ])('%s is not a value of vendor_routes', (text) => {
     expect(parseVendorRoutes(text)).toBeUndefined()
   })
 })

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { collectWhenIdle } from './idle-memory.ts'
 
-/** Resident size after the start. */
+/** The resident size after the start in bytes. */
 const START_BYTES = 150e6
 
 let openExchanges = 0
 let full = 0
 let young = 0
 let residentBytes = START_BYTES
-/** Resident size that a full collection leaves. */
+/** The resident size after a full collection. */
 let collectedBytes = Number.POSITIVE_INFINITY
-/** Resident size that a trim of the C library's heap leaves. */
+/** The resident size after a trim of the C library's heap. */
 let trimmedBytes = Number.POSITIVE_INFINITY
 let giving: { stop(): void }
 beforeEach(() => {
@@ -40,14 +40,14 @@ function begin(): void {
   })
 }
 
-/** So many seconds with so many requests under way at each. */
+/** Lets this number of seconds pass, with this number of requests in flight in each. */
 async function pass(seconds: number, underWay = 0): Promise<void> {
   openExchanges = underWay
   await vi.advanceTimersByTimeAsync(seconds * 1_000)
 }
 
-describe('memory is given back', () => {
-  test('three seconds after the start, once', async () => {
+describe('when memory is released', () => {
+  test('memory is released three seconds after the start, once', async () => {
     await pass(2)
     expect(full).toBe(0)
     await pass(1)
@@ -56,13 +56,13 @@ describe('memory is given back', () => {
     expect([full, young]).toEqual([1, 0])
   })
 
-  test('three seconds after what was done at the start', async () => {
+  test('memory is released three seconds after work at the start', async () => {
     await pass(20, 1)
     await pass(3)
     expect(full).toBe(1)
   })
 
-  test('a minute after work, not in a pause: young garbage and buffers, while the rest is not much', async () => {
+  test('a minute after work young garbage and buffers are released, while there is little other memory, but not in a pause', async () => {
     await pass(3)
     await pass(100, 1)
     residentBytes = 1.74 * START_BYTES
@@ -74,7 +74,7 @@ describe('memory is given back', () => {
     expect([full, young]).toEqual([1, 1])
   })
 
-  test('ten minutes after work, all of it, where the process has grown by a quarter', async () => {
+  test('all memory is released ten minutes after work, where the process has grown by a quarter', async () => {
     await pass(3)
     await pass(10, 1)
     residentBytes = 1.24 * START_BYTES
@@ -90,13 +90,13 @@ describe('memory is given back', () => {
     expect(full).toBe(2)
   })
 
-  test('a minute after work that was there from the start on', async () => {
+  test('memory is released a minute after work that was in progress from the start', async () => {
     await pass(100, 1)
     await pass(60)
     expect([full, young]).toEqual([0, 1])
   })
 
-  test('all of it, where the process is three quarters larger than after the start, and the heap is trimmed', async () => {
+  test('all memory is released and the heap trimmed, where the process is three quarters larger than after the start', async () => {
     await pass(3)
     await pass(100, 1)
     residentBytes = 1.76 * START_BYTES
@@ -104,7 +104,7 @@ describe('memory is given back', () => {
     expect([full, young]).toEqual([1, 1])
     await pass(1)
     expect([full, young]).toEqual([2, 1])
-    // Memory that was no garbage is not collected again before there was more work.
+    // Live memory is not collected again before there was more work.
     await pass(3_600)
     expect([full, young]).toEqual([2, 1])
   })
@@ -113,7 +113,7 @@ describe('memory is given back', () => {
     [2, 1.74, 1],
     [2, 1.76, 2],
   ])(
-    'as much as the size after the start says, which was %d times as much before it was collected',
+    'all memory is released relative to the size after the start, which was %d times as much before it was collected',
     async (before, after, collections) => {
       giving.stop()
       residentBytes = before * START_BYTES
@@ -128,7 +128,7 @@ describe('memory is given back', () => {
     },
   )
 
-  test('as much as the smallest size of a quiet minute says: what the start loaded may have gone since', async () => {
+  test('all memory is released relative to the smallest size in a quiet minute, because modules of the start may be gone', async () => {
     residentBytes = 1.4 * START_BYTES
     await pass(3)
     residentBytes = START_BYTES
@@ -139,7 +139,7 @@ describe('memory is given back', () => {
     expect(full).toBe(2)
   })
 
-  test('not all of it, where trimming the heap was enough', async () => {
+  test('not all memory is released where trimming the heap was enough', async () => {
     await pass(3)
     await pass(100, 1)
     residentBytes = 2 * START_BYTES
@@ -148,7 +148,7 @@ describe('memory is given back', () => {
     expect([full, young]).toEqual([1, 1])
   })
 
-  test('every ten minutes at most, as far as all is concerned', async () => {
+  test('all memory is released every ten minutes at most', async () => {
     residentBytes = 2 * START_BYTES
     await pass(100, 1)
     residentBytes = 4 * START_BYTES
@@ -161,7 +161,7 @@ describe('memory is given back', () => {
     expect([full, young]).toEqual([2, 2])
   })
 
-  test('however recently before, where the process has grown by a quarter since', async () => {
+  test('all memory is released at any time where the process has grown by a quarter since the last release', async () => {
     await pass(3)
     await pass(10, 1)
     residentBytes = 2 * START_BYTES
@@ -176,7 +176,7 @@ describe('memory is given back', () => {
     expect(full).toBe(3)
   })
 
-  test('by a growth that counts from what was left after the heap was trimmed', async () => {
+  test('the growth is measured from the size after the heap was trimmed', async () => {
     await pass(3)
     await pass(10, 1)
     residentBytes = 4 * START_BYTES

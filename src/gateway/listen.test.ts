@@ -9,17 +9,20 @@ test.each([
   [1_048_576, { total: 10_000, perBlock: 5_000, reserve: 500 }],
   [20_000, { total: 10_000, perBlock: 5_000, reserve: 500 }],
   [1_024, { total: 512, perBlock: 256, reserve: 26 }],
-])('where %s files may be open, %j connections may be', (openFiles, limits) => {
+])('where %s files may be open, %j connections may be open', (openFiles, limits) => {
   expect(connectionLimits(openFiles)).toEqual(limits)
 })
 
-test.runIf(process.platform === 'linux')('the limit is the one that the process was started with', () => {
-  const module = fileURLToPath(new URL('./open-files.ts', import.meta.url))
-  const program = `import { openFilesLimit } from '${module}'; console.log(openFilesLimit(), openFilesLimit('/nowhere'))`
-  const node = `ulimit -n 345; exec "$0" --input-type=module -e "$1"`
-  const told = execFileSync('sh', ['-c', node, process.execPath, program], {
-    encoding: 'utf8',
-    timeout: 240_000,
-  })
-  expect(told).toBe('345 undefined\n')
-})
+test.runIf(process.platform === 'linux')(
+  'the limit of open files is the one that the process was started with',
+  () => {
+    const module = fileURLToPath(new URL('./open-files.ts', import.meta.url))
+    const program = `import { openFilesLimit } from '${module}'; console.log(openFilesLimit(), openFilesLimit('/nowhere'))`
+    const node = `ulimit -n 345; exec "$0" --input-type=module -e "$1"`
+    const told = execFileSync('sh', ['-c', node, process.execPath, program], {
+      encoding: 'utf8',
+      timeout: 240_000,
+    })
+    expect(told).toBe('345 undefined\n')
+  },
+)

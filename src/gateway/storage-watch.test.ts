@@ -27,7 +27,7 @@ function watched() {
   return { storage, watch, lines, state }
 }
 
-test('a storage that cannot be written is tried each second, and the log has one line a minute', async () => {
+test('a storage that cannot be written is checked each second, and the log has one line a minute', async () => {
   const { storage, lines, state } = watched()
   state.hasRoom = false
   storage.note('file', FULL)
@@ -44,7 +44,7 @@ test('a storage that cannot be written is tried each second, and the log has one
   expect(state.announcements).toBe(1)
 })
 
-test('one that fails again and again has no more than one line of level error a minute', async () => {
+test('a storage that fails repeatedly causes at most one line of level error a minute', async () => {
   const { storage, watch, lines } = watched()
   for (let second = 0; second < 59; second += 1) {
     storage.note('bank', FULL)
@@ -55,7 +55,7 @@ test('one that fails again and again has no more than one line of level error a 
   expect(lines.filter((line) => line.startsWith('error'))).toHaveLength(1)
 })
 
-test('it fails while any part of it does', () => {
+test('the storage fails while any part of it fails', () => {
   const { storage } = watched()
   storage.note('file', FULL)
   storage.note('bank', new Error('read-only'))
@@ -65,7 +65,7 @@ test('it fails while any part of it does', () => {
   expect([storage.isOk, storage.failure]).toEqual([true, undefined])
 })
 
-test('the first of several workers tells of what another one met', async () => {
+test('the first of several workers reports what another one found', async () => {
   const listeners: ((text: string) => void)[] = []
   const lines: string[] = []
   const announcer = {

@@ -25,7 +25,7 @@ async function opened(place: string, bounds: Partial<ReadLimits> = {}): Promise<
 }
 
 describe.each(ENGINES)('a hostile source on $name', (engine) => {
-  test('is not read where a table is a view, whatever stands behind it', async () => {
+  test('a source is not read where a table is a view, whatever the view selects', async () => {
     const family = await familyDatabase('new-api', engine.name)
     await family.sql('alter table users rename to people')
     await family.sql(`create view users as ${ENDLESS} select id, 'x' as username, 1 as quota from n`)
@@ -34,14 +34,14 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
     )
   })
 
-  test('is not read where its options are a view', async () => {
+  test('a source is not read where its options are a view', async () => {
     const family = await familyDatabase('new-api', engine.name)
     await family.sql('drop table options')
     await family.sql(`create view options as ${ENDLESS} select 'k' || id as key, 'v' as value from n`)
     await expect(readFamily(await opened(family.place))).rejects.toThrow('"options" is a view')
   })
 
-  test('is read up to as many rows as are allowed, and no further', async () => {
+  test('a source is read up to the maximum number of rows', async () => {
     const family = await familyDatabase('new-api', engine.name)
     for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v' })
     expect((await readFamily(await opened(family.place, { rows: 60 }))).options.size).toBe(60)
@@ -50,7 +50,7 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
     )
   })
 
-  test('is read up to as many bytes as are allowed, of all tables together', async () => {
+  test('a source is read up to the maximum number of bytes of all tables together', async () => {
     const family = await familyDatabase('new-api', engine.name)
     await family.insert('options', { key: 'a', value: 'v'.repeat(60_000) })
     await family.insert('users', { id: 1, username: 'u'.repeat(60_000), password: '', quota: 0 })
@@ -62,13 +62,13 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
 })
 
 describe('a hostile source on SQLite', () => {
-  test('is read for as long as is allowed', async () => {
+  test('a SQLite source is read up to the maximum time', async () => {
     const family = await familyDatabase('new-api', 'SQLite')
     await family.insert('options', { key: 'a', value: 'v' })
     await expect(readFamily(await opened(family.place, { ms: -1 }))).rejects.toThrow('"options" took longer')
   })
 
-  test('is not read where a table is a virtual one, or has columns that are computed', async () => {
+  test('a SQLite source is not read where a table is virtual, or has computed columns', async () => {
     const virtual = await familyDatabase('new-api', 'SQLite')
     await virtual.sql('drop table options')
     await virtual.sql('create virtual table options using fts5(key, value)')
@@ -82,7 +82,7 @@ describe('a hostile source on SQLite', () => {
 })
 
 describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile source on PostgreSQL', () => {
-  test('is not read where a policy would run on the way', async () => {
+  test('a PostgreSQL source is not read where a row security policy would be executed', async () => {
     const family = await familyDatabase('new-api', 'PostgreSQL')
     // Superusers bypass policies.
     const reader = `reader_${process.pid}_${Date.now()}`
@@ -107,7 +107,7 @@ describe.runIf(ENGINES.some(({ name }) => name === 'PostgreSQL'))('a hostile sou
   test.each([
     ['partitioned table', 'create table options (key text, value text) partition by list (key)'],
     ['materialized view', "create materialized view options as select 'k' as key, 'v' as value"],
-  ])('is not read where a table is a %s', async (kind, statement) => {
+  ])('a PostgreSQL source is not read where a table is a %s', async (kind, statement) => {
     const family = await familyDatabase('new-api', 'PostgreSQL')
     await family.sql('drop table options')
     await family.sql(statement)
@@ -155,7 +155,7 @@ async function server(answer: (socket: Socket) => void): Promise<string> {
   return `postgres://u@127.0.0.1:${(listener.address() as AddressInfo).port}/d`
 }
 
-/** Starts a server that sends `head`, and then bytes without an end, as soon as a client connects. */
+/** Starts a server that sends `head`, and then endless bytes, as soon as a client connects. */
 async function endlessGreeting(
   head: Buffer,
 ): Promise<{ readonly port: number; readonly sent: () => number }> {
@@ -183,7 +183,7 @@ function forever(socket: Socket, bytes: Buffer): void {
   more()
 }
 
-describe('something that only speaks like PostgreSQL', () => {
+describe('a server that only speaks like PostgreSQL', () => {
   test.each<[string, Partial<ReadLimits>, (socket: Socket) => void, RegExp]>([
     [
       'sends rows without an end',
@@ -210,7 +210,7 @@ describe('something that only speaks like PostgreSQL', () => {
       /sends a message of more than 67108864 bytes/,
     ],
     ['says nothing', { ms: 100 }, () => {}, /reading the table "users" took longer than 0.1 s/],
-  ])('is given up where it %s', async (_, bounds, answer, sentence) => {
+  ])('a source that imitates PostgreSQL is abandoned where it %s', async (_, bounds, answer, sentence) => {
     const source = await opened(await server(answer), bounds)
     await expect(source.rows('users', ['id'])).rejects.toThrow(sentence)
   })
@@ -219,14 +219,14 @@ describe('something that only speaks like PostgreSQL', () => {
 describe('a server that greets without an end', () => {
   const SENTENCE = 'its server sends more than 65536 bytes before it accepts the user'
 
-  test('is given up as PostgreSQL', async () => {
+  test('an endless greeting is abandoned as PostgreSQL', async () => {
     const { port, sent } = await endlessGreeting(message('R', Buffer.alloc(0), 2 ** 31 - 5))
     await expect(openPostgresSource(`postgres://u@127.0.0.1:${port}/d`)).rejects.toThrow(SENTENCE)
     expect(sent()).toBeLessThan(100 * 2 ** 20)
   })
 
-  test('is given up as MySQL', async () => {
-    // The greeting of protocol 10 in packets of the greatest length, which continue each other.
+  test('an endless greeting is abandoned as MySQL', async () => {
+    // The greeting of protocol 10 in packets of the maximum length, which continue each other.
     const { port, sent } = await endlessGreeting(Buffer.from([0xff, 0xff, 0xff, 0, 10]))
     const place = mysqlAddress(`mysql://u@127.0.0.1:${port}/d`)
     if (!place) throw new Error('this is an address of MySQL')

@@ -11,7 +11,7 @@ const source = (leftTables: readonly LeftTable[], users: FamilyDatabase['users']
   leftTables,
 })
 
-test('a table that is longer than is counted says so, and so does one that cannot be counted', () => {
+test('a table with more rows than are counted is reported as such, and so is one that cannot be counted', () => {
   const lines = leftBehind(
     source([
       { name: 'logs', rows: 1_000_001 },

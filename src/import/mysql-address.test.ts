@@ -14,12 +14,12 @@ describe('an address of MySQL', () => {
       { ...HERE, host: '10.0.0.1', port: 3307, password: 'p@ss:w/rd', tls: 'unverified' },
     ],
     ['ann:x@tcp([::1]:3306)/newapi?tls=false', { ...HERE, host: '::1', password: 'x' }],
-  ])('%s is read', (place, expected) => {
+  ])('the address %s is read', (place, expected) => {
     expect(mysqlAddress(place)).toEqual(expected)
   })
 
   test.each(['one-api.db', '/srv/tcp(x).db', 'postgres://ann@db/newapi', 'https://db/newapi'])(
-    '%s is none',
+    '%s is not an address of MySQL',
     (place) => {
       expect(mysqlAddress(place)).toBeUndefined()
     },
@@ -30,7 +30,7 @@ describe('an address of MySQL', () => {
     ['mysql://db/newapi', 'expected an address such as mysql://user@host/database'],
     ['mysql://ann:%zz@db/newapi', 'expected an address such as mysql://user@host/database'],
     ['mysql://ann:hidden@db/newapi?tls=maybe', 'tls: expected true, false or skip-verify, not "maybe"'],
-  ])('%s is refused without its password', (place, sentence) => {
+  ])('%s is refused with a message that does not contain its password', (place, sentence) => {
     expect(() => mysqlAddress(place)).toThrow(sentence)
   })
 })

@@ -36,7 +36,7 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
   })
   afterAll(() => server?.stop())
 
-  test('is read as it was when it was opened, and without a write', async () => {
+  test('a MariaDB source is read in its state at the opening, and without a write', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     await family.insert('options', { key: 'é', value: '日本\u{1F600}' })
     const source = await opened(place)
@@ -44,7 +44,7 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
     expect([...(await readFamily(source)).options]).toEqual([['é', '日本\u{1F600}']])
   })
 
-  test('is not read where a table is a view', async () => {
+  test('a MariaDB source is not read where a table is a view', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     await family.sql('rename table users to people')
     await family.sql("create view users as select id, 'x' as username, sleep(1) as quota from people")
@@ -53,7 +53,7 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
     )
   })
 
-  test('is read up to as many rows and bytes as are allowed, and no further', async () => {
+  test('a MariaDB source is read up to the maximum number of rows and bytes', async () => {
     const family = await familyDatabase('new-api', 'MariaDB', server)
     for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v'.repeat(2_000) })
     expect((await readFamily(await opened(place, { rows: 60 }))).options.size).toBe(60)
@@ -70,14 +70,17 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
     ['another database', { database: 'nothing' }, /the database refuses: Access denied|Unknown database/],
     ['no server', { port: 1 }, /the database cannot be reached: .*ECONNREFUSED/],
     ['TLS where there is none', { tls: 'verified' }, /the database refuses: .*secure connection/],
-  ] as const)('with %s is a sentence without the password', async (_, change, sentence) => {
-    const failure = await openMysqlSource({ ...place, ...change }).catch(String)
-    expect(failure).toMatch(sentence)
-    expect(failure).not.toMatch(/hidden|p@ss/)
-  })
+  ] as const)(
+    'a MariaDB source with %s is refused with a message that does not contain the password',
+    async (_, change, sentence) => {
+      const failure = await openMysqlSource({ ...place, ...change }).catch(String)
+      expect(failure).toMatch(sentence)
+      expect(failure).not.toMatch(/hidden|p@ss/)
+    },
+  )
 })
 
-test('a server that says nothing is given up', async () => {
+test('a server that does not answer is abandoned', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   onTestFinished(() => void silent.close())

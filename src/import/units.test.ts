@@ -3,18 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { Units } from './units.ts'
 
 describe('quota of another gateway', () => {
-  test('is the same number where units are worth the same, however they are written', () => {
+  test('imported quota is the same number where units have the same value, however they are written', () => {
     for (const theirs of [undefined, '500000', '500000.0', '5e+05', '5E5']) {
       expect(new Units(theirs, 500_000).convert('quota', 2 ** 52 + 1)).toBe(2 ** 52 + 1)
     }
   })
 
-  test('keeps its worth, rounded half away from zero to a whole unit', () => {
+  test('imported quota keeps its value, rounded half away from zero to a whole unit', () => {
     const units = new Units('1000', 500)
     expect([10, 1, -1, 3, 0].map((amount) => units.convert('quota', amount))).toEqual([5, 1, -1, 2, 0])
   })
 
-  test('there and back is what it was, where ours are the smaller units', () => {
+  test("imported quota converted back is the original, where the gateway's units are smaller", () => {
     const worth = fc.integer({ min: 1, max: 500_000 })
     fc.assert(
       fc.property(
@@ -31,11 +31,11 @@ describe('quota of another gateway', () => {
     )
   })
 
-  test.each(['0', '-1', 'many', ''])('cannot be read in units of %j', (theirs) => {
+  test.each(['0', '-1', 'many', ''])('quota in units of %j cannot be imported', (theirs) => {
     expect(() => new Units(theirs, 500_000)).toThrow('QuotaPerUnit: expected a number above 0')
   })
 
-  test('that is too much to be counted here is refused', () => {
+  test('quota that exceeds the safe integers is refused', () => {
     expect(() => new Units('1', 500_000).convert('quota', 2 ** 52)).toThrow('quota: expected an amount')
   })
 })

@@ -20,7 +20,7 @@ async function pair(): Promise<readonly [Link, Link, Socket]> {
   return [new Link(own), new Link(other), own]
 }
 
-test('messages come in order, whatever their sizes', async () => {
+test('messages arrive in order, whatever their sizes', async () => {
   const [a, b] = await pair()
   const received: unknown[] = []
   const done = new Promise<void>((resolve) =>
@@ -50,7 +50,7 @@ test('requests are answered, and fail with the message of the other end', async 
   await expect(a.request('reject')).rejects.toThrow('not now')
 })
 
-test('when the other end is gone, requests fail, and nothing of a part of a message is seen', async () => {
+test('when the other end is gone, requests fail, and an incomplete message is not delivered', async () => {
   const [a, b, socket] = await pair()
   const received: unknown[] = []
   b.on('value', (value) => received.push(value))
@@ -82,7 +82,7 @@ test.each<[string, Uint8Array]>([
   ['a kind of message that is not known', frame(serialize(['order', 'value', 0, 1]))],
   ['a value that its listener cannot read', frame(serialize(['message', 'list', 0, 7]))],
   ['a length of 300 MB', Buffer.from([0, 0xa3, 0xe1, 0x11])],
-])('%s ends the link, and nothing else', async (_, bytes) => {
+])('%s ends the link only', async (_, bytes) => {
   const [a, b, socket] = await pair()
   const received: unknown[] = []
   b.on('value', (value) => received.push(value))

@@ -24,8 +24,8 @@ async function isSettled(waiting: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
-describe("the memory of an upstream's answer", () => {
-  test('is that of its user, for what it has above 64 KiB', () => {
+describe("the memory of an upstream's response", () => {
+  test('the memory of a response above 64 KiB is counted for its user', () => {
     const { memory, all } = answers(1)
     const [answer] = all
     answer.resize(FREE)
@@ -38,7 +38,7 @@ describe("the memory of an upstream's answer", () => {
     expect(memory.held).toBe(0)
   })
 
-  test('may go beyond its share for one answer at a time, so that none waits for another for ever', async () => {
+  test("the memory of one response at a time may exceed its user's share, so that responses do not wait for each other forever", async () => {
     const { memory, all } = answers(3)
     const giveBack = usedUp(memory)
     for (const answer of all) answer.resize(FREE + MIB)
@@ -57,7 +57,7 @@ describe("the memory of an upstream's answer", () => {
     expect(memory.held).toBe(0)
   })
 
-  test('is not waited for any more, nor taken, when nothing is held', async () => {
+  test('the memory of a response is neither waited for nor taken when nothing is held', async () => {
     const { memory, all } = answers(2)
     const giveBack = usedUp(memory)
     for (const answer of all) answer.resize(FREE + MIB)
@@ -68,7 +68,7 @@ describe("the memory of an upstream's answer", () => {
     expect(memory.held).toBe(0)
   })
 
-  test('is given back where less is held than was waited for', async () => {
+  test('the memory of a response is released where less is held than was waited for', async () => {
     const { memory, all } = answers(2)
     const giveBack = usedUp(memory)
     for (const answer of all) answer.resize(FREE + MIB)

@@ -35,7 +35,7 @@ function serve(window: CallWindow, calls: number, costMs: number): void {
   }
 }
 
-test('as many more calls begin as idle time would have been enough for, by the cost of those that ended', () => {
+test('idle time allows as many more calls as it could have processed, by the cost of those that ended', () => {
   const window = new CallWindow()
   fill(window)
   serve(window, 1_000, 2)
@@ -56,7 +56,7 @@ test('idle time does not count as a cost', () => {
   expect(fill(window)).toBe(9)
 })
 
-test('before calls end, their cost is that of their beginnings', () => {
+test('before calls end, their cost is estimated by that of their beginnings', () => {
   const window = new CallWindow()
   fill(window)
   for (let i = 0; i < 1_000; i++) {
@@ -69,7 +69,7 @@ test('before calls end, their cost is that of their beginnings', () => {
   expect(fill(window)).toBe(10)
 })
 
-test('where no cost is known, or calls seem to cost much, the window grows by the least rate', () => {
+test('without a known cost, or with expensive calls, the window grows at the minimum rate', () => {
   const window = new CallWindow()
   fill(window)
   window.addTime(20, 20, 1 / 5)
@@ -81,7 +81,7 @@ test('where no cost is known, or calls seem to cost much, the window grows by th
   expect(fill(window)).toBe(4)
 })
 
-test('sixteen calls may be under way however busy the loop is', () => {
+test('sixteen calls may be in flight however busy the loop is', () => {
   const window = new CallWindow()
   fill(window)
   window.addTime(16, 16, 1)
@@ -92,7 +92,7 @@ test('sixteen calls may be under way however busy the loop is', () => {
   expect(fill(window)).toBe(16)
 })
 
-test('at most 16 more calls begin after an idle time, however long', () => {
+test('at most 16 more calls begin after an idle time, however long it was', () => {
   const window = new CallWindow()
   fill(window)
   window.addTime(10_000, 10_000, 1)
@@ -109,14 +109,14 @@ test('calls that began beyond the window count against its growth', () => {
   expect(fill(window)).toBe(1)
 })
 
-test('a reopened window admits 16 more calls, however many are under way', () => {
+test('a reopened window admits 16 more calls, however many are in flight', () => {
   const window = new CallWindow()
   fill(window)
   window.reopen()
   expect(fill(window)).toBe(16)
 })
 
-test('as many calls may be under way as end within twelve milliseconds', () => {
+test('as many calls may be in flight as end within twelve milliseconds', () => {
   const window = new CallWindow()
   fill(window)
   serve(window, 10_000, 0.1)

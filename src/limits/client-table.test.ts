@@ -10,7 +10,7 @@ class TestEntry {
 }
 
 describe('a client table', () => {
-  test('keeps an entry while it limits its subject, however many others come', () => {
+  test('a client table keeps an entry while it limits its subject, however many others come', () => {
     const table = new ClientTable(() => new TestEntry(), 10, 4)
     const first = table.getOrCreate('first', 0)
     for (let i = 0; i < 1000; i++) table.getOrCreate(`stranger ${i}`, 0)
@@ -19,7 +19,7 @@ describe('a client table', () => {
     expect(table.size).toBeLessThanOrEqual(10 + 4)
   })
 
-  test('gives each further subject a shared entry when it is full, always the same', () => {
+  test('a full client table gives each further subject a shared entry, always the same', () => {
     const table = new ClientTable(() => new TestEntry(), 10, 4)
     for (let i = 0; i < 10; i++) table.getOrCreate(i, 0)
     const late = Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))
@@ -28,7 +28,7 @@ describe('a client table', () => {
     expect(table.get('late 7')).toBe(late[7])
   })
 
-  test('gives new subjects their own entry again when others are idle', () => {
+  test('a client table gives new subjects their own entry again when others are idle', () => {
     const table = new ClientTable(() => new TestEntry(), 2, 1)
     const first = table.getOrCreate('a', 0)
     table.getOrCreate('b', 0)
@@ -38,7 +38,7 @@ describe('a client table', () => {
   })
 })
 
-test('an idle entry is found wherever it is, by checking a few for each new subject', () => {
+test('an idle entry is found at any position, by checking a few for each new subject', () => {
   const table = new ClientTable(() => new TestEntry(), 1_000, 1)
   for (let i = 0; i < 1_000; i++) table.getOrCreate(i, 0)
   for (const i of [900, 901]) table.getOrCreate(i, 0).untilMs = 0
@@ -50,7 +50,7 @@ test('an idle entry is found wherever it is, by checking a few for each new subj
   expect(table.get(901)).toBe(shared)
 })
 
-test("a flood of subjects resets nobody's count, and is limited itself", () => {
+test("a flood of subjects resets no subject's count, and is limited itself", () => {
   let nowMs = 0
   const counts = new LocalCounter(() => nowMs)
   const take = (subject: string): boolean =>

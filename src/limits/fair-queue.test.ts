@@ -36,7 +36,7 @@ function stage(concurrency: number, maxWaiting: number) {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('a fair queue', () => {
-  test('starts as much work at once as may run, and the rest in order of arrival', async () => {
+  test('a fair queue starts as much work at once as may run, and the other work in order of arrival', async () => {
     const { started, submit, end } = stage(2, 10)
     submit('a', 3)
     submit('b')
@@ -45,7 +45,7 @@ describe('a fair queue', () => {
     expect(started).toEqual(['a', 'a', 'b', 'a'])
   })
 
-  test('starts a late flow before the second piece of a flow with many', async () => {
+  test('a fair queue starts work of a late flow before the second piece of a flow with much work', async () => {
     const { started, submit, end } = stage(2, 200)
     submit('many', 120)
     await end(10)
@@ -59,7 +59,7 @@ describe('a fair queue', () => {
     expect(started.slice(14).toSorted()).toEqual(['late', 'other'])
   })
 
-  test('alternates between flows, so that each gets as much', async () => {
+  test('a fair queue alternates between flows, so that each gets as much', async () => {
     const { started, submit, end } = stage(1, 200)
     submit('a', 50)
     submit('b', 10)
@@ -69,7 +69,7 @@ describe('a fair queue', () => {
     expect(counts).toEqual([4, 4, 4])
   })
 
-  test('gives no flow an advantage for idle time or for coming again and again', async () => {
+  test('a fair queue gives no flow an advantage for idle time or for leaving and returning', async () => {
     const { started, submit, end } = stage(1, 200)
     submit('a', 30)
     await end(20)
@@ -79,7 +79,7 @@ describe('a fair queue', () => {
     expect(started.slice(21).filter((one) => one === 'a').length).toBeGreaterThanOrEqual(4)
   })
 
-  test('refuses the flows with the most work when too much waits, not a late flow', async () => {
+  test('a fair queue refuses the flows with the most work when too much waits, not a late flow', async () => {
     const { started, refused, submit, end } = stage(2, 10)
     submit('many', 14)
     await settled()
@@ -91,7 +91,7 @@ describe('a fair queue', () => {
     expect(started.filter((one) => one === 'late')).toHaveLength(3)
   })
 
-  test('continues after work that fails', async () => {
+  test('a fair queue continues after work that fails', async () => {
     const queue = new FairQueue(1, 10)
     const fails = queue.run('a', refusal, () => Promise.reject(new Error('broken')))
     const next = queue.run('a', refusal, () => Promise.resolve('done'))

@@ -42,7 +42,7 @@ function fullCollections(isOverload: boolean): number {
   return Number(stdout)
 }
 
-test('in overload there are fewer full collections', () => {
+test('in overload there are fewer full garbage collections', () => {
   const [usual, inOverload] = [fullCollections(false), fullCollections(true)]
   expect(usual).toBeGreaterThan(4)
   expect(inOverload).toBeLessThan(0.75 * usual)

@@ -24,7 +24,7 @@ function counters(shares: HeldShares, nowMs: () => number): readonly SharedCount
   )
 }
 
-test('of calls at once over several processes exactly the limit is let through, and again a window later', async () => {
+test('of simultaneous calls over several processes exactly the limit is admitted, and again a window later', async () => {
   let now = 1_000_000
   const shares = new HeldShares(() => now)
   const nodes = counters(shares, () => now)
@@ -43,7 +43,7 @@ test('of calls at once over several processes exactly the limit is let through, 
   await Promise.all(nodes.map((node) => node.close()))
 })
 
-test('use that is added on one process is refused on another', async () => {
+test('use that one process adds is refused on another', async () => {
   let now = 1_000_000
   const shares = new HeldShares(() => now)
   const [a, b] = counters(shares, () => now)
@@ -55,7 +55,7 @@ test('use that is added on one process is refused on another', async () => {
   await b?.close()
 })
 
-test('places of all processes are counted together, and those of a lost one are free at once', async () => {
+test('slots of all processes are counted together, and those of a lost process are free at once', async () => {
   const places = new HeldPlaces()
   const [a, b] = NODES.map(
     (node) =>

@@ -43,26 +43,26 @@ describe('a burst', () => {
     ],
   ]
   for (const calls of [400, 1_000, 2_000])
-    test.each(kinds)(`of ${calls} is served: %s`, (_, costs, slowdown) => {
+    test.each(kinds)(`a burst of ${calls} is served: %s`, (_, costs, slowdown) => {
       const { begun, refused, served } = run({ ...costs, ...burst(calls) }, slowdown)
       expect(refused).toEqual([])
       expect(begun).toHaveLength(calls)
       expect(served).toBe(calls)
     })
 
-  test('is served again as soon as the previous one is over', () => {
+  test('a burst is served again as soon as the previous one is over', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     for (let i = 0; i < 5; i++) expect(loop.run(overload, { ...CALL, ...burst(2_000) }).refused).toEqual([])
   })
 
-  test('of 400 calls to a slow upstream begins before the first response', () => {
+  test('a burst of 400 calls to a slow upstream begins before the first response', () => {
     const { begun } = run({ ...CALL, ...burst(400), upstreamMs: 5_000 })
     // The work takes a hundred milliseconds; the window grows by two calls per idle millisecond.
     expect(quantile(begun, 1)).toBeLessThan(1_000)
   })
 
-  test('that does not end is refused from some point on: waiting takes memory', () => {
+  test('a burst that does not end is refused from some point on, because waiting takes memory', () => {
     const { refused } = run({ ...CALL, callsPerMs: () => 40, durationMs: 200 })
     expect(refused.length).toBeGreaterThan(5_000)
   })
@@ -71,7 +71,7 @@ describe('a burst', () => {
 describe('a storm of twice the capacity', () => {
   const storm = { ...CALL, callsPerMs: () => 2, durationMs: 20_000 }
 
-  test('is refused by half, and leaves the loop hardly any idle time', () => {
+  test('half of a storm of twice the capacity is refused, with hardly any idle time of the loop', () => {
     const { begun, refused, endMs } = run(storm)
     expect(refused.length / 40_000).toBeGreaterThan(0.45)
     expect(refused.length / 40_000).toBeLessThan(0.6)
@@ -79,14 +79,14 @@ describe('a storm of twice the capacity', () => {
     expect(begun.length + refused.length * 0.06).toBeGreaterThan(0.9 * endMs)
   })
 
-  test('makes calls wait about two seconds at most, and refusals not at all', () => {
+  test('a storm makes calls wait about two seconds at most, and refusals not at all', () => {
     const { begun, refused } = run(storm)
     expect(quantile(begun, 0.99)).toBeLessThan(2_500)
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
     expect(quantile(refused, 1)).toBeLessThan(100)
   })
 
-  test('is told to the memory as it begins and when it is over; a burst is not', () => {
+  test('the beginning and the end of a storm are reported to the memory limits; a burst is not', () => {
     const told: [isOverload: boolean, ms: number][] = []
     const loop = new SimulatedLoop()
     const memory = { isHigh: () => false, setOverload: (is: boolean) => void told.push([is, loop.nowMs()]) }
@@ -100,7 +100,7 @@ describe('a storm of twice the capacity', () => {
     expect(told[1]?.[1]).toBeGreaterThan(startMs + 10_000)
   })
 
-  test('ends with the load: later calls are admitted, and wait only for those before them', () => {
+  test('a storm ends with the load: later calls are admitted, and wait only for those before them', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     const { refused } = loop.run(overload, { ...storm, callsPerMs: (ms) => (ms < 10_000 ? 2 : 0.5) })
@@ -109,7 +109,7 @@ describe('a storm of twice the capacity', () => {
     expect(quantile(begun, 1)).toBeLessThan(5)
   })
 
-  test('is refused in proportion to the core time that other programs leave', () => {
+  test('a storm is refused in proportion to the CPU time that other programs leave', () => {
     const { begun, refused } = run({ ...storm, callsPerMs: () => 1 }, 2)
     expect(refused.length / 20_000).toBeGreaterThan(0.4)
     expect(refused.length / 20_000).toBeLessThan(0.6)
@@ -119,13 +119,13 @@ describe('a storm of twice the capacity', () => {
 })
 
 describe('other storms', () => {
-  test('of five times the capacity: all time that refusals leave is used for serving', () => {
+  test('in a storm of five times the capacity all time that refusals leave is used for serving', () => {
     const { begun, refused, endMs } = run({ ...CALL, callsPerMs: () => 5, durationMs: 20_000 })
     expect(begun.length).toBeGreaterThan(0.9 * (endMs - refused.length * 0.06))
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
   })
 
-  test('of calls to an upstream that takes a second: served at a steady rate, without oscillation', () => {
+  test('in a storm of calls to an upstream that takes a second calls are served at a steady rate, without oscillation', () => {
     const { begun, refused, served } = run({
       ...CALL,
       callsPerMs: () => 3.6,
@@ -139,7 +139,7 @@ describe('other storms', () => {
   })
 
   test.each([1.3, 1.8])(
-    'of calls that cost %d ms, to an upstream that takes a second: what begins in an idle second is no flood in the next one',
+    'of calls that cost %d ms, to an upstream that takes a second, those that begin in an idle second do not overload the next one',
     (callMs) => {
       const { begun, refused, served } = run({
         ...CALL,
@@ -154,7 +154,7 @@ describe('other storms', () => {
     },
   )
 
-  test('of calls whose cost quadruples while they are under way: the loop catches up', () => {
+  test('of calls whose cost quadruples while they are in flight the loop clears the backlog', () => {
     const chunkMs = (atMs: number): number => (atMs < 10_000 ? 0.72 : 3)
     const { refused } = run({
       ...CALL,
@@ -167,7 +167,7 @@ describe('other storms', () => {
     expect(quantile(sentFrom(15_000, refused), 0.5)).toBeLessThan(1_000)
   })
 
-  test('of streams that take all time of the loop: every admitted call begins before any of them ends', () => {
+  test('of streams that take all time of the loop every admitted call begins before any of them ends', () => {
     const { begun } = run({
       ...CALL,
       ...burst(2_000),
@@ -181,7 +181,7 @@ describe('other storms', () => {
     expect(quantile(begun, 1)).toBeLessThan(25_000)
   })
 
-  test('seven tenths of the capacity are no storm', () => {
+  test('a load of seven tenths of the capacity is not a storm', () => {
     for (const upstreamMs of [1, 1_000]) {
       const { begun, refused } = run({ ...CALL, callsPerMs: () => 0.7, durationMs: 10_000, upstreamMs })
       expect(refused).toEqual([])
@@ -191,26 +191,26 @@ describe('other storms', () => {
 })
 
 describe('a call', () => {
-  test('begins at once if the queue is empty', () => {
+  test('a call begins at once if the queue is empty', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     expect(overload.refusal(0, 1, 10)).toBeUndefined()
     expect(overload.tryBegin()).toBe(true)
   })
 
-  test('is refused above the maximum of open calls', () => {
+  test('a call is refused above the maximum of open calls', () => {
     const overload = new Overload(new SimulatedLoop(), ENOUGH_MEMORY)
     expect(overload.refusal(0, 3, 3)).toBeUndefined()
     expect(overload.refusal(0, 4, 3)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })
 
-  test('is refused when memory usage is high, unless few calls are open', () => {
+  test('a call is refused when memory usage is high, unless few calls are open', () => {
     const overload = new Overload(new SimulatedLoop(), { isHigh: () => true, setOverload: () => {} })
     expect(overload.refusal(0, 64, 8_000)).toBeUndefined()
     expect(overload.refusal(0, 65, 8_000)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })
 
-  test('whose client disconnected in the queue does not delay those behind it', () => {
+  test('a call whose client disconnected in the queue does not delay those behind it', () => {
     const begunMs = (disconnected: number): number => {
       const loop = new SimulatedLoop()
       const overload = new Overload(loop, ENOUGH_MEMORY)
@@ -227,7 +227,7 @@ describe('a call', () => {
     expect(begunMs(500)).toBe(begunMs(0))
   })
 
-  test('that is overdue begins in its turn, two hundred a second, not together with all others', () => {
+  test('an overdue call begins in its turn, two hundred a second, not together with all others', () => {
     let nowMs = 0
     const callbacks: (() => void)[] = []
     const later = (callback: () => void): void => void callbacks.push(callback)
@@ -248,7 +248,7 @@ describe('a call', () => {
     expect(overload.waiting).toBe(980)
   })
 
-  test('is not refused because the whole machine paused', () => {
+  test('a call is not refused because the whole machine paused', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     loop.run(overload, { ...CALL, ...burst(200) })
@@ -257,7 +257,7 @@ describe('a call', () => {
   })
 })
 
-test('of cheap calls, as many are under way as twelve milliseconds are enough for, on a loop without idle time', () => {
+test('of cheap calls, twelve milliseconds of work are in flight on a loop without idle time', () => {
   let nowMs = 0
   let serve = (): void => {}
   const overload = new Overload(

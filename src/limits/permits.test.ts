@@ -59,7 +59,7 @@ function maxWithin(through: readonly number[], windowMs: number): number {
 }
 
 describe('permits of several nodes', () => {
-  test('never exceed the limit together in any window, whatever is lost or late', () => {
+  test('permits of several nodes never exceed the limit together in any window, whatever is lost or late', () => {
     fc.assert(
       fc.property(
         fc.array(step, { minLength: 1, maxLength: 60 }),
@@ -74,7 +74,7 @@ describe('permits of several nodes', () => {
     )
   })
 
-  test('let through 98.5 % of the limit if nothing is lost, also if one node has most calls', () => {
+  test('permits of several nodes admit 98.5 % of the limit if nothing is lost, also if one node has most calls', () => {
     const windowMs = 10_000
     const max = 400
     const steps = Array.from({ length: 20_000 }, (_, i): Step => {
@@ -100,13 +100,13 @@ describe('permits in stock', () => {
     return { permits, shared, untilMs: response.slot * slotsOf(1000).widthMs - 800_000 }
   }
 
-  test('are valid until the slot that they count in, as if the response had come at once', () => {
+  test('permits in stock are valid until the slot that they count in, as if the response had come at once', () => {
     const { permits, untilMs } = atHand()
     expect(permits.take(untilMs - 1)?.allowed).toBe(true)
     expect(permits.take(untilMs)).toBeUndefined()
   })
 
-  test('are void after a request without a response', () => {
+  test('permits in stock are void after a request without a response', () => {
     const { permits } = atHand()
     expect(permits.take(101)?.allowed).toBe(true)
     permits.buildRequest(102, 0, GENERATION)
@@ -125,7 +125,7 @@ describe('a node that cannot reach the others', () => {
   const times = (n: number, take: () => boolean): number =>
     Array.from({ length: n }, take).filter(Boolean).length
 
-  test('has its share, never nothing and never all', () => {
+  test('a node that cannot reach the others has its share, never nothing and never all', () => {
     for (const [max, share] of [
       [90, 30],
       [10, 3],
@@ -138,7 +138,7 @@ describe('a node that cannot reach the others', () => {
     }
   })
 
-  test('has its share of what was left at the last snapshot, and of what has expired since', () => {
+  test('a node that cannot reach the others has its share of the remaining permits, and of those expired since', () => {
     const shared = new SharedWindow()
     const [one, other] = [new Permits(90, 1000), new Permits(90, 1000)]
     ask(one, shared, 0, 60)
@@ -150,13 +150,13 @@ describe('a node that cannot reach the others', () => {
     expect(times(90, () => other.takeIsolated(1500, 3).allowed)).toBe(30)
   })
 
-  test('states when to retry', () => {
+  test('a node that cannot reach the others states when to retry', () => {
     const permits = new Permits(3, 1000)
     permits.takeIsolated(0, 3)
     expect(permits.takeIsolated(400, 3)).toMatchObject({ allowed: false, waitMs: 600 })
   })
 
-  test('reports its use as soon as it can', () => {
+  test('a node that cannot reach the others reports its use as soon as it can', () => {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)
     times(30, () => permits.takeIsolated(0, 3).allowed)
@@ -171,7 +171,7 @@ describe('a node that cannot reach the others', () => {
 })
 
 describe('a shared store that has lost its data', () => {
-  test("receives this node's use again, and discards earlier reports", () => {
+  test("a shared store that has lost its data receives the node's use again, and discards earlier reports", () => {
     const lost = new SharedWindow()
     const permits = new Permits(90, 1000)
     const request = permits.buildRequest(0, 40, 'before')

@@ -15,7 +15,7 @@ const QUESTION = {
   want: 3,
 }
 
-test('a response is parsed', () => {
+test('a response of Redis is parsed', () => {
   expect(readShareResponse(['1.5', 1000, 7, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
     nowMs: 1000,
     version: 7,
@@ -30,7 +30,7 @@ test('a response is parsed', () => {
   expect(readHeartbeat([1000, '1.5'])).toEqual({ nowMs: 1000, generation: '1.5' })
 })
 
-describe('an invalid response is refused:', () => {
+describe('invalid responses of Redis', () => {
   test.each([
     ['nothing', null],
     ['no list', 'OK'],
@@ -48,19 +48,22 @@ describe('an invalid response is refused:', () => {
     ['amounts after the last slot', ['1.5', 1000, 7, 3, 60, 61, 1]],
     ['amounts out of order', ['1.5', 1000, 7, 3, 60, 50, 1, 50, 1]],
     ['more amounts than there can be', ['1.5', 9e6, 7, 0, 9e5, ...Array.from({ length: 2000 }, (_, i) => i)]],
-  ])('%s', (_, value) => {
+  ])('an invalid response of Redis is refused: %s', (_, value) => {
     expect(() => readShareResponse(value, QUESTION)).toThrow('invalid response')
   })
 
-  test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5']], [[-1, '1.5']], [[1]]])('a beat of %j', (value) => {
-    expect(() => readHeartbeat(value)).toThrow('invalid response')
-  })
+  test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5']], [[-1, '1.5']], [[1]]])(
+    'a beat of %j is refused',
+    (value) => {
+      expect(() => readHeartbeat(value)).toThrow('invalid response')
+    },
+  )
 })
 
-describe('a response about places', () => {
+describe('a response about slots', () => {
   const REPORT = { held: 3, want: 4, max: 5 }
 
-  test('is parsed', () => {
+  test('a response about slots is parsed', () => {
     expect(readPlaceResponse(['1.5', 2], REPORT)).toEqual({ granted: 2 })
     expect(readPlaceResponse(['1.5', 0], { ...REPORT, held: 9 })).toEqual({ granted: 0 })
     expect(readPlaceResponse(['1.5'], REPORT)).toEqual({ generation: '1.5' })
@@ -72,7 +75,7 @@ describe('a response about places', () => {
     ['grants to a node above the limit', ['1.5', 1], { held: 9, want: 4, max: 5 }],
     ['has a text for a number', ['1.5', '2'], REPORT],
     ['is too long', ['1.5', 1, 1], REPORT],
-  ])('that %s is refused', (_, value, report) => {
+  ])('a response about slots that %s is refused', (_, value, report) => {
     expect(() => readPlaceResponse(value, report)).toThrow('invalid response')
   })
 })

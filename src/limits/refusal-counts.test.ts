@@ -34,7 +34,7 @@ test('refused calls are counted by half hour, code and key', async () => {
   ])
 })
 
-test('a thousand keys of a code are counted by themselves in a half hour, further ones together', async () => {
+test('a thousand keys of a code are counted separately in a half hour, further ones together', async () => {
   const { counts, written } = counting()
   for (let tokenId = 1; tokenId <= 1_500; tokenId += 1) {
     counts.add('rate_limited', { userId: 1, tokenId })

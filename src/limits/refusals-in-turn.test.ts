@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { RefusalsInTurn } from './refusals-in-turn.ts'
 
-test('refusals are said at once, of very many some when the turn is over, and in the next at once again', async () => {
+test('refusals are sent at once; of very many, some at the end of the turn, and in the next turn at once again', async () => {
   const refusals = new RefusalsInTurn()
   for (let round = 0; round < 2; round++) {
     let said = 0
@@ -15,7 +15,7 @@ test('refusals are said at once, of very many some when the turn is over, and in
   }
 })
 
-test('what is refused while the last of a turn are said is said, too', async () => {
+test('refusals that arise while the last ones of a turn are sent are sent, too', async () => {
   const refusals = new RefusalsInTurn()
   let again = 0
   for (let i = 0; i < 501; i++) refusals.say(() => refusals.say(() => (again += 1)))

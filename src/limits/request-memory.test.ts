@@ -31,7 +31,7 @@ function crowd(into: RequestMemory): void {
 }
 
 describe('the memory for bodies', () => {
-  test('has a reserve for small bodies, but not for large ones, when large bodies of others fill the shared part', () => {
+  test('the memory for bodies has a reserve for small bodies, but not for large ones, when large bodies of others fill the shared part', () => {
     const bodies = room()
     crowd(bodies)
     expect(takeIn(bodies, 99, 32 * MIB)).toBe(false)
@@ -39,7 +39,7 @@ describe('the memory for bodies', () => {
     expect(new Set(small)).toEqual(new Set([true]))
   })
 
-  test('is for no key alone: three large bodies of one leave room for one of another', () => {
+  test('the memory for bodies is shared among keys: three large bodies of one leave room for one of another', () => {
     const bodies = room()
     const seen = allocationOf(2)
     bodies.take(seen, 1)
@@ -49,7 +49,7 @@ describe('the memory for bodies', () => {
     expect(takeIn(bodies, 2, 32 * MIB)).toBe(true)
   })
 
-  test('frees the reserve of a small body that grows large', () => {
+  test('a small body that grows large releases the reserve', () => {
     const bodies = room()
     const large = Array.from({ length: 6 }, () => allocationOf(1))
     const others = allocationOf(2)
@@ -64,11 +64,11 @@ describe('the memory for bodies', () => {
     expect(bodies.held).toBe(others.bytes + MIB + 1_000)
   })
 
-  test('grows with the largest body that the operator allows', () => {
+  test('the memory for bodies grows with the largest body that the operator allows', () => {
     expect(takeIn(room(1024 * MIB), 1, 1024 * MIB, MIB)).toBe(true)
   })
 
-  test('is accounted to the byte, never exceeded, and given back completely', () => {
+  test('the memory for bodies is counted to the byte, never exceeded, and released completely', () => {
     const step = fc.record({
       body: fc.nat(11),
       act: fc.constantFrom('take', 'take', 'take', 'give', 'release'),

@@ -9,7 +9,7 @@ test.each([
   ['is put forward', [0, HOUR + 250, HOUR + 500], 1],
   ['is put back: then all is counted longer, and nothing is forgotten', [0, -HOUR, -HOUR + 250], 0],
   ['is put forward again and again', [0, HOUR, 2 * HOUR], 2],
-])('a clock that %s', (_, readings, steps) => {
+])('the gateway follows a clock that %s', (_, readings, steps) => {
   const clock = new ServerClock()
   for (const [i, reading] of readings.entries()) clock.observe(1.8e12 + reading, 5_000 + 250 * i)
   expect(clock.steps).toBe(steps)

@@ -17,27 +17,30 @@ function takeAll(from: SharedPool, client: string): number {
 }
 
 describe('a pool that clients share', () => {
-  test('belongs to one client while no other asked within a minute', () => {
+  test('a shared pool belongs to one client while no other requested from it within a minute', () => {
     const { pool: slots } = pool(10)
     expect(takeAll(slots, 'ann')).toBe(10)
   })
 
-  test('leaves the configured part free even then', () => {
+  test('a shared pool leaves the configured part free even for one client', () => {
     const { pool: slots } = pool(16, 0.5)
     expect(takeAll(slots, 'ann')).toBe(8)
   })
 
-  test.each([10, 9, 2])('gives no more than half of %i to one while another asked within a minute', (max) => {
-    const { pool: slots, clock } = pool(max)
-    slots.take('bob', 1)
-    slots.give('bob', 1)
-    clock.ms += MINUTE_MS
-    expect(takeAll(slots, 'ann')).toBe(Math.floor(max / 2))
-    clock.ms += 1
-    expect(takeAll(slots, 'ann')).toBe(Math.ceil(max / 2))
-  })
+  test.each([10, 9, 2])(
+    'a shared pool gives at most half of %i to one client while another requested within a minute',
+    (max) => {
+      const { pool: slots, clock } = pool(max)
+      slots.take('bob', 1)
+      slots.give('bob', 1)
+      clock.ms += MINUTE_MS
+      expect(takeAll(slots, 'ann')).toBe(Math.floor(max / 2))
+      clock.ms += 1
+      expect(takeAll(slots, 'ann')).toBe(Math.ceil(max / 2))
+    },
+  )
 
-  test('leaves as much to the next client as the one before took', () => {
+  test('a shared pool leaves as much to the next client as the one before took', () => {
     const { pool: slots } = pool(16)
     slots.take('bob', 1)
     slots.give('bob', 1)
@@ -45,13 +48,13 @@ describe('a pool that clients share', () => {
     expect(slots.take('late', 1)).toBe(true)
   })
 
-  test('converges to equal shares for clients that take in turn, with one more share free', () => {
+  test('a shared pool converges to equal shares for clients that take in turn, with one more share free', () => {
     const { pool: slots } = pool(40)
     for (let round = 0; round < 40; round++) for (const client of ['a', 'b', 'c']) slots.take(client, 1)
     expect(['a', 'b', 'c'].map((client) => slots.heldBy(client))).toEqual([10, 10, 10])
   })
 
-  test('gives a client its first unit of whatever is left', () => {
+  test('a shared pool gives a client its first unit of whatever is left', () => {
     const { pool: slots } = pool(1)
     slots.take('bob', 1)
     slots.give('bob', 1)
@@ -59,7 +62,7 @@ describe('a pool that clients share', () => {
     expect(slots.take('bob', 1)).toBe(false)
   })
 
-  test('takes nothing where it refuses', () => {
+  test('a shared pool takes nothing where it refuses', () => {
     const { pool: bytes } = pool(100)
     expect(bytes.take('ann', 101)).toBe(false)
     expect(bytes.held).toBe(0)
@@ -67,7 +70,7 @@ describe('a pool that clients share', () => {
   })
 })
 
-/** Step of one of four clients: a request after a pause, or the return of its oldest amount. */
+/** A step of one of four clients: a request after a pause, or the return of its oldest amount. */
 const step = fc.record({
   client: fc.nat(3),
   act: fc.constantFrom('take', 'take', 'give'),
@@ -75,7 +78,7 @@ const step = fc.record({
   passMs: fc.constantFrom(0, 10, 30_000, 61_000),
 })
 
-describe('in any sequence of requests', () => {
+describe('a shared pool in any sequence of requests', () => {
   const play = (
     steps: readonly (typeof step extends fc.Arbitrary<infer One> ? One : never)[],
     check: (shared: SharedPool, taken: boolean, client: number, amount: number, aloneForMs: number) => void,
@@ -105,7 +108,7 @@ describe('in any sequence of requests', () => {
     expect([shared.held, shared.clients]).toEqual([0, 0])
   }
 
-  test('clients never hold more than the total, each what it took, and all of it is returned', () => {
+  test('clients of a pool never hold more than the total, each what it took, and all of it is returned', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
         play(steps, (shared) => expect(shared.held).toBeLessThanOrEqual(100)),
@@ -113,7 +116,7 @@ describe('in any sequence of requests', () => {
     )
   })
 
-  test('no client exceeds its share while another is active, except with its first amount', () => {
+  test('no client exceeds its share of a pool while another is active, except with its first amount', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
         play(steps, (shared, isTaken, client, amount, aloneForMs) => {
@@ -125,7 +128,7 @@ describe('in any sequence of requests', () => {
     )
   })
 
-  test('a client that holds nothing gets anything that is left', () => {
+  test('a client that holds nothing gets anything that is left of a pool', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         let before = 0

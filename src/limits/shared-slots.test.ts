@@ -22,14 +22,14 @@ const enterAll = (slots: SharedSlots, clients: string): SlotEntry[] =>
 const statesOf = (entries: readonly SlotEntry[]): string => entries.map(({ state }) => state).join(' ')
 
 describe('slots that clients share', () => {
-  test('are taken at once while they are free', () => {
+  test('shared slots are taken at once while they are free', () => {
     const entry = slotsOf(4).enter('ann')
     expect(entry.isIn).toBe(true)
     expect(entry.decided).toBeUndefined()
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('are waited for until one is given back', async () => {
+  test('shared slots are waited for until one is released', async () => {
     const slots = slotsOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     expect(second.state).toBe('waiting')
@@ -39,7 +39,7 @@ describe('slots that clients share', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('are waited for no longer than the timeout', async () => {
+  test('shared slots are waited for no longer than the timeout', async () => {
     const slots = slotsOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     await vi.advanceTimersByTimeAsync(WAIT_MS - 1)
@@ -51,7 +51,7 @@ describe('slots that clients share', () => {
     expect([slots.taken, slots.waiting]).toEqual([0, 0])
   })
 
-  test('are given to waiting clients in turn, not to the one with the most entries', () => {
+  test('shared slots are given to waiting clients in turn, not to the client with the most entries', () => {
     const slots = slotsOf(1)
     const [holder, ...waiting] = enterAll(slots, 'zaaaabbc') as [SlotEntry, ...SlotEntry[]]
     const order: string[] = []
@@ -63,14 +63,14 @@ describe('slots that clients share', () => {
     expect(order.join('')).toBe('abcabaa')
   })
 
-  test('go to the oldest waiting entry of a client', () => {
+  test('shared slots go to the oldest waiting entry of a client', () => {
     const slots = slotsOf(1)
     const [holder, ...waiting] = enterAll(slots, 'aaa') as [SlotEntry, ...SlotEntry[]]
     holder.leave()
     expect(statesOf(waiting)).toBe('in waiting')
   })
 
-  test('stay free for other clients, however many entries of one client wait', () => {
+  test('shared slots stay free for other clients, however many entries of one client wait', () => {
     const slots = slotsOf(8)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
@@ -78,7 +78,7 @@ describe('slots that clients share', () => {
     expect(slots.enter('bob').isIn).toBe(true)
   })
 
-  test('have a bounded queue that is shared in the same way', () => {
+  test('shared slots have a limited queue that is shared in the same way', () => {
     const slots = slotsOf(2, 10)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
@@ -89,7 +89,7 @@ describe('slots that clients share', () => {
     expect(slots.waiting).toBe(6)
   })
 
-  test('return the place of an entry that leaves the queue', async () => {
+  test('shared slots release the queue position of an entry that leaves', async () => {
     const slots = slotsOf(1)
     const [first, second, third] = enterAll(slots, 'abc') as [SlotEntry, SlotEntry, SlotEntry]
     second.leave()

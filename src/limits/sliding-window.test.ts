@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SlidingWindow } from './sliding-window.ts'
 
 describe('a sliding window', () => {
-  test('lets the limit through, and then none until the first has expired', () => {
+  test('a sliding window admits the limit, and then nothing until the first has expired', () => {
     const window = new SlidingWindow()
     for (const at of [0, 10, 20]) expect(window.take(at, 1, 3, 100).allowed).toBe(true)
     expect(window.take(99, 1, 3, 100)).toMatchObject({ allowed: false, remaining: 0, waitMs: 1, resetMs: 21 })
@@ -11,14 +11,14 @@ describe('a sliding window', () => {
     expect(window.take(101, 1, 3, 100)).toMatchObject({ allowed: false, waitMs: 9 })
   })
 
-  test('does not count what was refused', () => {
+  test('a sliding window does not count what was refused', () => {
     const window = new SlidingWindow()
     window.take(0, 1, 1, 100)
     for (let at = 1; at < 100; at++) window.take(at, 1, 1, 100)
     expect(window.take(100, 1, 1, 100).allowed).toBe(true)
   })
 
-  test('states the wait for several units', () => {
+  test('a sliding window states the wait for several units', () => {
     const window = new SlidingWindow()
     window.take(0, 40, 100, 1000)
     window.take(500, 60, 100, 1000)
@@ -26,7 +26,7 @@ describe('a sliding window', () => {
     expect(window.peek(600, 40, 100, 1000)).toMatchObject({ allowed: false, waitMs: 400 })
   })
 
-  test('never exceeds the limit in any period of its length', () => {
+  test('a sliding window never exceeds the limit in any period of its length', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 400 })
     fc.assert(
       fc.property(
@@ -49,7 +49,7 @@ describe('a sliding window', () => {
     )
   })
 
-  test('is at most a 64th of its length stricter than it says, and exact up to 64 moments', () => {
+  test('a sliding window is at most a 64th of its length stricter than its limit, and exact up to 64 moments', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 300 }), (steps) => {
         const window = new SlidingWindow()

@@ -42,7 +42,7 @@ describe('reads of a user', () => {
       return read
     })
 
-  test('run eight at once; the next begins when one of them ends, in order of arrival', async () => {
+  test('eight reads of a user run at once; the next begins when one of them ends, in order of arrival', async () => {
     const { reads } = started()
     const [first, ...others] = begun(reads, 1, 8)
     const ninth = reads.of(1)
@@ -56,7 +56,7 @@ describe('reads of a user', () => {
     expect(await settled(ten)).toBe('yes')
   })
 
-  test('wait for ten seconds, 256 of them; more are refused at once', async () => {
+  test('reads of a user wait for ten seconds, at most 256 of them; more are refused at once', async () => {
     const { reads } = started()
     begun(reads, 1, 8)
     const waiting = Array.from({ length: 256 }, () => reads.of(1).begin())
@@ -69,7 +69,7 @@ describe('reads of a user', () => {
     expect(await settled(reads.of(1).begin())).toBe('no')
   })
 
-  test('that were left give up their places, taken or waited for', async () => {
+  test('reads whose client left release their slots and their positions in the queue', async () => {
     const { reads } = started()
     const running = begun(reads, 1, 8)
     const waiting = begun(reads, 1, 256)
@@ -84,7 +84,7 @@ describe('reads of a user', () => {
 })
 
 describe('the memory of a read', () => {
-  test('is taken from the share of its client, waited for, and given back at its end', async () => {
+  test('the memory of a read is taken from the share of its client, waited for, and released at its end', async () => {
     const { memory, reads } = started()
     const first = reads.of(1)
     await first.hold(SHARE)
@@ -98,7 +98,7 @@ describe('the memory of a read', () => {
     expect(memory.held).toBe(0)
   })
 
-  test('is refused when it was not free within ten seconds of waiting in all', async () => {
+  test('a read is refused when its memory was not free within a total wait of ten seconds', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: '' })
     expect(memory.take(body, SHARE)).toBe(true)
@@ -114,7 +114,7 @@ describe('the memory of a read', () => {
     await expect(second).rejects.toMatchObject(TOO_MANY)
   })
 
-  test('goes first to the client that holds least', async () => {
+  test('the memory of a read goes first to the client that holds least', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 'a body', key: '' })
     expect(memory.take(body, 100 * MIB)).toBe(true)
@@ -126,7 +126,7 @@ describe('the memory of a read', () => {
     expect([await settled(more), await settled(another)]).toEqual(['no', 'yes'])
   })
 
-  test('is not taken for a client that has left while it waited', async () => {
+  test('the memory of a read is not taken for a client that has left while it waited', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: '' })
     expect(memory.take(body, SHARE)).toBe(true)
@@ -139,7 +139,7 @@ describe('the memory of a read', () => {
     await expect(read.hold(MIB)).rejects.toMatchObject(TOO_MANY)
   })
 
-  test('of a request that has a body stays with it when the read ends', async () => {
+  test('the memory of a request with a body stays with it when the read ends', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: 1 })
     const read = reads.of(1, body)

@@ -15,7 +15,7 @@ function pool() {
   return { shares, fill, clock }
 }
 
-test('many keys of one user have no more together than the user may have', () => {
+test('many keys of one user together have at most what the user may have', () => {
   const { shares, fill } = pool()
   shares.take({ client: 2, key: 1 }, 1)
   for (let key = 1; key <= 40; key += 1) fill(1, key)
@@ -39,7 +39,7 @@ test('a key that is alone has all that its user may have', () => {
   expect(shares.take({ client: 2, key: 2 }, MAX / 8)).toBe(true)
 })
 
-test('a key counts as active for a minute, though its user holds nothing meanwhile', () => {
+test('a key counts as active for a minute, even if its user holds nothing meanwhile', () => {
   const { shares, fill, clock } = pool()
   shares.take({ client: 1, key: 2 }, 1)
   shares.give({ client: 1, key: 2 }, 1)

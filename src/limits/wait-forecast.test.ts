@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { WaitForecast } from './wait-forecast.ts'
 
-/** Lets a call begin at every interval, for the given time. */
+/** Lets a call begin at every interval, for this duration. */
 function beginCalls(forecast: WaitForecast, intervalMs: number, durationMs: number): void {
   for (let ms = 0; ms < durationMs; ms += intervalMs) {
     forecast.addTime(intervalMs)

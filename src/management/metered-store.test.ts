@@ -13,11 +13,11 @@ import { tokenPage } from './tokens/token-object.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
-/** Share of a client while no other has come lately: 7 of 8 parts of 192 MiB. */
+/** The share of a client while no other was recently active: 7 of 8 parts of 192 MiB. */
 const SHARE = 168 * MIB
 const nowMs = (): number => performance.now()
 
-/** A store as a request of user 1 reads it, and what was read, with the memory that was held then. */
+/** A store as a request of user 1 reads it, and the reads with the memory that was held at that moment. */
 function stageOf(store: Pick<Store, 'read' | 'write'>) {
   const memory = new RequestMemory(() => 32 * MIB, nowMs)
   const reads = new StoreReads(memory)
@@ -43,7 +43,7 @@ test('a page takes the memory of its texts before it is read, and waits for it',
   const another = reads.of(1)
   await another.hold(SHARE - MIB)
   const page = tokenPage({ store: metered, nowMs }, { user: userId, page: 1, pageSize: 10 })
-  // The sizes of the rows are read meanwhile.
+  // The sizes of the rows are read in the meantime.
   await store.read('managedUser', { userId })
   await store.read('managedUser', { userId })
   expect(done).toEqual([])

@@ -17,7 +17,7 @@ const NOW = 1_795_176_000
 
 const ONE = { digits: 1n, scale: 0 }
 
-/** The part of the settings that account management reads. */
+/** The settings that account management reads. */
 const SETTINGS = {
   groups: new Map([['default', { name: 'default', ratio: ONE, open: true }]]),
   options: { quota_per_unit: 500_000, max_user_tokens: 1000 },
@@ -52,7 +52,7 @@ function run(parts: ManagementParts, name: OperationName, input: unknown): Promi
 
 const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }
 
-describe('what is asked of accounts', () => {
+describe('operations on accounts', () => {
   // Refused operations change nothing, so they share one store.
   const folder = mkdtempSync(join(tmpdir(), 'sluice-operations-'))
   let store: Store
@@ -145,14 +145,14 @@ describe('what is asked of accounts', () => {
       { file: '/nowhere/copy.db' },
       'sluice backup copies the embedded database; a PostgreSQL server has tools of its own (pg_dump)',
     ],
-  ])('%s of %j is refused in a sentence', async (name, input, sentence) => {
+  ])('the operation %s with %j is refused with a message', async (name, input, sentence) => {
     await expect(run(parts, name, input)).rejects.toMatchObject({
       name: 'GatewayError',
       message: sentence,
     })
   })
 
-  test('may name a user by id or by name', async () => {
+  test('an operation may name a user by id or by name', async () => {
     const byId = await operations.listTokens(parts, { user: parts.userId })
     expect(byId).toEqual(await operations.listTokens(parts, { user: 'ada' }))
     expect(byId).toMatchObject([{ id: parts.tokenId, name: 'main', key: '**********' }])
@@ -160,7 +160,7 @@ describe('what is asked of accounts', () => {
 })
 
 describe('a token', () => {
-  test('takes null for absence, and leaves fields that it does not know', async () => {
+  test('a token treats null as absence, and ignores unknown fields', async () => {
     const made = await run(await opened(), 'createToken', {
       ...TOKEN,
       unlimited_quota: null,
@@ -185,12 +185,12 @@ describe('a token', () => {
     })
   })
 
-  test('has a name of 50 characters as a person counts them', async () => {
+  test('a token has a name of 50 characters as a person counts them', async () => {
     const name = '👩‍👩‍👧‍👦'.repeat(50)
     expect(await operations.createToken(await opened(), { ...TOKEN, name })).toMatchObject({ name })
   })
 
-  test('without limit may have any quota, which means nothing', async () => {
+  test('a token without limit may have any quota, which has no effect', async () => {
     const made = await operations.createToken(await opened(), {
       ...TOKEN,
       remain_quota: -3,
@@ -199,7 +199,7 @@ describe('a token', () => {
     expect(made).toMatchObject({ remain_quota: -3, status: 1 })
   })
 
-  test('that was made just now is let in', async () => {
+  test('a token that was just created is admitted', async () => {
     const parts = await opened()
     const { key, id } = await operations.createToken(parts, TOKEN)
     expect((await parts.apiKeys.authenticate(key, '127.0.0.1')).token.id).toBe(id)

@@ -19,7 +19,7 @@ const reply: Reply = {
   usage: undefined,
 }
 
-test('the input of the tool is text, to the byte, and the answer has ended', () => {
+test('the input of the answer tool becomes text, to the byte, and the answer has ended', () => {
   expect(withAnswerAsText(reply, 'answer')).toEqual({
     ...reply,
     parts: [reply.parts[0], { kind: 'text', text: '{"2":1,"1":2}' }, reply.parts[2]],
@@ -27,12 +27,12 @@ test('the input of the tool is text, to the byte, and the answer has ended', () 
   })
 })
 
-test('an answer that ended in another way still did', () => {
+test('an answer that ended in another way still ended', () => {
   for (const reason of ['length', 'refusal', 'stop-sequence', 'pause'] as const)
     expect(withAnswerAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
 })
 
-test('a stream says the same as the whole answer', () => {
+test('a stream gives the same answer as the whole response', () => {
   fc.assert(
     fc.property(answers(), (answer) => {
       const segments = answer.segments.map((segment, i) =>

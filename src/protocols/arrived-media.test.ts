@@ -31,7 +31,7 @@ test.each([
   ['a side of nothing', base64([...PNG, 0, 0, 0, 0, 0, 0, 4, 0], 60), undefined, 6_240],
   ['other bytes', base64([1, 2, 3, 4], 60), undefined, 6_240],
   ['an address', '', undefined, 6_240],
-])('a picture tells its size: %s', (_, data, size, tokens) => {
+])('the size of an image is read from its bytes: %s', (_, data, size, tokens) => {
   const arrived = new ArrivedMedia()
   arrived.addPicture(data)
   expect(arrived.pictures).toEqual([{ size, tokens }])
@@ -41,13 +41,13 @@ test.each([
   [undefined, 64_000, 1],
   ['audio/L16;codec=pcm;rate=16000', 64_000, 1.5],
   ['audio/mpeg', 64_000, 6],
-])('sound of the type %s lasts as long as its bytes', (type, length, seconds) => {
+])('the length of sound of the type %s is that of its bytes', (type, length, seconds) => {
   const arrived = new ArrivedMedia()
   arrived.addSound(length, type)
   expect(arrived.seconds).toBe(seconds)
 })
 
-test('encrypted thoughts count for what is beyond the text that came with them', () => {
+test('encrypted thoughts count for what they have beyond the visible text', () => {
   const arrived = new ArrivedMedia()
   arrived.addHidden(1_600, 0)
   expect(arrived.hiddenTokens).toBe(300)

@@ -5,7 +5,7 @@ import type { Conversation } from './conversation.ts'
 
 const cache = { ttl: '1h' } as const
 
-/** A conversation with this mark on every object that may carry one. */
+/** A conversation with this mark on every object that may have one. */
 function marked(mark: object): Conversation {
   const text = { kind: 'text', text: 'hi', ...mark } as const
   const media = {
@@ -30,13 +30,13 @@ function marked(mark: object): Conversation {
   })
 }
 
-test('every cache mark goes, and nothing else', () => {
+test('all cache marks are removed, and nothing else', () => {
   const dropped = new Set<string>()
   expect(withoutCacheMarks(marked({ cache }), dropped)).toEqual(marked({}))
   expect([...dropped]).toEqual(['cache_control'])
 })
 
-test('a mark inside a tool result alone is found', () => {
+test('a mark that is only inside a tool result is found', () => {
   const conversation = conversationOf({
     turns: [
       {
@@ -52,7 +52,7 @@ test('a mark inside a tool result alone is found', () => {
   expect([...dropped]).toEqual(['cache_control'])
 })
 
-test('a conversation without marks stays the same one', () => {
+test('a conversation without marks stays the same object', () => {
   const dropped = new Set<string>()
   const conversation = marked({})
   expect(withoutCacheMarks(conversation, dropped)).toBe(conversation)

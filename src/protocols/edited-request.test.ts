@@ -16,7 +16,7 @@ function edited(text: string, baseUrl: string): { text: string; dropped: readonl
   return { text: body.toString(), dropped }
 }
 
-test("Google's own chat address keeps the settings of thinking in extra_body, which it takes nowhere else", () => {
+test("Google's chat address keeps the settings of thinking in extra_body, which it accepts nowhere else", () => {
   const own = '{"extra_body":{ "google": {"thinking_config":{"thinking_budget":1.0}} }}'
   expect(edited(own, GOOGLE)).toEqual({ text: own, dropped: [] })
   const more =
@@ -30,7 +30,7 @@ test("Google's own chat address keeps the settings of thinking in extra_body, wh
   expect(edited(own, 'https://googleapis.com.example.com/v1').text).toBe('{}')
 })
 
-test('what is neither an object nor known is removed as a whole', () => {
+test('a value that is neither an object nor known is removed as a whole', () => {
   for (const value of ['"x"', '7', '[{"ignore":["a"]}]', 'null', '{}'])
     expect(edited(`{"provider":${value}}`, GOOGLE)).toEqual({ text: '{}', dropped: ['provider'] })
 })

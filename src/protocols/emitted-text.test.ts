@@ -13,7 +13,7 @@ const pieces = fc.array(
   ),
 )
 
-test('pieces become one text, and each tells its bytes', () => {
+test('pieces become one text, and the bytes of each are counted', () => {
   fc.assert(
     fc.property(pieces, (texts) => {
       const emitted = new EmittedText()
@@ -23,7 +23,7 @@ test('pieces become one text, and each tells its bytes', () => {
   )
 })
 
-test('pieces of bytes join pieces of text', () => {
+test('pieces of bytes are joined with pieces of text', () => {
   const emitted = new EmittedText()
   const bytes = Buffer.from('…of a stream…')
   emitted.append(bytes, 3, bytes.length - 3)
@@ -31,7 +31,7 @@ test('pieces of bytes join pieces of text', () => {
   expect(emitted.toString()).toBe('of a stream é')
 })
 
-test('text beyond eight megabytes is counted and not kept, however it comes', () => {
+test('text beyond eight megabytes is counted and not kept, in any pieces', () => {
   const MOST = 8 * 1024 * 1024
   const emitted = new EmittedText()
   // Doubling the buffer here would exceed the maximum.
@@ -51,7 +51,7 @@ const escaped = fc.string({
   unit: fc.constantFrom('a', '"', '\\', '\n', '\t', 'é'),
 })
 
-test('texts as they came in JSON are kept as what they say', () => {
+test('texts copied from JSON are kept decoded', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(plain, escaped), { minLength: 1, maxLength: 12 }), (texts) => {
       const literals = texts.map((text) => JSON.stringify(text))

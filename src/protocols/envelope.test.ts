@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { open, sealOpaque, sealProof } from './envelope.ts'
 
-describe('a signature, such as encrypted reasoning', () => {
-  test('of its own provider is neither wrapped nor opened', () => {
+describe('the envelope of a signature, such as encrypted reasoning', () => {
+  test('a signature for its own provider is neither wrapped nor opened', () => {
     expect(sealProof({ protocol: 'responses', value: 'gAAAA' }, 'responses')).toBe('gAAAA')
     expect(open('gAAAA', 'responses')).toEqual({ proof: { protocol: 'responses', value: 'gAAAA' } })
   })
 
-  test('brings what another wire wants back, whatever it is', () => {
+  test('an envelope contains what another dialect wants back, whatever it is', () => {
     const proof = { protocol: 'messages', value: 'sig/+=ü' } as const
     expect(open(sealProof(proof, 'responses'), 'responses')).toEqual({ proof })
     const ofCall = { protocol: 'gemini', value: 'c2ln', signs: 'call' } as const
@@ -23,7 +23,7 @@ describe('a signature, such as encrypted reasoning', () => {
       `sluice-1.${Buffer.from('{"protocol":"x","proof":"y"}').toString('base64url')}`,
     ],
     ['with nothing in it', `sluice-1.${Buffer.from('{"protocol":"messages"}').toString('base64url')}`],
-  ])('that is no envelope, but %s, is the text that it is', (_, content) => {
+  ])('%s is not an envelope, and is kept as text', (_, content) => {
     expect(open(content, 'responses')).toEqual({ proof: { protocol: 'responses', value: content } })
   })
 })

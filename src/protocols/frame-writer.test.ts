@@ -14,13 +14,13 @@ const text = fc.oneof(
   fc.constant('plain '.repeat(3_000)),
   fc.constant('too large for the buffer '.repeat(12_000)),
 )
-/** A text to write as a string, or a range of its bytes. */
+/** A text to write, as a string or as a range of its bytes. */
 const piece = fc.oneof(
   text,
   fc.record({ bytes: text.map((value) => Buffer.from(value)), from: fc.nat(300), size: fc.nat(400_000) }),
 )
 
-test('texts and bytes become the bytes of each, one after the other', () => {
+test('texts and bytes are written one after the other', () => {
   const writer = new FrameWriter()
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
@@ -39,7 +39,7 @@ test('texts and bytes become the bytes of each, one after the other', () => {
   )
 })
 
-test('the bytes belong to whoever took them: what comes later does not change them', () => {
+test('bytes that were taken are not changed by later writes', () => {
   const writer = new FrameWriter()
   writer.text('first')
   const first = writer.take()
@@ -52,7 +52,7 @@ test.each([
   ['short ones', ['a', '', 'of a stream']],
   ['long ones', ['a', 'of a stream '.repeat(9), 'b']],
   ['more than fits at a time', Array.from({ length: 3_000 }, (_, i) => `text ${i} `.repeat(12))],
-])('texts in a row become a frame each: %s', (_, texts) => {
+])('consecutive texts become separate frames: %s', (_, texts) => {
   const bytes = Buffer.from(texts.join(''))
   let event: CopiedText | undefined
   let at = 0

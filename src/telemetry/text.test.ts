@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Counter, Histogram, type Metric } from './series.ts'
 import { metricsText } from './text.ts'
 
-test('counters, gauges and histograms in the text format', () => {
+test('counters, gauges and histograms are written in the text format', () => {
   const calls = new Counter('calls_total', 'Calls.', ['model', 'channel'])
   calls.add(2, 'm', 'a')
   calls.add(1, 'm', 'b"\\\n')

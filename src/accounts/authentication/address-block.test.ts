@@ -9,6 +9,6 @@ test.each([
   ['2001:db8:1:3::1', '2001:db8:1:3::/64'],
   ['::1', '0:0:0:0::/64'],
   ['not:an:address', 'not:an:address'],
-])('%s is limited as %s', (address, block) => {
+])('the address %s is rate limited as %s', (address, block) => {
   expect(addressBlock(address)).toBe(block)
 })

@@ -12,7 +12,7 @@ async function opened() {
   return { ...account, keys, calls }
 }
 
-test('the store sees only HMACs, with the same work for known, unknown and similar keys', async () => {
+test('the store only sees HMACs, with the same work for known, unknown and similar keys', async () => {
   const { store, userId, tokenId } = await opened()
   await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
   const reads: unknown[][] = []
@@ -38,8 +38,8 @@ test('the store sees only HMACs, with the same work for known, unknown and simil
   for (const hash of hashes) expect(hash).toMatch(/^[0-9a-f]{64}$/)
 })
 
-describe('what was changed counts at the next call', () => {
-  test('of a disabled user, by any key', async () => {
+describe('changes of a key', () => {
+  test('a change of a disabled user applies to the next call, with any key', async () => {
     const { store, userId, keys, calls } = await opened()
     await calls()
     await store.write('changeUser', { userId, fields: { status: 2 } })
@@ -47,7 +47,7 @@ describe('what was changed counts at the next call', () => {
     await expect(calls()).rejects.toThrow('the user of this API key is disabled')
   })
 
-  test('of a disabled token', async () => {
+  test('a change of a disabled token applies to the next call', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     await calls()
     await store.write('switchToken', { tokenId, userId, status: 2, nowMs: 0 })
@@ -55,7 +55,7 @@ describe('what was changed counts at the next call', () => {
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
-  test('of a key that was created after a lookup of it', async () => {
+  test('a change of a key that was created after a lookup of it applies to the next call', async () => {
     const { store, userId, keys, calls } = await opened()
     await expect(calls('sk-late')).rejects.toThrow('unknown')
     await store.write('createToken', newToken(userId, { key: 'late' }))
@@ -64,7 +64,7 @@ describe('what was changed counts at the next call', () => {
     expect((await calls('sk-late')).user.id).toBe(userId)
   })
 
-  test('of a token whose change was not announced, within a minute and without waiting', async () => {
+  test('an unannounced change of a token applies within a minute, without waiting', async () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -81,7 +81,7 @@ describe('what was changed counts at the next call', () => {
     await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
   })
 
-  test('of a key that nobody used meanwhile, after a minute', async () => {
+  test('a change of an unused key applies to its next call after a minute', async () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -94,7 +94,7 @@ describe('what was changed counts at the next call', () => {
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
-  test('also if a call was reading the old state at that moment', async () => {
+  test('a change applies also if a call was reading the old state at that moment', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     const reading = [calls(), calls('sk-late')]
     keys.forgetUser(userId)

@@ -6,19 +6,19 @@ import { Passwords } from './passwords.ts'
 const passwords = new Passwords()
 
 describe('a password', () => {
-  test('is kept as Argon2id over 19 MiB, twice, with a salt of its own', async () => {
+  test('a password is stored as Argon2id over 19 MiB, two passes, with its own salt', async () => {
     const [one, other] = await Promise.all([passwords.hash('the same', 'a'), passwords.hash('the same', 'a')])
     expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(other).not.toBe(one)
   })
 
-  test('is compared independently of the encoding of its letters', async () => {
+  test('a password is compared independently of the Unicode form of its letters', async () => {
     const hash = await passwords.hash('caf\u00E9 au lait', 'a')
     expect(await passwords.verify(hash, 'cafe\u0301 au lait', 'a')).toBe(true)
     expect(await passwords.verify(hash, 'cafe au lait', 'a')).toBe(false)
   })
 
-  test("of an unknown user is never right, and takes as long as a known one's", async () => {
+  test("a password of an unknown user is never right, and takes as long as a known one's", async () => {
     const hash = hashSync('somebody')
     const took = async (of: string | null): Promise<number> => {
       const began = performance.now()
@@ -38,7 +38,7 @@ describe('a password', () => {
     expect(parseOptions(hash)).toMatchObject({ memoryCost: 19_456, timeCost: 2, parallelism: 1 })
   })
 
-  test('that is wrong takes as long for an imported hash as for others, where both algorithms are used', async () => {
+  test('a wrong password takes as long for an imported hash as for others, where both algorithms are used', async () => {
     const [argon2, bcrypt] = [hashSync('somebody'), hashOfBcrypt('somebody', 10)]
     expect(await passwords.verify(bcrypt, 'somebody', 'a')).toBe(true)
     const took = async (of: string | null): Promise<number> => {
@@ -58,7 +58,7 @@ describe('a password', () => {
     expect(ratio()).toBeLessThan(2)
   })
 
-  test('is refused with retry-after while too many wait; all that wait get their turn', async () => {
+  test('a password check is refused with retry-after while too many wait, and all that wait get their turn', async () => {
     const busy = new Passwords()
     const outcomes = await Promise.allSettled(Array.from({ length: 104 }, () => busy.verify(null, 'x', 'a')))
     const refused = outcomes.filter(({ status }) => status === 'rejected')

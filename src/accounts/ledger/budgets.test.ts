@@ -77,7 +77,7 @@ async function expectUsed(
   await expect.poll(async () => [...(await usedOf(rows, names)).values()]).toEqual([sum])
 }
 
-test(`${CALLS} calls at clocks that jump, with kills, leave each budget at the sum of the calls that began in its period`, async () => {
+test(`after ${CALLS} calls at clocks that jump, with kills, each budget is the sum of the calls that began in its period`, async () => {
   const store = await openedStore()
   const { userId, tokenId } = await addAccount(store)
   const second = await store.write(
@@ -155,7 +155,7 @@ test(`${CALLS} calls at clocks that jump, with kills, leave each budget at the s
 })
 
 describe.each(ENGINES)('a budget on $name', (engine) => {
-  test('notes in the transaction that did it when 80 % and 100 % are used, once a period', async () => {
+  test('in the transaction of the charge, reaching 80 % and 100 % of a budget is recorded, once a period', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     if (engine.name === 'SQLite') {
       const local = await openedStore(database.place)
@@ -191,7 +191,7 @@ describe.each(ENGINES)('a budget on $name', (engine) => {
   })
 })
 
-test('on SQLite, of 1,000 calls at once on a budget for 100, exactly 100 are admitted', async () => {
+test('on SQLite, of 1,000 concurrent calls on a budget for 100, exactly 100 are admitted', async () => {
   const store = await openedStore()
   const { userId, tokenId } = await addAccount(store)
   const ledger = new Ledger(store, 'run')
@@ -210,7 +210,7 @@ test('on SQLite, of 1,000 calls at once on a budget for 100, exactly 100 are adm
 
 describe.each(LEDGER_BANKS)('$name', ({ open }) => {
   test.for([1, 3])(
-    '%i nodes: of 1,000 calls at once on a budget for 100, exactly 100 are admitted',
+    'on %i nodes, of 1,000 concurrent calls on a budget for 100, exactly 100 are admitted',
     async (count, { signal }) => {
       const { store, userId, tokenId, nodes } = await open(count)
       const terms: Terms = { tokenId, userId, group: { amount: 1000, period: 'month' } }
@@ -247,7 +247,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     },
   )
 
-  test('a budget that is lowered below what is held and spent is refused from then on, and nothing is lost', async () => {
+  test('a budget that is lowered below what is held and spent refuses calls from then on, and its count is kept', async () => {
     const {
       store,
       userId,

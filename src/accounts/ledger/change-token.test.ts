@@ -15,7 +15,7 @@ function changeOf(userId: number, tokenId: number, fields: TokenChanges): TokenC
 }
 
 describe('a quota that is set', () => {
-  test('counts once it is durable, beside the holds that are open', async () => {
+  test('a quota that is set counts once it is durable, beside the open holds', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -29,7 +29,7 @@ describe('a quota that is set', () => {
     expect((await store.read('tokenById', { tokenId }))?.remain_quota).toBe(700)
   })
 
-  test('is reduced by calls that settle while it is written', async () => {
+  test('a quota that is set is reduced by calls that settle while it is written', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -43,16 +43,21 @@ describe('a quota that is set', () => {
     expect((await store.read('tokenById', { tokenId }))?.remain_quota).toBe(800)
   })
 
-  test.each(['before', 'after'])('counts once where the balance is read right %s it', async (when) => {
-    const { store, userId, tokenId } = await storeWithAccount()
-    const ledger = new Ledger(store, 'run')
-    const reading = when === 'before' ? accountOf(ledger, tokenId) : undefined
-    const setting = ledger.changeToken(changeOf(userId, tokenId, { remain_quota: 7, unlimited_quota: true }))
-    const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), setting])
-    expect([account.token.remain, account.unlimited]).toEqual([7, true])
-  })
+  test.each(['before', 'after'])(
+    'a quota that is set counts once where the balance is read right %s it',
+    async (when) => {
+      const { store, userId, tokenId } = await storeWithAccount()
+      const ledger = new Ledger(store, 'run')
+      const reading = when === 'before' ? accountOf(ledger, tokenId) : undefined
+      const setting = ledger.changeToken(
+        changeOf(userId, tokenId, { remain_quota: 7, unlimited_quota: true }),
+      )
+      const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), setting])
+      expect([account.token.remain, account.unlimited]).toEqual([7, true])
+    },
+  )
 
-  test('that is refused changes nothing', async () => {
+  test('a quota that is refused changes nothing', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -61,7 +66,7 @@ describe('a quota that is set', () => {
     expect(account.token.free).toBe(500_000)
   })
 
-  test('of the largest numbers is exact to the unit', async () => {
+  test('a quota of the largest numbers is exact to the unit', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -71,7 +76,7 @@ describe('a quota that is set', () => {
     }
   })
 
-  test("of another user's token, or of none, is undefined", async () => {
+  test("a quota of another user's token, or of no token, is undefined", async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     expect(await ledger.changeToken(changeOf(userId, 99, { remain_quota: 7 }))).toBeUndefined()
@@ -99,7 +104,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-/** Runs a sequence on its own user, token and ledger; `name` distinguishes runs. */
+/** Runs a sequence on a user, token and ledger of its own; `name` distinguishes runs. */
 async function runs(store: Store, name: string, sequence: readonly Step[]): Promise<void> {
   const user = await store.write('createUser', newUser({ username: name }))
   const token = await store.write('createToken', newToken(user.id, { key: name, remain_quota: 1000 }))

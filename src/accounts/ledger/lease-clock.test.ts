@@ -28,7 +28,7 @@ function answeredClock(): {
   }
 }
 
-test('no lease is spent before the bank has answered for the first time', () => {
+test('leases may not be spent before the bank has answered for the first time', () => {
   const clock = new LeaseClock()
   onTestFinished(() => clock.close())
   expect(clock.mayBeFenced).toBe(true)
@@ -43,7 +43,7 @@ test('leases may be spent for 50 seconds after the request that the bank answere
 })
 
 test.each([2.001, 1_300, -2.001, -86_400])(
-  'a time of day that has moved by %d seconds stops the spending until the bank has answered',
+  'after the time of day has moved by %d seconds, leases may not be spent until the bank has answered',
   (seconds) => {
     const { clock, moveTimeOfDay, now } = answeredClock()
     const before = now()
@@ -57,13 +57,13 @@ test.each([2.001, 1_300, -2.001, -86_400])(
   },
 )
 
-test('a time of day that moves by two seconds stops nothing', () => {
+test('after the time of day has moved by two seconds, leases may still be spent', () => {
   const { clock, moveTimeOfDay } = answeredClock()
   moveTimeOfDay(2)
   expect(clock.mayBeFenced).toBe(false)
 })
 
-test('a process that was suspended for more than five seconds spends nothing before the bank has answered', () => {
+test('after a process was suspended for more than five seconds, leases may not be spent until the bank has answered', () => {
   const { clock, pass, now } = answeredClock()
   pass(5, { suspended: true })
   expect(clock.mayBeFenced).toBe(false)

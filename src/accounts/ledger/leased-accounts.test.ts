@@ -27,7 +27,7 @@ async function admit(
 }
 
 describe.each(LEDGER_BANKS)('$name', ({ open }) => {
-  test('use the spare quota of others before anybody is refused', async () => {
+  test('nodes use the spare quota of other nodes before a call is refused', async () => {
     const {
       tokenId,
       nodes: [a, b],
@@ -41,7 +41,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await last.settle(settlementOf(99_000))
   })
 
-  test('find a key and its balances in one request, and cache both', async () => {
+  test('nodes find a key and its balances in one request, and cache both', async () => {
     const {
       tokenId,
       nodes: [node],
@@ -66,7 +66,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(node.accounts.get(tokenId)).toBeDefined()
   })
 
-  test('a hold grows once more quota has been borrowed for it', async () => {
+  test('a hold grows after more quota was borrowed for it', async () => {
     const {
       tokenId,
       nodes: [node],
@@ -109,7 +109,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     }
   })
 
-  test('quota that a call has borrowed is there for it, though another node wants the spare part', async () => {
+  test('quota borrowed for a call stays for this call, even if another node wants the spare part', async () => {
     const {
       store,
       nodes: [node],
@@ -137,7 +137,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     }
   })
 
-  test('a call whose loans others took three times fails as the database would, and is no refusal', async () => {
+  test('a call whose loans other nodes took three times fails like a database error, not like a refusal', async () => {
     const {
       store,
       nodes: [node],
@@ -181,7 +181,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(node.accounts.get(tokenId)).toBeUndefined()
   }, 300_000)
 
-  test('under concurrent calls never overspend, and report every charge', async () => {
+  test('nodes under concurrent calls never overspend, and report every charge', async () => {
     const { store, nodes, lent } = await open(3)
     const step = fc.record({
       node: fc.nat(2),

@@ -11,7 +11,7 @@ function lent(amount: number): LeasedBalance {
 }
 
 describe('what a node has borrowed', () => {
-  test('can be spent to the last unit, and an outdated state from the bank does not restore charges', () => {
+  test('borrowed quota can be spent to the last unit, and an outdated state from the bank does not restore charges', () => {
     const balance = lent(100)
     balance.hold(60)
     balance.hold(-60)
@@ -25,7 +25,7 @@ describe('what a node has borrowed', () => {
     expect([balance.free, balance.accountRemain]).toEqual([60, 960])
   })
 
-  test('cannot be spent once the bank may have fenced the node', () => {
+  test('borrowed quota cannot be spent once the bank may have fenced the node', () => {
     let isCutOff = false
     const balance = new LeasedBalance('u:3', 10, () => isCutOff)
     balance.applyState(state(100))
@@ -35,7 +35,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(100)
   })
 
-  test('is void in a new epoch, whatever an older state from the bank says', () => {
+  test('borrowed quota is void in a new epoch, whatever an older state from the bank has', () => {
     const balance = lent(100)
     balance.applyState(state(0, 4))
     balance.applyState(state(100, 3))
@@ -44,7 +44,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
-  test('is what an older copy of the bank says, once, where the bank may be one', () => {
+  test('borrowed quota of an older copy of the bank is counted once, where the bank may be a copy', () => {
     const balance = lent(100)
     balance.applyState(state(100, 4))
     balance.expectRestored()
@@ -54,7 +54,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
-  test('is known to be lost where an older copy of the bank has less than is held', () => {
+  test('borrowed quota is recognized as lost where an older copy of the bank has less than is held', () => {
     const balance = lent(100)
     balance.hold(50)
     balance.expectRestored()
@@ -62,7 +62,7 @@ describe('what a node has borrowed', () => {
     expect(balance.applyState(state(40))).toBe(false)
   })
 
-  test('is released at once, except for holds and unreported charges', () => {
+  test('borrowed quota is released at once, except for holds and unreported charges', () => {
     const balance = lent(100)
     balance.hold(30)
     balance.charge(20)
@@ -71,7 +71,7 @@ describe('what a node has borrowed', () => {
     expect([balance.free, balance.hasSpare]).toEqual([0, false])
   })
 
-  test('is reported when the held amount changes, and again if the bank may not have it', () => {
+  test('borrowed quota is reported when the held amount changes, and again if the bank may not have received it', () => {
     const balance = lent(100)
     balance.hold(30)
     expect(balance.takeReport(5)).toEqual({ account: 'u:3', held: 30, estimate: 5 })

@@ -7,7 +7,7 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { Ledger } from './ledger.ts'
 
 describe('the ledger', () => {
-  test('admits exactly as many calls as the token affords, in one turn', async () => {
+  test('the ledger admits exactly as many calls as the token affords, in one turn', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -21,7 +21,7 @@ describe('the ledger', () => {
     expect(admitted.filter((hold) => hold)).toHaveLength(10)
   })
 
-  test('refuses if only the token could pay, and states what remains and is needed', async () => {
+  test('the ledger refuses if the token cannot pay, and states what remains and what is needed', async () => {
     const { store, userId } = await storeWithAccount()
     const rich = await store.write(
       'createToken',
@@ -35,7 +35,7 @@ describe('the ledger', () => {
     expect(ledger.admit(account, 1_000_000, factsOf('h2')).amount).toBe(1_000_000)
   })
 
-  test('an unlimited token is stopped by its user alone, and still moves its own counters', async () => {
+  test('an unlimited token is limited by its user only, and still changes its own counters', async () => {
     const { store, userId } = await storeWithAccount()
     const token = await store.write(
       'createToken',
@@ -49,7 +49,7 @@ describe('the ledger', () => {
     expect(row?.user).toMatchObject({ quota: 999_300, used_quota: 700, request_count: 1 })
   })
 
-  test('a hold is settled once: a second settlement throws', async () => {
+  test('the ledger a hold is settled once: a second settlement throws', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
@@ -58,7 +58,7 @@ describe('the ledger', () => {
     expect(ledger.openHolds.size).toBe(0)
   })
 
-  test('a parked hold goes on in the next run, where it is held and settled once', async () => {
+  test('a parked hold continues in the next run, where it is held and settled once', async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     const hold = first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1'))
@@ -78,7 +78,7 @@ describe('the ledger', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test('a parked hold is taken up beyond what is free, and reported where its token is gone', async () => {
+  test('a parked hold is taken up even beyond the free quota, and reported where its token is deleted', async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
@@ -96,7 +96,7 @@ describe('the ledger', () => {
     expect(unowned).toEqual(['h1'])
   })
 
-  test('a hold that cannot be parked is one of its call again, and settled by it', async () => {
+  test('a hold that cannot be parked belongs to its call again, and is settled by it', async () => {
     const { store, tokenId } = await storeWithAccount()
     const full: Store = Object.assign(Object.create(store), {
       write: (name: 'parkHold', ...input: never) =>
@@ -124,7 +124,7 @@ describe('the ledger', () => {
     expect(account.token.free).toBe(499_999)
   })
 
-  test('a response that costs more than its hold is charged in full, even below zero', async () => {
+  test('the ledger a response that costs more than its hold is charged in full, even below zero', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -133,7 +133,7 @@ describe('the ledger', () => {
     expect((await store.write('loadAccount', { tokenId }))?.token.remain_quota).toBe(-100_000)
   })
 
-  test('a hold is durable before the promise of it resolves', async () => {
+  test('a hold is durable before its promise resolves', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, tokenId } = await storeWithAccount(path)
     const hold = new Ledger(store, 'run')

@@ -16,7 +16,7 @@ const topUpOf = (userId: number, value: number, most = MOST): UserChange => ({
 })
 
 describe('a top-up', () => {
-  test('of a balance in use can be spent once it is durable', async () => {
+  test('a top-up of a balance in use can be spent once it is durable', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -26,16 +26,19 @@ describe('a top-up', () => {
     expect(account.user.free).toBe(1_000_500)
   })
 
-  test.each(['before', 'after'])('counts once where the balance is read right %s it', async (when) => {
-    const { store, userId, tokenId } = await storeWithAccount()
-    const ledger = new Ledger(store, 'run')
-    const reading = when === 'before' ? accountOf(ledger, tokenId) : undefined
-    const topUp = ledger.changeUser(topUpOf(userId, 500))
-    const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), topUp])
-    expect(account.user.remain).toBe(1_000_500)
-  })
+  test.each(['before', 'after'])(
+    'a top-up counts once where the balance is read right %s it',
+    async (when) => {
+      const { store, userId, tokenId } = await storeWithAccount()
+      const ledger = new Ledger(store, 'run')
+      const reading = when === 'before' ? accountOf(ledger, tokenId) : undefined
+      const topUp = ledger.changeUser(topUpOf(userId, 500))
+      const [account] = await Promise.all([reading ?? accountOf(ledger, tokenId), topUp])
+      expect(account.user.remain).toBe(1_000_500)
+    },
+  )
 
-  test('that is refused can never be spent, not even briefly', async () => {
+  test('a refused top-up can never be spent, not even briefly', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -45,7 +48,7 @@ describe('a top-up', () => {
     expect(account.user.free).toBe(1_000_000)
   })
 
-  test('of an unknown user is undefined', async () => {
+  test('a top-up of an unknown user is undefined', async () => {
     const { store } = await storeWithAccount()
     expect(await new Ledger(store, 'run').changeUser(topUpOf(99, 1))).toBeUndefined()
   })

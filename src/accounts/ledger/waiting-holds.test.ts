@@ -45,14 +45,14 @@ async function untilOlder(hold: OpenHold, ms: number): Promise<void> {
   while (performance.now() - hold.admittedAt <= ms) await sleep(1)
 }
 
-test('the hold of a call that ends at once is never written, and its charge is', async () => {
+test('the hold of a call that ends at once is never written, but its charge is', async () => {
   const { admit, writes, store, tokenId } = await bench()
   await admit('a').settle(settlementOf(7))
   expect(writes).toEqual(['settle a'])
   expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(7)
 })
 
-test('a hold is on the disk soon after its call began, though nothing else is written', async () => {
+test('a hold is written soon after its call began, even if nothing else is written', async () => {
   const { admit, store } = await bench()
   const hold = admit('a')
   await expect.poll(() => hold.isDurable).toBe(true)
@@ -60,7 +60,7 @@ test('a hold is on the disk soon after its call began, though nothing else is wr
   expect((await store.read('conservation')).openHolds).toEqual({ count: 1, amount: 100 })
 })
 
-test('holds of one moment are written together, and not those of calls that have ended', async () => {
+test('holds that are due at the same time are written together, without those of ended calls', async () => {
   const { admit, writes } = await bench()
   const [first, second, third] = ['a', 'b', 'c'].map((id) => admit(id))
   await second?.settle(settlementOf(1))
@@ -68,7 +68,7 @@ test('holds of one moment are written together, and not those of calls that have
   expect(writes).toEqual(['settle b', 'hold a', 'hold c'])
 })
 
-test("a hold that has waited goes with another call's settlement, and one that has not goes on waiting", async () => {
+test("a hold that is due is written with another call's settlement, and one that is not due continues to wait", async () => {
   const { admit, writes } = await bench()
   const other = admit('other')
   const [old] = [admit('old')]
@@ -82,7 +82,7 @@ test("a hold that has waited goes with another call's settlement, and one that h
   expect(old?.isDurable).toBe(true)
 })
 
-test('the first byte of a response has its hold written at once', async () => {
+test('the first byte of a response causes its hold to be written at once', async () => {
   const { admit, writes } = await bench()
   const hold = admit('a')
   expect(hold.isUnwritten).toBe(true)
@@ -93,7 +93,7 @@ test('the first byte of a response has its hold written at once', async () => {
   expect(writes).toEqual(['hold a', 'settle a'])
 })
 
-test('what a hold grew by before it was written is written with it, and what it grows by later, too', async () => {
+test('the growth of a hold before it was written is written with it, and later growth separately', async () => {
   const { admit, store, writes } = await bench()
   const hold = admit('a')
   expect(hold.grow(50)).toBe(true)
@@ -106,7 +106,7 @@ test('what a hold grew by before it was written is written with it, and what it 
     .toEqual({ count: 1, amount: 175 })
 })
 
-test('a crash charges nothing for a hold that was not written, and by rule for one that was', async () => {
+test('a crash charges nothing for a hold that was not written, and by the rules for one that was', async () => {
   const { admit, store, tokenId } = await bench()
   const shown = admit('shown')
   await shown.whenDurable()
@@ -115,7 +115,7 @@ test('a crash charges nothing for a hold that was not written, and by rule for o
   expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(5)
 })
 
-test('a progress mark or a parked call has its hold written before it', async () => {
+test('a progress mark or a parked call causes its hold to be written before it', async () => {
   const { admit, store, writes } = await bench()
   admit('marked').markProgress(20)
   expect(await admit('parked').park()).toBe(true)
@@ -123,7 +123,7 @@ test('a progress mark or a parked call has its hold written before it', async ()
   expect(await new Ledger(store, 'next run').recover()).toEqual({ count: 1, quota: 25 })
 })
 
-test('whoever asks for a hold after its call is settled gets the outcome of the settlement', async () => {
+test('waiting for a hold after its call is settled gives the outcome of the settlement', async () => {
   const { admit, writes } = await bench()
   const hold = admit('a')
   const settled = hold.settle(settlementOf(1))
@@ -133,7 +133,7 @@ test('whoever asks for a hold after its call is settled gets the outcome of the 
   expect(writes).toEqual(['settle a'])
 })
 
-test('a hold that became due while another one was written is written next, without a warning of Node', async () => {
+test('a hold that becomes due during a write is written next, without a warning of Node.js', async () => {
   const { ledger, admit, store, writes } = await bench()
   const warnings: string[] = []
   const note = ({ name }: Error): void => void warnings.push(name)

@@ -40,12 +40,12 @@ describe('the path that was meant', () => {
     ['/v2/v2/rerank', '/v2/rerank'],
     ['/v2/v1/rerank', '/v1/rerank'],
     ['/v1/rerank/v2/rerank', '/v2/rerank'],
-  ])('by %s is %s', (path, meant) => {
+  ])('the path meant by %s is %s', (path, meant) => {
     expect(paths.suggest(path)).toBe(meant)
   })
 })
 
-describe('nothing is meant', () => {
+describe('paths without a suggestion', () => {
   test.each([
     '/',
     '',
@@ -65,7 +65,7 @@ describe('nothing is meant', () => {
     '/v1/fine_tuning/jobs',
     `/v1/chat/completions${'/x'.repeat(5000)}`,
     `${'/v1'.repeat(5000)}/messages`,
-  ])('by %s', (path) => {
+  ])('no path is suggested for %s', (path) => {
     expect(paths.suggest(path)).toBeUndefined()
   })
 })

@@ -19,6 +19,6 @@ test.each([
   ['/m/:id*:run', '/m/a%3arun', { id: 'a' }],
   ['/m/:id*:run', '/m/a:runs', undefined],
   ['/m/:id*:run', '/m/:run', undefined],
-])('%s reads %s as %j', (path, given, params) => {
+])('the pattern %s reads %s as %j', (path, given, params) => {
   expect(pathPattern(path)(given)).toEqual(params)
 })

@@ -19,7 +19,7 @@ test.each([
   [`/v1/models/${KEY.slice(0, 20)}%${KEY.charCodeAt(20).toString(16)}${KEY.slice(21)}`, '/v1/models/…'],
   ['/v1/models/a%2Fb%3Ac%20d', '/v1/models/a%2Fb%3Ac%20d'],
   ['/<script>"\'&\u0000\u00e4', '/?script??????'],
-])('%j is shown as %j', (path, shown) => {
+])('the path %j is logged as %j', (path, shown) => {
   expect(shownPath(path)).toBe(shown)
 })
 
@@ -30,16 +30,16 @@ test.each([
   ['/v1beta/models/ask-me:generateContent', '/v1beta/models/ask-…'],
   [`/${'x'.repeat(31)}/${'y/'.repeat(83)}z`, `/${'x'.repeat(31)}/${'y/'.repeat(83)}z`],
   [`/${'x'.repeat(31)}/${'y/'.repeat(84)}z`, `/${'x'.repeat(31)}/${'y/'.repeat(83)}y`],
-])('%s, as most paths are, is shown as %s', (path, shown) => {
+])('the usual path %s is logged as %s', (path, shown) => {
   expect(shownPath(path)).toBe(shown)
 })
 
-test('a long path is shown in part, and no part of a key that would be cut', () => {
+test('a long path is logged partially, without a part of a key at the cut', () => {
   expect(shownPath(`/${'x-'.repeat(5000)}`)).toHaveLength(200)
   expect(shownPath(`/${'x-'.repeat(90)}${KEY}`)).not.toContain('A1b2')
 })
 
-test('a path of escapes within escapes is read in a moment, and nothing of a key is shown', () => {
+test('a path of escapes within escapes is read quickly, and no key in it is logged', () => {
   const letter = (depth: number): string =>
     depth === 0 ? 's' : letter(depth - 1).replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`)
   for (let depth = 1; depth < 9; depth++)

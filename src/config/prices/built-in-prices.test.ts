@@ -28,27 +28,27 @@ describe('the built-in prices', () => {
     ['sonar-pro', 'perplexity'],
     ['llama-3.3-70b-versatile', 'groq'],
     ['anthropic/claude-sonnet-4.5', 'openrouter'],
-  ])('%s is a model of %s', (name, vendor) => {
+  ])('the built-in prices %s is a model of %s', (name, vendor) => {
     expect(prices.get(name)?.vendor).toBe(vendor)
   })
 
-  test('of a model that is hosted are those of the vendor that is named', () => {
+  test('the built-in prices of a hosted model are those of the vendor in its name', () => {
     expect(prices.get('gpt-oss-120b', 'cerebras')?.vendor).toBe('cerebras')
     expect(prices.get('gpt-4o-mini', 'nobody')?.vendor).toBe('openai')
   })
 
-  test('know nothing of names that nobody lists', () => {
+  test('there are no built-in prices for unlisted names', () => {
     expect(prices.get('nobody-knows-this')).toBeUndefined()
     expect(prices.get('')).toBeUndefined()
     expect(prices.get(`gpt-4o-mini${'x'.repeat(1_000_000)}`)).toBeUndefined()
   })
 
-  test('are the same object for the same model, so that what is made of them can be kept', () => {
+  test('the built-in prices are the same object for the same model, so that derived values can be cached', () => {
     expect(prices.get('gpt-4o-mini')?.price).toBe(prices.get('gpt-4o-mini')?.price)
     expect(Object.isFrozen(prices.get('gpt-4o-mini')?.price)).toBe(true)
   })
 
-  test('of claude-sonnet-4-5 are those that its vendor publishes', () => {
+  test('the built-in prices of claude-sonnet-4-5 are those that its vendor publishes', () => {
     expect(prices.get('claude-sonnet-4-5')?.price).toMatchObject({
       tokens: {
         input: usd('3'),
@@ -62,7 +62,7 @@ describe('the built-in prices', () => {
     expect(plain(prices.get('claude-sonnet-4-5')?.price?.tools.web_search)).toBe(0.01)
   })
 
-  test('of a call to a reranker are for the call', () => {
+  test('the built-in prices of a reranker are per call', () => {
     const { request, search_unit } = prices.get('rerank-english-v3.0')?.price ?? {}
     expect([plain(request), plain(search_unit)]).toEqual([0, 0.002])
   })
@@ -78,13 +78,13 @@ describe('the built-in prices', () => {
     ['gpt-audio', { audio_input: 32, audio_output: 64 }],
     ['text-embedding-3-small', { input: 0.02, output: 0 }],
     ['gemini-embedding-001', { input: 0.15 }],
-  ])('of %s are %j', (name, expected) => {
+  ])('the built-in prices of %s are %j', (name, expected) => {
     const { tokens, ...price } = prices.get(name)?.price ?? {}
     const seen = Object.keys(expected).map((kind) => [kind, plain({ ...price, ...tokens }[kind as 'second'])])
     expect(Object.fromEntries(seen)).toEqual(expected)
   })
 
-  test('of images are by size and quality', () => {
+  test('the built-in prices of images are by size and quality', () => {
     const image = prices.get('dall-e-3')?.price?.image ?? {}
     expect(plain(image['1024x1024'])).toBe(0.04)
     expect(plain(image['1792x1024/hd'])).toBe(0.12)
@@ -93,13 +93,13 @@ describe('the built-in prices', () => {
   })
 
   test.each(VENDORS.flatMap(({ id, unpriced = [] }) => unpriced.map((name) => [name, id] as const)))(
-    'of %s are none, because no page states them',
+    'there are no built-in prices of %s, because no page states them',
     (name, vendor) => {
       expect(prices.get(name, vendor)).toBeUndefined()
     },
   )
 
-  test('are read from any name without an error', () => {
+  test('the built-in prices accept any name without an error', () => {
     fc.assert(
       fc.property(fc.string(), (name) => {
         prices.get(name)
@@ -107,13 +107,13 @@ describe('the built-in prices', () => {
     )
   })
 
-  test('have a version that the same data has again', () => {
+  test('the built-in prices have a version that is the same for the same data', () => {
     expect(builtInPrices().version).toBe(prices.version)
   })
 
   const priced = VENDORS.filter(({ unpriced }) => unpriced === undefined)
   test.each(priced.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
-    '%s (%s) lists names that it can be asked for and that have a price',
+    '%s (%s) lists names that can be called and that have a price',
     (id, _, vendor) => {
       const names = prices.namesOf(vendor)
       expect(names.length).toBeGreaterThan(0)
@@ -124,8 +124,8 @@ describe('the built-in prices', () => {
   )
 })
 
-describe('prices as the data has them', () => {
-  test('stand for tokens per million, calls and searches per thousand', () => {
+describe('prices in the data', () => {
+  test('prices in the data are per million tokens, per thousand calls and searches', () => {
     const price = chargeablePrice({
       input_mtok: 1.5,
       output_mtok: 2,
@@ -136,7 +136,7 @@ describe('prices as the data has them', () => {
     expect([plain(price?.request), plain(price?.tools.web_search)]).toEqual([0.012, 0.005])
   })
 
-  test('that are missing follow from input; a search of the web is left to the vendor', () => {
+  test('prices missing in the data follow from input, except that of a web search', () => {
     const price = chargeablePrice({ input_mtok: 0.15, output_mtok: 0.6 })
     expect(price?.tokens).toMatchObject({
       input: { digits: 15n, scale: 2 },
@@ -148,7 +148,7 @@ describe('prices as the data has them', () => {
     expect([plain(price?.request), price?.tools]).toEqual([0, {}])
   })
 
-  test('rise with the prompt: above the start of a tier, and untiered kinds stay', () => {
+  test('prices in the data rise with the prompt: above the start of a tier, and untiered kinds stay', () => {
     const price = chargeablePrice({
       input_mtok: {
         base: 1,
@@ -170,12 +170,12 @@ describe('prices as the data has them', () => {
     ])
   })
 
-  test('are none where there is nothing that we charge', () => {
+  test('data without a kind that is charged has no price', () => {
     expect(chargeablePrice({})).toBeUndefined()
     expect(chargeablePrice({ input_document_kpages: 1 })).toBeUndefined()
   })
 
-  test('of kinds that we do not charge are named', () => {
+  test('kinds of prices that are not charged are named', () => {
     expect(unchargedKinds({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 })).toEqual([
       'input_video_mtok',
     ])
@@ -198,11 +198,11 @@ describe('dated prices', () => {
     ['2026-06-01T22:00:00Z', 3],
     ['2026-06-02T01:59:59Z', 3],
     ['2026-06-02T02:00:00Z', 2],
-  ])('at %s the input costs %d', (time, expected) => {
+  ])('the dated input price at %s is %d', (time, expected) => {
     expect(currentPrice(dated, new Date(time))).toEqual({ input_mtok: expected })
   })
 
-  test('change while the gateway runs', () => {
+  test('dated prices change while the gateway runs', () => {
     let now = new Date('2026-05-01T12:00:00Z')
     const table = builtInPrices(() => now)
     const before = table.get('deepseek-v4-pro')?.price
@@ -212,7 +212,7 @@ describe('dated prices', () => {
   })
 })
 
-describe('rules about names', () => {
+describe('rules for names', () => {
   test.each([
     [{ equals: 'GPT-5' }, 'gpt-5', true],
     [{ equals: 'gpt-5' }, 'gpt-5-mini', false],
@@ -223,11 +223,11 @@ describe('rules about names', () => {
     [{ regex: '^o[134]$' }, 'O3', false],
     [{ or: [{ equals: 'a' }, { equals: 'b' }] }, 'b', true],
     [{ and: [{ starts_with: 'a' }, { ends_with: 'z' }] }, 'a-y', false],
-  ])('%j about %s: %s', (rule, name, expected) => {
+  ])('the rule %j for %s gives %s', (rule, name, expected) => {
     expect(matches(rule, name)).toBe(expected)
   })
 
-  test('spell some names out', () => {
+  test('rules may list the names', () => {
     expect(literalNames({ or: [{ equals: 'a' }, { starts_with: 'b' }, { or: [{ equals: 'c' }] }] })).toEqual([
       'a',
       'c',
@@ -235,7 +235,7 @@ describe('rules about names', () => {
     expect(literalNames({ and: [{ equals: 'a' }] })).toEqual([])
   })
 
-  test('take a date with and without hyphens', () => {
+  test('rules match a date with and without hyphens', () => {
     expect(withHyphenatedDate('m-20250929')).toBe('m-2025-09-29')
     expect(withHyphenatedDate('m-20251340')).toBe('m-20251340')
   })

@@ -28,11 +28,11 @@ test.each([
   ['groq', 'llama3-70b-8192', '2026-11-21', true],
   ['groq', 'openai/gpt-oss-120b', '2026-11-21', false],
   ['openrouter', 'ada', '2026-11-21', false],
-])('%s answers for %s on %s: retired is %s', (vendor, model, day, retired) => {
+])('model %s of %s on %s: retired is %s', (vendor, model, day, retired) => {
   expect(isRetired(vendor, model, new Date(`${day}T00:00:00Z`))).toBe(retired)
 })
 
-test('a key of OpenAI makes a channel for what the gateway can call there today', () => {
+test('a key of OpenAI creates a channel for the models that can be called today', () => {
   const openai = VENDORS.find(({ id }) => id === 'openai')
   const names = openai ? builtInPrices(() => TODAY).namesOf(openai) : []
   expect(names).toEqual(
@@ -66,14 +66,14 @@ test('a key of OpenAI makes a channel for what the gateway can call there today'
 })
 
 test.each(VENDORS.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
-  'a key of %s (%s) makes no channel for a model that is shut down',
+  'a key of %s (%s) creates no channel for a model that is shut down',
   (id, _, vendor) => {
     const names = builtInPrices(() => TODAY).namesOf(vendor)
     expect(names.filter((name) => isRetired(id, name, TODAY))).toEqual([])
   },
 )
 
-test('a key of Groq makes a channel for what is left there', () => {
+test('a key of Groq creates a channel for the models that are left', () => {
   const groq = VENDORS.find(({ id }) => id === 'groq')
   const names = groq ? builtInPrices(() => TODAY).namesOf(groq) : []
   expect(names).toEqual(

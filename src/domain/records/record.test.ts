@@ -16,19 +16,19 @@ const PET = record(
 )
 
 describe('a record', () => {
-  test('converts between values and columns, without its secrets and parts', () => {
+  test('a record converts between values and columns, without its secrets and parts', () => {
     const row = { id: 1, name: 'Ada', kind_name: 'dog', is_old: 1, chip: null } as const
     const values = { id: 1, name: 'Ada', kind: 'dog', is_old: true, chip: null } as const
     expect(PET.fromRow(row)).toEqual(values)
     expect(PET.toRow(values)).toEqual(row)
   })
 
-  test('has columns for the values that are given alone, and defaults in a new row', () => {
+  test('a record has columns for the given values only, and defaults in a new row', () => {
     expect(PET.toRow({ is_old: false })).toEqual({ is_old: 0 })
     expect(PET.newRow({ name: 'Ada' })).toEqual({ name: 'Ada', kind_name: 'cat', is_old: 0, chip: null })
   })
 
-  test('lists its columns in the order of the declaration, and those with a property', () => {
+  test('a record lists its columns in declaration order, and those with a property', () => {
     const names = ['id', 'name', 'kind_name', 'is_old', 'chip', 'pin', 'weight']
     expect(PET.columns.map((column) => column.name)).toEqual(names)
     expect(columnsWith(PET, 'admission')).toEqual(['is_old', 'chip', 'weight'])
@@ -36,7 +36,7 @@ describe('a record', () => {
     expect(textColumns(PET)).toEqual(['name', 'kind_name', 'chip', 'pin'])
   })
 
-  test('has the types of its values', () => {
+  test('a record has the types of its values', () => {
     type Pet = Values<typeof PET.fields>
     expectTypeOf<Pet>().toEqualTypeOf<{
       readonly id: number
@@ -65,7 +65,7 @@ describe('a type of fields', () => {
     [text(3), 'a\0', 'a text of at most 3 characters'],
     [listText(3), 'äö', 'at most 3 bytes'],
     [listText(3), '\ud800', 'a text without NUL and lone surrogates'],
-  ] as const)('accepts a value, or says what it expects: %#', (type, value, expected) => {
+  ] as const)('a type of fields accepts a value, or reports what it expects: %#', (type, value, expected) => {
     expect(mismatch(type as never, value)).toBe(expected)
   })
 })

@@ -15,7 +15,7 @@ const json = fc.jsonValue({ maxDepth: 2, noUnicodeString: false })
 const others = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,8}$/), json, { maxKeys: 4 })
 const mapping = fc.dictionary(word, word, { maxKeys: 3 })
 
-/** All fields with a meaning here, and some without one. */
+/** All fields that mean something here, and some that do not. */
 const FIELDS = {
   name: word,
   type: fc.constantFrom(...CHANNEL_TYPES.map(({ type }) => type)),
@@ -78,7 +78,7 @@ const meant = (fields: Record<string, unknown>): Record<string, unknown> =>
     ]),
   )
 
-test('every field that is sent comes back, whether it means something here or not', () => {
+test('every field that is sent is returned, whether it means something here or not', () => {
   fc.assert(
     fc.property(sent, others, (given, more) => {
       const channel = channelText(readInput(channelFields, { ...more, ...given }), [])
@@ -89,7 +89,7 @@ test('every field that is sent comes back, whether it means something here or no
   )
 })
 
-test('what is shown can be sent back, and means the same', () => {
+test('what is returned can be sent back, and means the same', () => {
   fc.assert(
     fc.property(some, others, (given, more) => {
       const once = channelText(readInput(channelFields, { ...more, ...given }), [])
@@ -99,7 +99,7 @@ test('what is shown can be sent back, and means the same', () => {
   )
 })
 
-test('a change that does not state another address leaves the address of an import as it is', () => {
+test('a change that states no other address keeps the address of an imported channel', () => {
   const given = { name: 'a', type: 8, base_url: 'https://a.example/api', models: 'm' }
   const added = channelText(readInput(channelFields, given), ['k'])
   const imported = { ...added, declared: { ...added.declared, base_url: 'https://a.example/api' } }
@@ -112,7 +112,7 @@ test('a change that does not state another address leaves the address of an impo
   expect(addressAfter({ type: 17 })).toBe('https://a.example/api/compatible-mode/v1')
 })
 
-test('a channel of the least fields has the defaults of the file', () => {
+test('a channel with the minimum of fields has the defaults of the file', () => {
   const { declared, status } = channelText(
     readInput(channelFields, { name: 'a', type: 14, models: 'm', setting: null, model_mapping: '' }),
     [],
@@ -153,7 +153,7 @@ describe('an address', () => {
     [34, '', 'https://api.cohere.ai/v1'],
     [38, '', 'https://api.jina.ai/v1'],
     [45, '', 'https://ark.cn-beijing.volces.com/api/v3'],
-  ])('of type %i, %j, is %j', (type, given, full) => {
+  ])('the address of type %i, %j, is %j', (type, given, full) => {
     const known = channelType(type)
     expect(known && withVersion(given, known)).toBe(full)
   })
@@ -182,13 +182,13 @@ describe('an address', () => {
       8,
       'https://generativelanguage.googleapis.com/v1beta/openai',
     ],
-  ] as const)('of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
+  ] as const)('the channel of the file, %s %s, is type %i at %s', (protocol, url, type, bare) => {
     const found = typeAt([protocol].flat(), url, 'generic')
     expect([found?.type, withoutVersion(url, found)]).toEqual([type, bare])
   })
 })
 
-test('keys stand one a line; spaces around them and empty lines are not part of them', () => {
+test('keys are written one in each line; spaces around them and empty lines are ignored', () => {
   expect(keysIn(' a \r\n\nb\na')).toEqual(['a', 'b'])
   expect(keysIn('')).toEqual([])
   expect(keysIn(null)).toEqual([])

@@ -31,10 +31,10 @@ test.each<[string, Cell, string]>([
   ['a formula behind quotes', '"=1', `"'""=1"`],
   ['separators without a formula', ' ;a=1', ' ;a=1'],
   ['an equals sign further on', 'a=1', 'a=1'],
-])('a cell with %s', (_, cell, expected) => {
+])('a CSV cell is written correctly with %s', (_, cell, expected) => {
   expect(csvLine([cell])).toBe(`${expected}\r\n`)
 })
 
-test('a line is its cells between commas, with CR and LF at its end', () => {
+test('a CSV line is its cells between commas, with CR and LF at its end', () => {
   expect(csvLine(['a', 1, null])).toBe('a,1,\r\n')
 })

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Live calls of a process beside others, with a database that counts its questions. */
+/** Live calls of a process beside others, with a database that counts its reads. */
 function started() {
   const ledger: { onSettled: ((call: SettledCall) => void) | undefined } = { onSettled: undefined }
   const follow: LiveWish[][] = []
@@ -63,7 +63,7 @@ function started() {
   }
 }
 
-test('calls are followed while somebody reads them, and for a minute after', async () => {
+test('live calls are collected while somebody reads them, and for a minute after', async () => {
   const { ledger, open, asked, settle } = started()
   expect(ledger.onSettled).toBeUndefined()
   const reader = open(1)
@@ -76,13 +76,13 @@ test('calls are followed while somebody reads them, and for a minute after', asy
   expect(ledger.onSettled).toBeUndefined()
 })
 
-test('clients that leave with ever new filters leave no more views than there may be readers', () => {
+test('clients that leave with many different filters leave no more views than there may be readers', () => {
   const { open, follow } = started()
   for (let n = 0; n < 20; n += 1) open(n, `m${n}`).leave()
   expect(Math.max(...follow.map(({ length }) => length))).toBe(3)
 })
 
-test('other processes are told what is read here, and are sent of their wishes what is shown, a turn at a time', async () => {
+test('other processes learn what is read here, and are sent what they requested, once a turn', async () => {
   const { follow, open, followed, settle, sent, asked, turn } = started()
   const readers = [open(1), open(2)]
   expect(follow).toEqual([[{ scope: 'all', filter: { model: undefined } }]])
@@ -91,7 +91,7 @@ test('other processes are told what is read here, and are sent of their wishes w
   followed([{ scope: 'own', filter: { user_id: 2 } }])
   await settle(300)
   expect(sent).toMatchObject([{ calls: { length: 20 }, missed: 280 }])
-  // Nobody's names but those of the calls that are shown.
+  // Only names of the calls that are shown are read.
   expect(asked).toEqual([1, 1])
   followed([])
   await settle(300)
@@ -106,7 +106,7 @@ test('other processes are told what is read here, and are sent of their wishes w
   for (const text of texts) expect((await text.next()).value).toContain('id: elsewhere\n')
 })
 
-test('events that wait or are kept are in the memory of the user who reads them, as long as they are there', async () => {
+test('events that wait or are kept are in the memory of the user who reads them, as long as they exist', async () => {
   const { open, memory, settle } = started()
   const reader = open(1)
   expect(memory.held).toBe(0)
@@ -115,7 +115,7 @@ test('events that wait or are kept are in the memory of the user who reads them,
   const text = reader.text()
   await text.next()
   const bytes = String((await text.next()).value).length
-  // Once to be written, and once for a reader that comes back.
+  // Once to be written, and once for a reader that returns.
   expect(held).toBe(2 * bytes)
   reader.leave()
   expect(memory.heldBy(1)).toBe(bytes)

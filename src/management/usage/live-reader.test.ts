@@ -11,13 +11,13 @@ function reading(memory = heldBytes()) {
   return {
     reader,
     left: () => left,
-    /** Sends so many calls at once. */
+    /** Sends this number of calls at once. */
     take: (count: number) => {
       const ids = Array.from({ length: count }, () => (number += 1))
       const events = ids.map((id) => `event: call\nid: ${id}\ndata: {"id":${id}}\n\n`)
       reader.take({ text: events.join(''), events: count, missed: count })
     },
-    /** The events that wait, as `call ID` and `gap NUMBER`. */
+    /** The waiting events, as `call ID` and `gap NUMBER`. */
     read: async () => {
       const { value } = await text.next()
       return [...(value ?? '').matchAll(/event: (\w+)\n(?:id: .*\n)?data: (.*)\n\n/g)].map(
@@ -31,7 +31,7 @@ const calls = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => `call ${from + n}`)
 
 describe('a reader of live calls', () => {
-  test('reads at once what has gathered since it read', async () => {
+  test('a live reader reads at once all calls since its last read', async () => {
     const { take, read } = reading()
     expect(await read()).toEqual([])
     take(2)
@@ -39,7 +39,7 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(calls(1, 3))
   })
 
-  test('is written to when its turn comes, once for all that has gathered by then', async () => {
+  test('a live reader is written to in its turn, once for all calls until then', async () => {
     const turns: (() => void)[] = []
     const reader = new LiveReader(() => {}, heldBytes(), { wait: (goOn) => void turns.push(goOn) })
     const text = reader.text()
@@ -55,7 +55,7 @@ describe('a reader of live calls', () => {
     expect(read).toEqual(['ab'])
   })
 
-  test('misses what it does not read, and is told how many before the next one', async () => {
+  test('a live reader misses calls that it does not read in time, and learns how many before the next one', async () => {
     const { reader, take, read } = reading()
     await read()
     for (let n = 0; n < 4; n += 1) take(20)
@@ -65,7 +65,7 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(['gap 40', 'call 81'])
   })
 
-  test('is told of a gap as soon as it reads again, though no call comes', async () => {
+  test('a live reader learns of a gap as soon as it reads again, even if no call arrives', async () => {
     const { reader, take, read } = reading()
     await read()
     for (let n = 0; n < 3; n += 1) take(20)
@@ -74,14 +74,14 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(['gap 20'])
   })
 
-  test('is sent no comments that it does not read', async () => {
+  test('a live reader is not sent comments that it does not read', async () => {
     const { reader, next } = reading()
     await next()
     for (let n = 0; n < 100; n += 1) reader.comment()
     expect((await next()).value).toBe(':\n\n'.repeat(40))
   })
 
-  test('counts an unknown number as unknown', async () => {
+  test('a live reader gets an unknown number of missed calls as unknown', async () => {
     const { reader, take, read } = reading()
     await read()
     reader.miss(null)
@@ -90,7 +90,7 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(['gap ', 'call 1'])
   })
 
-  test('misses calls while its user has no memory left, and gives back what it had', async () => {
+  test('a live reader misses calls while its user has no memory left, and releases what it had', async () => {
     const memory = requestMemory()
     const { reader, take, read } = reading(heldBytes(memory))
     await read()
@@ -105,7 +105,7 @@ describe('a reader of live calls', () => {
     expect(memory.held).toBe(0)
   })
 
-  test('leaves once, and is sent nothing afterwards', async () => {
+  test('a live reader leaves once, and is sent nothing afterwards', async () => {
     const { reader, take, next, left } = reading()
     await next()
     reader.leave()

@@ -8,7 +8,7 @@ const NAMES = new Map([[3, { username: 'ann', token_name: 'one' }]])
 const many = (count: number): SettledCall[] =>
   Array.from({ length: count }, (_, n) => ({ ...SETTLED_CALL, id: String(n + 1) }))
 
-/** Ids of the calls that one turn shows, how many it misses, and the ids whose names it asked for. */
+/** The ids of the calls that one turn shows, how many it misses, and the ids whose names were requested. */
 function shown(
   source: LiveSource,
   calls: readonly SettledCall[],
@@ -32,12 +32,12 @@ describe('a source of live calls', () => {
     ['fromMs', 1000, 1001],
     ['beforeMs', 1001, 1000],
     ['reasons', ['complete', 'cut'], ['cut']],
-  ])('shows the calls of its filter by %s alone', (field, wanted, other) => {
+  ])('a live source shows only the calls of its filter by %s', (field, wanted, other) => {
     expect(shown(sourceOf({ [field]: wanted }), many(1))).toMatchObject({ ids: ['1'], missed: 0 })
     expect(shown(sourceOf({ [field]: other }), many(1))).toMatchObject({ ids: [], missed: 0 })
   })
 
-  test('shows 20 calls in a second, and counts the others', () => {
+  test('a live source shows 20 calls in a second, and counts the others', () => {
     const source = sourceOf()
     expect(shown(source, many(15)).ids).toHaveLength(15)
     const rest = shown(source, many(500), { nowMs: 5999 })
@@ -45,14 +45,14 @@ describe('a source of live calls', () => {
     expect(shown(source, many(25), { nowMs: 6000 })).toMatchObject({ ids: { length: 20 }, missed: 5 })
   })
 
-  test('reads the names only of calls that it shows', () => {
+  test('a live source reads only the names of calls that it shows', () => {
     const source = sourceOf()
     expect(shown(source, many(500)).asked).toHaveLength(20)
     expect(shown(source, many(500)).asked).toEqual([])
     expect(shown(sourceOf({ model: 'n', username: 'ann' }), many(500)).asked).toEqual([])
   })
 
-  test('counts, of a filter by name, those that have the name', () => {
+  test('a live source with a filter by name counts the calls that have the name', () => {
     const calls = many(60).map((one, n) => ({ ...one, token_id: n % 2 === 0 ? 3 : 4 }))
     const names = new Map([...NAMES, [4, { username: 'ben', token_name: 'one' }]])
     const { ids, missed } = shown(sourceOf({ username: 'ben' }), calls, { names })
@@ -60,14 +60,14 @@ describe('a source of live calls', () => {
     expect(ids).not.toContain('1')
   })
 
-  test('misses an unknown number where calls were lost or their names are unknown', () => {
+  test('a live source misses an unknown number where calls were lost or their names are unknown', () => {
     expect(shown(sourceOf(), many(1), { hasLost: true })).toMatchObject({ ids: ['1'], missed: null })
     expect(shown(sourceOf(), many(1), { names: new Map() })).toMatchObject({ ids: [], missed: null })
   })
 })
 
-describe('the row of a call', () => {
-  test('is written once for all that are shown the same', () => {
+describe('the row of a live call', () => {
+  test('the row of a live call is written once for all readers that see the same fields', () => {
     const rows = new RowTexts(NAMES)
     let written = 0
     const counted = {
@@ -83,7 +83,7 @@ describe('the row of a call', () => {
     expect([first, written]).toEqual([second, 1])
   })
 
-  test('has the channel for administrators alone', () => {
+  test('the row of a live call has the channel only for administrators', () => {
     const texts = (['all', 'own'] as const).map((scope) => {
       const source = new LiveSource({ scope, filter: {} })
       source.begin([SETTLED_CALL], false, 5000)
@@ -96,7 +96,7 @@ describe('the row of a call', () => {
   })
 })
 
-test('the name of a wish tells its scope and filter, whatever is left out', () => {
+test('the name of a subscription contains its scope and filter, whatever is omitted', () => {
   expect(nameOf({ scope: 'all', filter: { model: undefined } })).toBe(nameOf({ scope: 'all', filter: {} }))
   const names = [
     nameOf({ scope: 'all', filter: {} }),

@@ -7,7 +7,7 @@ function opened(view: LiveView, lastId?: string) {
   const reader = new LiveReader(() => {}, heldBytes())
   view.add(reader, lastId)
   const text = reader.text()
-  /** The events that wait, as `call ID` and `gap NUMBER`. */
+  /** The waiting events, as `call ID` and `gap NUMBER`. */
   return async (): Promise<string[]> => {
     const { value } = await text.next()
     return [...(value ?? '').matchAll(/event: (\w+)\n(?:id: .*\n)?data: (.*)\n\n/g)].map(
@@ -27,7 +27,7 @@ const calls = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => `call ${from + n}`)
 
 describe('a view of live calls', () => {
-  test('shows all its readers 20 calls in a second, and how many they missed before the next one', async () => {
+  test('a live view shows all its readers 20 calls in a second, and how many they missed before the next one', async () => {
     const view = new LiveView(heldBytes())
     const readers = [opened(view), opened(view)]
     for (const read of readers) expect(await read()).toEqual([])
@@ -39,7 +39,7 @@ describe('a view of live calls', () => {
     for (const read of readers) expect(await read()).toEqual(['gap 15', 'call 31'])
   })
 
-  test('tells of a gap as soon as calls would be shown again, though none comes', async () => {
+  test('a live view reports a gap as soon as calls would be shown again, even if none arrives', async () => {
     const view = new LiveView(heldBytes())
     const read = opened(view)
     await read()
@@ -49,7 +49,7 @@ describe('a view of live calls', () => {
     expect(await read()).toEqual(['gap 1'])
   })
 
-  test('tells a new reader nothing of calls before it', async () => {
+  test('a live view sends a new reader no calls from before it', async () => {
     const view = new LiveView(heldBytes())
     const before = opened(view)
     await before()
@@ -62,7 +62,7 @@ describe('a view of live calls', () => {
     expect([await before(), await read()]).toEqual([['call 26'], ['call 26']])
   })
 
-  test('tells one that comes back what it has missed, up to 20 events at once', async () => {
+  test('a live view sends a returning reader what it has missed, up to 20 events at once', async () => {
     const view = new LiveView(heldBytes())
     view.show(turn(1, 3, 7), 5000)
     view.show(turn(4, 22), 6000)
@@ -74,7 +74,7 @@ describe('a view of live calls', () => {
     expect(await read()).toEqual(['gap 4'])
   })
 
-  test('does not know what one missed whose last call it does not keep', async () => {
+  test('a live view does not know what a reader missed whose last call it no longer has', async () => {
     const view = new LiveView(heldBytes())
     for (let second = 0; second <= 10; second += 1)
       view.show(turn(second * 20 + 1, second * 20 + 20), second * 1000)
@@ -90,7 +90,7 @@ describe('a view of live calls', () => {
     }
   })
 
-  test('keeps only its newest events where its user has no memory left for more', async () => {
+  test('a live view keeps only its newest events where its user has no memory left for more', async () => {
     const memory = requestMemory()
     const view = new LiveView(heldBytes(memory))
     view.show(turn(1, 3), 5000)

@@ -46,7 +46,7 @@ test.each([
   expect(wholeDays(time, NOW)).toEqual({ days: undefined, ...expected })
 })
 
-test('every moment that is asked for is in a whole day or in an edge, once', () => {
+test('every requested moment is in a whole day or in an edge, exactly once', () => {
   const moment = fc.integer({ min: 0, max: 20 * 24 })
   fc.assert(
     fc.property(moment, moment, moment, (from, before, at) => {

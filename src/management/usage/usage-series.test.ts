@@ -60,7 +60,7 @@ const keyOf = {
 } as const
 
 describe.each(ENGINES)('a series of usage on $name', (engine) => {
-  test('adds up to the calls of each step, in every zone and by every dimension', async () => {
+  test('a usage series adds up to the calls of each step, in every zone and by every dimension', async () => {
     const given = calls(300)
     const { store } = await filledStore(engine, given)
     const halfHour = fc.integer({ min: FIRST / 1800 - 60, max: LAST / 1800 - 1 })
@@ -141,7 +141,7 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
     )
   })
 
-  test('has the totals of the period before, and is inexact where a zone is off by a quarter of an hour', async () => {
+  test('a usage series has the totals of the period before, and is inexact where a zone is off by a quarter of an hour', async () => {
     const given = calls(100)
     const { store } = await filledStore(engine, given)
     const seriesIn = (tz: string) => {
@@ -163,10 +163,10 @@ test.each([
   [{ from: LAST - 401 * 3600, to: LAST, step: 'hour' }, /^step: .*400/],
   [{ from: 0, to: LAST, step: 'hour' }, /^step: .*400/],
   [{ tz: 'Mars/Olympus' }, /^tz: /],
-] as const)('the period %j is refused', (query, message) => {
+] as const)('the period %j of a usage series is refused', (query, message) => {
   expect(() => periodOf(query, NOW_MS)).toThrow(message)
 })
 
-test('400 hours are not refused', () => {
+test('a usage series of 400 hours is accepted', () => {
   expect(periodOf({ from: LAST - 400 * 3600, to: LAST, step: 'hour' }, NOW_MS).starts).toHaveLength(400)
 })

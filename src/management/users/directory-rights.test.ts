@@ -35,11 +35,11 @@ test.each([
   [7, { group: 'default', role: Role.user }],
   [{ boss: true }, { group: 'default', role: Role.user }],
   [[['boss']], { group: 'default', role: Role.user }],
-])('the claim %j gives %j: the first mapping counts', (groups, rights) => {
+])('the claim %j gives the rights %j: the first mapping counts', (groups, rights) => {
   expect(directoryRights(mapped, { groups })).toEqual(rights)
 })
 
-test('what no setting speaks of is managed here', () => {
+test('rights that no setting maps are managed in the gateway', () => {
   const groups = ['a', 'boss']
   const managedHere = { group: undefined, role: undefined }
   expect(directoryRights(provider({ groupClaim: undefined }), { groups })).toEqual(managedHere)
@@ -50,7 +50,7 @@ test('what no setting speaks of is managed here', () => {
   })
 })
 
-test('no claim makes a root user, or takes the role of one; applied rights change nothing more', () => {
+test('no claim creates a root user, or removes the role of one; applied rights change nothing else', () => {
   const role = fc.constantFrom(Role.user, Role.admin, Role.root)
   const groups = fc.jsonValue()
   fc.assert(

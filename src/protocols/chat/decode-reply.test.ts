@@ -7,7 +7,7 @@ const answer = (message: object, finish_reason: string | null = 'stop') =>
   decode({ id: 'c1', model: 'm', choices: [{ index: 0, message, finish_reason }] })
 
 describe('a whole reply', () => {
-  test('has the parts of its message, thoughts first and calls last', () => {
+  test('a whole reply has the parts of its message, thoughts first and calls last', () => {
     const call = (id: string, name: string, args?: string) => ({ id, function: { name, arguments: args } })
     expect(
       answer({ tool_calls: [call('a', 'f', '{"b": 1}'), call('b', 'f')], content: 'x', reasoning: 'hm' }),
@@ -60,17 +60,17 @@ describe('a whole reply', () => {
       },
       [{ kind: 'text', text: 'x' }],
     ],
-  ])('%s', (_, message, parts) => {
+  ])('a whole reply is decoded: %s', (_, message, parts) => {
     expect(answer(message).parts).toEqual(parts)
   })
 
-  test('ends as usual where nobody says why', () => {
+  test('a whole reply without a finish reason ends normally', () => {
     expect(answer({ content: 'x' }, null).stop).toEqual({ reason: 'end' })
     expect(answer({ content: 'x' }, '').stop).toEqual({ reason: 'end' })
     expect(answer({ refusal: 'no' }).stop).toEqual({ reason: 'end' })
   })
 
-  test('is the first of several choices, in whatever order they come', () => {
+  test('a whole reply is the first of several choices, whatever their order', () => {
     const choice = (index: number) => ({ index, message: { content: String(index) }, finish_reason: 'stop' })
     expect(decode({ choices: [choice(1), choice(0)] }).parts).toEqual([{ kind: 'text', text: '0' }])
   })
@@ -82,7 +82,7 @@ describe('a whole reply', () => {
     ['another object', JSON.stringify({ type: 'message' })],
     ['an array', '[]'],
     ['no JSON', '<html>'],
-  ])('%s is none', (_, body) => {
+  ])('%s is not a reply', (_, body) => {
     expect(() => decodeReply(Buffer.from(body))).toThrow(expect.objectContaining({ code: 'upstream_error' }))
   })
 })

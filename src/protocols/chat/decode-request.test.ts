@@ -25,7 +25,7 @@ const call = (id: string, name: string, args: unknown) => ({
 })
 
 describe('messages', () => {
-  test('system and developer texts are hoisted in their order, wherever they stand', () => {
+  test('system and developer messages become the system prompt in their order, wherever they are', () => {
     const { system, turns } = read(
       { role: 'system', content: 'one' },
       hello,
@@ -44,7 +44,7 @@ describe('messages', () => {
     expect(turns).toEqual([user(text('hello')), assistant(text('hi'))])
   })
 
-  test('a cache mark stays on its part, and one of a message is at the end of it', () => {
+  test('a cache mark stays on its part, and one of a message is at its end', () => {
     const { system, turns } = read(
       {
         role: 'system',
@@ -56,7 +56,7 @@ describe('messages', () => {
     expect(turns).toEqual([user({ ...text('b'), cache: { ttl: undefined } })])
   })
 
-  test('results of tools that follow one another are one user turn, with what the user says next', () => {
+  test('consecutive tool results are one user turn, together with the next user message', () => {
     const { turns } = read(
       { role: 'assistant', content: null, tool_calls: [call('a', 'f', '{"x":1}'), call('b', 'g', '')] },
       { role: 'tool', tool_call_id: 'a', content: 'A' },
@@ -79,13 +79,13 @@ describe('messages', () => {
     ])
   })
 
-  test('the text of arguments is not touched: large integers, the order of keys, white space, or what is no JSON', () => {
+  test('the text of arguments is unchanged: large integers, the order of keys, white space, and invalid JSON', () => {
     const written = '{"id": 9007199254740993, "10": 1, "2": 2,\n "x": 1e400'
     const { turns } = read({ role: 'assistant', tool_calls: [call('a', 'f', written)] })
     expect(turns[0]?.parts[0]).toMatchObject({ input: written })
   })
 
-  test('an assistant turn says its thoughts, its texts, its refusal and its calls, in this order', () => {
+  test('an assistant turn has its thoughts, its texts, its refusal and its calls, in this order', () => {
     const { turns } = read({
       role: 'assistant',
       tool_calls: [call('a', 'f', '{}')],
@@ -118,7 +118,7 @@ describe('messages', () => {
     expect(ids[0]).not.toBe(ids[2])
   })
 
-  test('a message that says nothing makes no turn; a result without a call is passed on', () => {
+  test('an empty message makes no turn; a result without a call is passed on', () => {
     const { turns } = read(
       { role: 'user', content: '' },
       { role: 'assistant', content: null },
@@ -128,7 +128,7 @@ describe('messages', () => {
     expect(turns).toEqual([user({ kind: 'tool-result', callId: 'lost', parts: [], isError: false })])
   })
 
-  test('a call of a custom tool is one of a function with one text', () => {
+  test('a call of a custom tool is a call of a function with one text', () => {
     const custom = { id: 'c', type: 'custom', custom: { name: 'x', input: 'y' } }
     const result = { role: 'tool', tool_call_id: 'c', content: 'z' }
     expect(read({ role: 'assistant', tool_calls: [custom] }, result).turns).toEqual([
@@ -137,11 +137,11 @@ describe('messages', () => {
     ])
   })
 
-  test('a lone surrogate is kept', () => {
+  test('messages a lone surrogate is kept', () => {
     expect(partsOf('\ud83d')).toEqual([text('\ud83d')])
   })
 
-  test('names and audio of messages are left out and named, what only repeats something is not', () => {
+  test('names and audio of messages are left out and named, without those that only repeat something', () => {
     const { dropped } = decode({
       messages: [
         { ...hello, name: 'Ann' },
@@ -240,11 +240,11 @@ describe('parts of content', () => {
       { type: 'file_url', x: 1 },
       { kind: 'opaque', protocol: 'chat', value: { type: 'file_url', x: 1 } },
     ],
-  ])('%s', (_, part, expected) => {
+  ])('a part of content is decoded: %s', (_, part, expected) => {
     expect(partsOf([part])).toEqual([expected])
   })
 
-  test('a marked picture keeps its mark', () => {
+  test('an image with a cache mark keeps the mark', () => {
     const part = {
       type: 'image_url',
       image_url: `data:image/png;base64,${PIXEL}`,
@@ -254,7 +254,7 @@ describe('parts of content', () => {
   })
 })
 
-describe('what cannot be read is a 400 that names the path', () => {
+describe('invalid requests', () => {
   const part = (value: unknown) => ({
     messages: [hello, { role: 'user', content: [{ type: 'text', text: 'x' }, value] }],
   })
@@ -351,12 +351,12 @@ describe('what cannot be read is a 400 that names the path', () => {
     ['reasoning.max_tokens', { reasoning: { max_tokens: -1 } }],
     ['reasoning', { reasoning: 'high' }],
     ['web_search_options.search_context_size', { web_search_options: { search_context_size: 'huge' } }],
-  ])('%s', (path, fields) => {
+  ])('an invalid request is a 400 that names the path: %s', (path, fields) => {
     expect(() => decode(fields)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
     expect(() => decode(fields)).toThrow(`'${path}'`)
   })
 
-  test('and never quotes what came', () => {
+  test('a 400 never quotes the request', () => {
     const secret = { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'my secret' }] }] }
     expect(() => decode(secret)).not.toThrow('my secret')
   })
@@ -432,12 +432,12 @@ describe('fields', () => {
       },
       { webSearch: { maxUses: 10, location: { city: 'Bern', country: 'CH' } } },
     ],
-  ])('%j', (fields, expected) => {
+  ])('a field is decoded: %j', (fields, expected) => {
     expect(decode(fields).conversation).toMatchObject(expected)
     expect(decode(fields).dropped).toEqual([])
   })
 
-  test('tools are functions, with or without parameters; other kinds are left out and named', () => {
+  test('fields tools are functions, with or without parameters; other kinds are left out and named', () => {
     const { conversation, dropped } = decode({
       tools: [
         {
@@ -466,7 +466,7 @@ describe('allowed_tools', () => {
   test.each([
     ['auto', 'auto'],
     ['required', 'any'],
-  ])('keeps the tools that it names, in their order, with the mode %s', (mode, kind) => {
+  ])('allowed_tools keeps the named tools, in their order, with the mode %s', (mode, kind) => {
     const named = ['h', 'f'].map((name) => ({ type: 'function', function: { name } }))
     const { conversation, dropped } = decode(allowed(mode, ...named))
     expect(conversation.tools.map(({ name }) => name)).toEqual(['f', 'h'])
@@ -474,7 +474,7 @@ describe('allowed_tools', () => {
     expect(dropped).toEqual([])
   })
 
-  test('passes over tools of other kinds, which are not offered any more', () => {
+  test('allowed_tools ignores tools of other kinds, which are not offered any more', () => {
     const { conversation } = decode(
       allowed('auto', { type: 'mcp', server_label: 'x' }, { type: 'function', function: { name: 'g' } }),
     )
@@ -482,7 +482,7 @@ describe('allowed_tools', () => {
   })
 })
 
-describe('what the hub cannot hold is named', () => {
+describe('fields that the conversation cannot express', () => {
   const MEANT = {
     logit_bias: { 1: 1 },
     function_call: { name: 'f' },
@@ -505,22 +505,25 @@ describe('what the hub cannot hold is named', () => {
     store: true,
   }
 
-  test.each(Object.entries(MEANT))('%s', (field, value) => {
-    expect(decode({ [field]: value }).dropped).toEqual([field])
-  })
+  test.each(Object.entries(MEANT))(
+    'a field that the conversation cannot express is named: %s',
+    (field, value) => {
+      expect(decode({ [field]: value }).dropped).toEqual([field])
+    },
+  )
 
   test.each([
     { n: 1, presence_penalty: 0, frequency_penalty: 0, logit_bias: {}, logprobs: false, top_logprobs: 0 },
     { functions: [], function_call: 'auto', modalities: ['text'] },
     { verbosity: 'medium', user: '', metadata: {}, service_tier: 'auto', store: false },
     Object.fromEntries([...Object.keys(MEANT), ...Object.keys(SHARED)].map((field) => [field, null])),
-  ])('but not where it says what its absence would say: %j', (fields) => {
+  ])('a field that states the default is not named: %j', (fields) => {
     const { dropped, conversation } = decode(fields)
     expect(dropped).toEqual([])
     expect(conversation.shared).toBeUndefined()
   })
 
-  test.each(Object.entries(SHARED))('fields that other wires share are kept: %s', (field, value) => {
+  test.each(Object.entries(SHARED))('fields that other dialects share are kept: %s', (field, value) => {
     const { dropped, conversation } = decode({ [field]: value })
     expect(dropped).toEqual([])
     expect([...(conversation.shared ?? [])]).toEqual([[field, JSON.stringify(value)]])
@@ -531,7 +534,7 @@ describe('what the hub cannot hold is named', () => {
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })
 
-  test('that thoughts are not to be shown; how closely a picture is looked at is kept', () => {
+  test('the wish to hide thoughts is named; the detail of an image is kept', () => {
     const image_url = { url: `data:image/png;base64,${PIXEL}`, detail: 'high' }
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url }] }]
     const { dropped, conversation } = decode({ messages })

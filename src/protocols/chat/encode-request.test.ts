@@ -38,7 +38,7 @@ const chatTool = {
 }
 
 describe('messages', () => {
-  test('system texts come first; one that is not marked is a string', () => {
+  test('system texts are first; one without a cache mark is a string', () => {
     const turns = [user(text('hello'))]
     expect(encode({ system: [text('one')], turns }).request['messages']).toEqual([
       { role: 'system', content: 'one' },
@@ -62,7 +62,7 @@ describe('messages', () => {
     ])
   })
 
-  test('an assistant turn: thoughts, text, calls; content is null where there are calls alone', () => {
+  test('an assistant turn has thoughts, text and calls; content is null where there are only calls', () => {
     const call = { kind: 'tool-call', id: 'a', name: 'f', input: '{"b":1,"a":9007199254740993}' } as const
     const toolCalls = [
       { id: 'a', type: 'function', function: { name: 'f', arguments: '{"b":1,"a":9007199254740993}' } },
@@ -79,14 +79,14 @@ describe('messages', () => {
     ])
   })
 
-  test('text beside a call is kept, whichever came first', () => {
+  test('text beside a call is kept, whichever was first', () => {
     const call = { kind: 'tool-call', id: 'a', name: 'f', input: '{}' } as const
     expect(messages(assistant(text('before'), call, text('after')))).toMatchObject([
       { content: [{ text: 'before' }, { text: 'after' }], tool_calls: [{ id: 'a' }] },
     ])
   })
 
-  test('results of tools are messages of their own, before what the user says beside them', () => {
+  test("results of tools are separate messages, before the user's text beside them", () => {
     const result = (callId: string, ...parts: MediaPart[]) =>
       ({ kind: 'tool-result', callId, parts: [text(callId), ...parts], isError: false }) as const
     expect(messages(user(text('look'), result('a', inline('image/png', 'AA==')), result('b')))).toEqual([
@@ -102,7 +102,7 @@ describe('messages', () => {
     ])
   })
 
-  test('a result that is a picture alone is an empty text and a user message', () => {
+  test('a result that is only an image becomes an empty text and a user message', () => {
     const parts = [linked('https://x.org/a.png', 'image/*')]
     expect(messages(user({ kind: 'tool-result', callId: 'a', parts, isError: false }))).toEqual([
       { role: 'tool', tool_call_id: 'a', content: '' },
@@ -110,7 +110,7 @@ describe('messages', () => {
     ])
   })
 
-  test('a turn of which nothing can be said makes no message', () => {
+  test('a turn without content that chat can express makes no message', () => {
     const opaque = { kind: 'opaque', protocol: 'messages', value: { type: 'redacted_thinking' } } as const
     expect(encode({ turns: [user(text('x')), assistant(opaque)] })).toMatchObject({
       request: { messages: [{ role: 'user' }] },
@@ -160,14 +160,14 @@ describe('messages', () => {
       { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AA==' } },
     ],
     ['a text document', inline('text/plain', 'aMOp'), { type: 'text', text: 'hé' }],
-  ])('media: %s', (_, part, expected) => {
+  ])('media are encoded: %s', (_, part, expected) => {
     expect(messages(user(text('x'), part))).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'x' }, expected] },
     ])
     expect(mustFetch(part)).toBe(false)
   })
 
-  test('a document elsewhere has to be fetched before', () => {
+  test('a document behind a URL must be fetched before', () => {
     const part = linked('https://x.org/a.pdf', 'application/pdf')
     expect(mustFetch(part)).toBe(true)
     expect(() => messages(user(part))).toThrow(expect.objectContaining({ code: 'invalid_request' }))
@@ -227,7 +227,7 @@ describe('fields', () => {
         },
       },
     ],
-  ])('%j', (fields, expected) => {
+  ])('a field is encoded: %j', (fields, expected) => {
     const { request, dropped } = encode(fields)
     expect(request).toEqual({ model: 'up', messages: [], ...expected })
     expect(dropped).toEqual([])
@@ -245,7 +245,7 @@ describe('fields', () => {
     [{ kind: 'adaptive', effort: undefined }, undefined],
     [{ kind: 'adaptive', effort: 'xhigh' }, 'high'],
     [{ kind: 'adaptive', effort: 'max' }, 'high'],
-  ])('thinking %j is effort %s', (thinking, effort) => {
+  ])('thinking %j becomes the effort %s', (thinking, effort) => {
     expect(encode({ thinking }).request['reasoning_effort']).toBe(effort)
   })
 
@@ -265,14 +265,17 @@ describe('fields', () => {
     [{ kind: 'adaptive', effort: 'xhigh' }, 'o4-mini', 'high'],
     [{ kind: 'adaptive', effort: 'low' }, 'gpt-5.2-pro', 'medium'],
     [{ kind: 'budget', tokens: 100_000 }, 'gpt-6-sol', 'high'],
-  ])('thinking %j of %s is the nearest effort that it takes: %s', (thinking, model, effort) => {
-    const { request, dropped } = encode({ thinking }, model)
-    expect(request['reasoning_effort']).toBe(effort)
-    expect(dropped).toEqual([])
-  })
+  ])(
+    'thinking %j of %s becomes the nearest effort that the model supports: %s',
+    (thinking, model, effort) => {
+      const { request, dropped } = encode({ thinking }, model)
+      expect(request['reasoning_effort']).toBe(effort)
+      expect(dropped).toEqual([])
+    },
+  )
 
   test.each(['gpt-4o-mini', 'gpt-3.5-turbo', 'gpt-35-turbo', 'chatgpt-4o-latest', 'gpt-5-chat-latest'])(
-    'thinking is left out for %s, which does not reason, and named',
+    'thinking is left out and named for %s, which does not reason',
     (model) => {
       expect(encode({ thinking: { kind: 'adaptive', effort: 'high' } }, model)).toEqual({
         request: { model, messages: [] },
@@ -285,7 +288,7 @@ describe('fields', () => {
     },
   )
 
-  test('tools beside thinking are kept for models that take but one of them in chat', () => {
+  test('tools beside thinking are kept for models that support only one of them in chat', () => {
     const tools = [tool]
     const high: Thinking = { kind: 'adaptive', effort: 'high' }
     expect(encode({ tools }, 'gpt-6-sol')).toMatchObject({
@@ -305,7 +308,7 @@ describe('fields', () => {
   })
 
   test.each(['o3', 'openai/o4-mini', 'gpt-5', 'gpt-6-sol'])(
-    '%s knows the maximum by its newer name',
+    '%s gets the maximum with its newer name',
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({
         model,
@@ -316,17 +319,17 @@ describe('fields', () => {
   )
 
   test.each(['up', 'gpt-4o', 'gpt-35-turbo', 'gpt-5-chat-latest', 'gpt-oss-120b', 'command-o1x'])(
-    '%s knows the maximum by its older name',
+    '%s gets the maximum with its older name',
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({ model, messages: [], max_tokens: 7 })
     },
   )
 
-  test('more stop sequences than chat takes are a 400: an answer that runs on would be another answer', () => {
+  test('more stop sequences than chat supports are a 400, as an answer that continued would be wrong', () => {
     expect(() => encode({ stop: ['1', '2', '3', '4', '5'] })).toThrow('stop sequences')
   })
 
-  test('what chat cannot say is left out and named', () => {
+  test('fields that chat cannot express are left out and named', () => {
     const proof = { protocol: 'messages', value: 's' } as const
     const cache = { ttl: undefined }
     const turns = [
@@ -350,7 +353,7 @@ describe('fields', () => {
     ])
   })
 
-  test('equal conversations are equal bytes, whatever the order in which they were put together', () => {
+  test('equal conversations are equal bytes, whatever the order in which they were assembled', () => {
     const one = conversationOf({ temperature: 1, maxTokens: 2, turns: [user(text('x'))] })
     const other = Object.fromEntries(Object.entries(one).toReversed()) as unknown as Conversation
     expect(encodeRequest(other, upstreamOf('up'), new Set())).toEqual(
@@ -359,8 +362,8 @@ describe('fields', () => {
   })
 })
 
-describe('there and back', () => {
-  test('numbers in schemas are as they were written, those that are no floating-point numbers too', () => {
+describe('chat requests that are decoded and encoded', () => {
+  test('numbers in schemas are as they were written, also those that are not floating-point numbers', () => {
     const schema = '{"type":"integer","maximum":9007199254740993,"multipleOf":1.50,"minimum":-0}'
     const tools = `[{"type":"function","function":{"name":"f","parameters":${schema}}}]`
     const body = `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":${tools}}`
@@ -459,7 +462,7 @@ describe('there and back', () => {
     includeUsage: fc.constant(false),
   })
 
-  test('what chat can say comes back as it was', () => {
+  test('a request that chat can express is unchanged after it is decoded and encoded', () => {
     fc.assert(
       fc.property(conversation, (said) => {
         const dropped = new Set<string>()

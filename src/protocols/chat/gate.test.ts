@@ -32,19 +32,19 @@ const body = (fields: string, model = 'small'): string =>
 const FILTERED = ',"service_tier":"flex","safety_identifier":"u","inference_geo":"eu","speed":"fast"'
 
 describe('filtered fields', () => {
-  test('are removed, and nothing else is touched', () => {
+  test('filtered fields are removed, and no other byte changes', () => {
     const { body: sent } = gate(body(`${FILTERED},"seed": 12345678901234567890 ,"x":1.0`))
     expect(sent.toString()).toBe(body(',"seed": 12345678901234567890 ,"x":1.0'))
   })
 
-  test('pass where the channel allows them, one by one', () => {
+  test('filtered fields pass where the channel allows them, one by one', () => {
     expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
     expect(gate(body(FILTERED), { allow: new Set<GatedField>(['speed']) }).body.toString()).toBe(
       body(',"speed":"fast"'),
     )
   })
 
-  test('include_obfuscation is taken out of stream_options, which go where nothing is left', () => {
+  test('include_obfuscation is removed from stream_options, which is removed when nothing is left', () => {
     expect(gate(body(',"stream_options":{"include_obfuscation":false}')).body.toString()).toBe(body(''))
     expect(gate(body(',"stream_options":{"include_obfuscation":false,"x":1}')).body.toString()).toBe(
       body(',"stream_options":{"x":1}'),
@@ -58,7 +58,7 @@ describe('filtered fields', () => {
 })
 
 describe('usage', () => {
-  test('is asked for where an answer is streamed and the caller did not', () => {
+  test('usage is requested where a stream is requested and the client did not request usage', () => {
     expect(gate(body(',"stream":true'))).toMatchObject({ askedForUsage: true })
     expect(gate(body(',"stream":true')).body.toString()).toBe(
       body(',"stream":true,"stream_options":{"include_usage":true}'),
@@ -70,7 +70,7 @@ describe('usage', () => {
     }
   })
 
-  test('is not asked for twice, nor for a whole answer', () => {
+  test('usage is not requested twice, or for a whole response', () => {
     expect(gate(body(',"stream":true,"stream_options":{"include_usage":true}'))).toMatchObject({
       askedForUsage: false,
       same: true,
@@ -80,7 +80,7 @@ describe('usage', () => {
   })
 })
 
-test('the model goes by the name that the channel maps it to', () => {
+test("the model is replaced by the channel's mapping", () => {
   expect(gate(body('', 'big'))).toMatchObject({ upstreamModel: 'vendor/big-2026' })
   expect(gate(body(',"n":2', 'big')).body.toString()).toBe(body(',"n":2', 'vendor/big-2026'))
   expect(gate(body(''))).toMatchObject({ upstreamModel: 'small', same: true })
@@ -97,11 +97,11 @@ describe('pass-through', () => {
   test.each([
     ['of the gateway', {}, true],
     ['of the channel', { pass_through: true }, false],
-  ] as const)('%s skips the filters and the asking for usage', (_whose, channel, passThrough) => {
+  ] as const)('%s skips the filters and the request for usage', (_whose, channel, passThrough) => {
     expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, askedForUsage: false })
   })
 
-  test('keeps model mapping and disable_store', () => {
+  test('pass-through keeps model mapping and disable_store', () => {
     const gated = gate(body(fields, 'big'), { disable_store: true, pass_through: true })
     expect(gated.body.toString()).toBe(body(fields.replace(',"store":true', ''), 'vendor/big-2026'))
   })
@@ -123,7 +123,7 @@ describe('encrypted reasoning of other providers', () => {
       `{"role":"assistant","reasoning_details":[{"text":"t"},${own}],"x":9007199254740993}`,
       `{"role":"assistant","reasoning_details":[{"text":"t"}],"x":9007199254740993}`,
     ],
-  ])('is removed: %s', (message, expected) => {
+  ])('encrypted reasoning of other providers is removed: %s', (message, expected) => {
     expect(gatedMessages(message)).toContain(`{"role":"user","content":"hi"},${expected}]`)
   })
 })

@@ -3,14 +3,14 @@ import type { TapEnd } from '../sse/stream-tap.ts'
 import { byTier } from '../../../test/tier.ts'
 import { ChatTap } from './tap.ts'
 
-/** Maximum bytes that are held until an event's end. */
+/** Maximum bytes that are held until the end of an event. */
 const MAX_HELD = 65_536
 const DONE = 'data: [DONE]\n\n'
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
 const chunk = (delta: object, parts: object = {}, finish: string | null = null): string =>
   `data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }], ...parts })}\n\n`
-/** Event slightly larger than this many bytes: an image in the form that image models send. */
+/** An event slightly larger than this many bytes: an image in the form that image models send. */
 const picture = (bytes: number, parts: object = {}, finish: string | null = null): string =>
   chunk(
     { content: 'Look.', images: [{ image_url: { url: `data:image/png;base64,${'A'.repeat(bytes)}` } }] },
@@ -22,7 +22,7 @@ interface Watched {
   readonly tap: ChatTap
   readonly forwarded: Buffer
   readonly end: TapEnd
-  /** Maximum bytes that were pushed and not yet forwarded. */
+  /** Maximum bytes that were received and not yet forwarded. */
   readonly mostHeld: number
 }
 
@@ -43,7 +43,7 @@ function watch(stream: string, size: number, swallowUsage = false): Watched {
   return { tap, forwarded: Buffer.concat(forwarded), end: tap.end(), mostHeld }
 }
 
-describe('an event of any size goes on as it comes', () => {
+describe('an event of any size', () => {
   test.each([
     [byTier(1_000_000, 6_000_000), 1_000],
     [byTier(1_000_000, 6_000_000), 16_384],
@@ -51,25 +51,28 @@ describe('an event of any size goes on as it comes', () => {
     [byTier(1_000_000, 6_000_000), 65_537],
     [byTier(6_000_000, 40_000_000), 65_536],
     [byTier(6_000_000, 40_000_000), 1_000_000],
-  ])('%i bytes, cut by %i: byte for byte, with no more than 64 KiB of it held', (bytes, size) => {
-    const events =
-      chunk({ role: 'assistant' }) +
-      picture(bytes, { usage: USAGE }, 'stop') +
-      chunk({ content: 'later' }) +
-      picture(bytes / 4)
-    const { tap, forwarded, end, mostHeld } = watch(events + DONE, size)
-    expect(forwarded.equals(Buffer.from(events))).toBe(true)
-    expect(end).toMatchObject({ ending: Buffer.from(DONE), cutBytes: 0, complete: true })
-    expect(mostHeld).toBeLessThanOrEqual(MAX_HELD + size)
-    expect(tap).toMatchObject({
-      usage: { input: 100, output: 20 },
-      sawFinish: true,
-      done: true,
-      text: 'Look.laterLook.',
-    })
-  })
+  ])(
+    'an event of %i bytes, cut by %i, is forwarded byte for byte while at most 64 KiB of it are held',
+    (bytes, size) => {
+      const events =
+        chunk({ role: 'assistant' }) +
+        picture(bytes, { usage: USAGE }, 'stop') +
+        chunk({ content: 'later' }) +
+        picture(bytes / 4)
+      const { tap, forwarded, end, mostHeld } = watch(events + DONE, size)
+      expect(forwarded.equals(Buffer.from(events))).toBe(true)
+      expect(end).toMatchObject({ ending: Buffer.from(DONE), cutBytes: 0, complete: true })
+      expect(mostHeld).toBeLessThanOrEqual(MAX_HELD + size)
+      expect(tap).toMatchObject({
+        usage: { input: 100, output: 20 },
+        sawFinish: true,
+        done: true,
+        text: 'Look.laterLook.',
+      })
+    },
+  )
 
-  test('byte by byte it is the same', () => {
+  test('an event that arrives byte by byte is forwarded in the same way', () => {
     const events = picture(200_000, { usage: USAGE }, 'stop')
     const { tap, forwarded, end } = watch(events + DONE, 1)
     expect(forwarded.equals(Buffer.from(events))).toBe(true)
@@ -77,7 +80,7 @@ describe('an event of any size goes on as it comes', () => {
     expect(tap).toMatchObject({ usage: { input: 100, output: 20 }, text: 'Look.' })
   })
 
-  test('with line ends of any kind', () => {
+  test('an event with any kind of line ends is forwarded in the same way', () => {
     for (const lineEnd of ['\r\n', '\r']) {
       const events = (picture(300_000, { usage: USAGE }, 'stop') + chunk({ content: 'b' })).replaceAll(
         '\n',
@@ -92,21 +95,21 @@ describe('an event of any size goes on as it comes', () => {
     }
   })
 
-  test('the frames after it are told apart as ever: the usage that was asked for does not go on', () => {
+  test('the frames after a large event are recognized: the requested usage is not forwarded', () => {
     const usage = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\n`
     const { forwarded, tap } = watch(picture(300_000, {}, 'stop') + usage + DONE, 50_000, true)
     expect(forwarded.toString()).toBe(picture(300_000, {}, 'stop'))
     expect(tap.usage).toMatchObject({ input: 100, output: 20 })
   })
 
-  test('one that is cut is not complete, and its end is known to be missing', () => {
+  test('a large event that is cut off is not complete, and its end is known to be missing', () => {
     const { end, tap } = watch(chunk({}, {}, 'stop') + picture(300_000).slice(0, -2), 65_536)
     expect(tap.isMidEvent).toBe(true)
     expect(end.complete).toBe(false)
     expect(watch(picture(300_000), 65_536).tap.isMidEvent).toBe(false)
   })
 
-  test('one that delivered a picture delivered something, though no text', () => {
+  test('a large event with an image counts as delivered content, even without text', () => {
     const images = [{ url: 'A'.repeat(300_000) }]
     expect(watch(chunk({ images }).slice(0, 200_000), 65_536).tap.contentFrames).toBe(1)
   })
@@ -120,7 +123,7 @@ describe('an event of any size goes on as it comes', () => {
 })
 
 describe('an error in a large event', () => {
-  test('is held back whole where it begins as one', () => {
+  test('an error at the beginning of a large event is held back as a whole', () => {
     const log = 'key '.repeat(100_000)
     for (const error of [
       `data: ${JSON.stringify({ error: { message: 'no', log } })}\n\n`,
@@ -133,7 +136,7 @@ describe('an error in a large event', () => {
     }
   })
 
-  test('ends the stream where it follows a picture', () => {
+  test('an error after an image in a large event ends the stream', () => {
     const event = picture(300_000, { error: { message: 'no' } })
     const { tap, forwarded, end } = watch(event + chunk({ content: 'late' }) + DONE, 65_536)
     expect(tap.error).toMatchObject({ afterContent: true })

@@ -17,18 +17,18 @@ interface Message {
   readonly function_call?: { readonly arguments: unknown }
 }
 
-test.each(['message', 'delta'])('arguments that are an object become its very text, in a %s', (key) => {
+test.each(['message', 'delta'])('arguments that are an object become its exact text, in a %s', (key) => {
   const calls = `"tool_calls":[${CALL('"{}"')},${CALL(OBJECT)},${CALL('null')},${CALL(OBJECT)}]`
   const answer = `{"id":"x","choices":[{"${key}":{${calls},"function_call":{"name":"g","arguments":${OBJECT}}}}]}`
   expect(read(answer)).toEqual(['{}', OBJECT, null, OBJECT, OBJECT])
 })
 
-test('what is larger than what is scanned is read all the same', () => {
+test('a response that is larger than what is scanned is read, too', () => {
   const deep = `{"a":${'['.repeat(600)}${']'.repeat(600)}}`
   expect(read(`{"choices":[{"message":{"tool_calls":[${CALL(deep)}]}}]}`)).toEqual([deep])
 })
 
-test.each(['', '[]', 'null', '{"choices":', '"x"'])('%j is no answer', (text) => {
+test.each(['', '[]', 'null', '{"choices":', '"x"'])('%j is not a response', (text) => {
   expect(parseAnswer(text)).toBeUndefined()
 })
 
@@ -36,6 +36,6 @@ test.each([
   '{}',
   '{"choices":null}',
   '{"choices":[null,{"message":[]},{"message":{"tool_calls":{}}},{"delta":{"tool_calls":[null,{"function":[]}]}}]}',
-])('an answer without such arguments is what JSON.parse makes of it: %s', (text) => {
+])('a response without such arguments is what JSON.parse returns: %s', (text) => {
   expect(parseAnswer(text)).toEqual(JSON.parse(text))
 })

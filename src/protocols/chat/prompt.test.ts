@@ -11,14 +11,14 @@ const bound = (request: object): number => promptBounds(scanObject(bytes(request
 const user = (content: unknown): object => ({ model: 'm', messages: [{ role: 'user', content }] })
 const base64 = (size: number): string => 'A'.repeat(size)
 
-describe('the bound', () => {
-  test('is at least the bytes of the text, in every script', () => {
+describe('the upper bound of a chat prompt', () => {
+  test('the bound is at least the bytes of the text, in every script', () => {
     for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '🙂'.repeat(100), '\u0000\n"'.repeat(100)]) {
       expect(bound(user(text))).toBeGreaterThan(Buffer.byteLength(text))
     }
   })
 
-  test('grows with tools, formats and fields that nobody knows', () => {
+  test('the bound grows with tools, formats and unknown fields', () => {
     const long = 'x'.repeat(5000)
     const plain = bound(user('hi'))
     for (const field of ['tools', 'functions', 'response_format', 'prediction', 'documents']) {
@@ -28,7 +28,7 @@ describe('the bound', () => {
     }
   })
 
-  test('has no allowance for what a request does not contain', () => {
+  test('the bound has no allowance for what a request does not contain', () => {
     const plain = { ...user('Hi'), max_tokens: 5, n: 1, stream: true, temperature: 0, user: 'u', tools: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
@@ -41,22 +41,25 @@ describe('the bound', () => {
       expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test.each(['tools', 'functions', 'response_format'])('has room for what servers say to %s', (field) => {
-    const value = field === 'response_format' ? { type: 'json_object' } : []
-    const request = { ...user('hi'), [field]: value }
-    expect(bound(request) - bound(user('hi'))).toBe(
-      Buffer.byteLength(`,"${field}":${JSON.stringify(value)}`) + 512 + 256,
-    )
-  })
+  test.each(['tools', 'functions', 'response_format'])(
+    'the bound has room for what servers add to %s',
+    (field) => {
+      const value = field === 'response_format' ? { type: 'json_object' } : []
+      const request = { ...user('hi'), [field]: value }
+      expect(bound(request) - bound(user('hi'))).toBe(
+        Buffer.byteLength(`,"${field}":${JSON.stringify(value)}`) + 512 + 256,
+      )
+    },
+  )
 
-  test('counts a mark for each message', () => {
+  test('the bound counts a mark for each message', () => {
     const message = { role: 'user', content: '' }
     const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })
     const one = bound({ model: 'm', messages: [message] })
     expect(many - one).toBe(99 * (JSON.stringify(message).length + 1 + 8))
   })
 
-  test('a picture costs the same whatever its bytes, and no fortune', () => {
+  test('an image costs the same whatever its bytes, and not too much', () => {
     const picture = (url: string, model = 'm'): number =>
       bound({ ...user([{ type: 'image_url', image_url: { url } }]), model })
     const small = picture(`data:image/png;base64,${base64(100)}`)
@@ -68,7 +71,7 @@ describe('the bound', () => {
     expect(picture('https://example.com/a.png', 'gpt-4o-mini')).toBeGreaterThan(2833 + 8 * 5667)
   })
 
-  test('sound costs by its length, a film and a document a flat sum', () => {
+  test('sound counts by its length, a video and a document have a fixed number of tokens', () => {
     const part = (type: string, size: number): number => {
       const held =
         type === 'video_url'
@@ -100,13 +103,13 @@ describe('the bound', () => {
       { type: 'input_audio', input_audio: { data: `J\nVBERi0x${text}`, format: 'x' } },
     ],
     ['no URL', { type: 'image_url', image_url: { other: text } }],
-  ])('what is not what its type says counts as the document that it becomes: %s', (_, part) => {
+  ])('content that does not fit its type counts as a document: %s', (_, part) => {
     const grown = bound(user([part])) - bound(user([]))
     expect(grown).toBeGreaterThan(500_000)
     expect(grown).toBeLessThan(500_000 + 21_000)
   })
 
-  test('a picture is told by its type, however its URL is written', () => {
+  test('an image is recognized by its type, however its URL is written', () => {
     for (const url of ['data:Image/PNG;charset=x;BASE64,', 'data:image/png,', 'HTTPS://example.com/'])
       for (const image_url of [url + base64(100_000), { url: url + base64(100_000) }])
         expect(bound(user([{ type: 'image_url', image_url }]))).toBeLessThan(11_000)
@@ -117,7 +120,7 @@ describe('the bound', () => {
     expect(promptBounds(scanObject(escaped)).promptBound).toBeLessThan(11_000)
   })
 
-  test('media in any message count, several of them each', () => {
+  test('media in every message count, several in one message each', () => {
     const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
     const plain = bound({ model: 'm', messages: [{ role: 'user', content: [] }] })
     const two = bound({
@@ -131,7 +134,7 @@ describe('the bound', () => {
     expect(two - plain).toBeLessThan(30_200)
   })
 
-  test('odd contents are bounded by their bytes', () => {
+  test('unusual contents are bounded by their bytes', () => {
     for (const content of [
       null,
       1,
@@ -144,7 +147,7 @@ describe('the bound', () => {
 })
 
 describe('the text for counting', () => {
-  test('is what is written in messages and tools', () => {
+  test('the text for counting is what messages and tools contain', () => {
     const { text } = promptText(
       bytes({
         model: 'm',
@@ -187,14 +190,14 @@ describe('the text for counting', () => {
     ])
   })
 
-  test('begins with the text of the earlier turns', () => {
+  test('the text for counting begins with the text of the earlier turns', () => {
     const turn = { role: 'user', content: 'again' }
     const asked = (...messages: object[]): string =>
       promptText(bytes({ model: 'm', messages, tools: [{}], response_format: { type: 'json_object' } })).text
     expect(asked(turn, turn)).toBe(`${asked(turn)}\nuser\nagain`)
   })
 
-  test('leaves media out and allows a flat number of tokens for each', () => {
+  test('the text for counting omits media and has a fixed number of tokens for each', () => {
     const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${base64(1000)}` } }
     const plain = promptText(bytes(user([{ type: 'text', text: 'x' }])))
     const seen = promptText(bytes(user([{ type: 'text', text: 'x' }, image, image])))

@@ -112,17 +112,20 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
 }
 
 describe('every row of the table', () => {
-  test.each(Object.entries(TABLE))('%s', (field, { good, bad }) => {
-    for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
-    for (const value of bad) {
-      const message = refusal({ [field]: value })
-      expect(message, JSON.stringify(value)).toContain(`'${field}`)
-      expect(message).toMatch(/^'\w+' is required\.$|^Invalid '[\w.[\]]+': expected .+, got .+\.$/)
-    }
-    if (field !== 'model' && field !== 'messages') expect(refusal({ [field]: null })).toBe('accepted')
-  })
+  test.each(Object.entries(TABLE))(
+    'the field %s accepts and refuses the documented values',
+    (field, { good, bad }) => {
+      for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
+      for (const value of bad) {
+        const message = refusal({ [field]: value })
+        expect(message, JSON.stringify(value)).toContain(`'${field}`)
+        expect(message).toMatch(/^'\w+' is required\.$|^Invalid '[\w.[\]]+': expected .+, got .+\.$/)
+      }
+      if (field !== 'model' && field !== 'messages') expect(refusal({ [field]: null })).toBe('accepted')
+    },
+  )
 
-  test('top_logprobs is 0 to 20 and requires logprobs to be true', () => {
+  test('every row of the table top_logprobs is 0 to 20 and requires logprobs to be true', () => {
     for (const good of [0, 20]) expect(refusal({ logprobs: true, top_logprobs: good })).toBe('accepted')
     for (const bad of [-1, 21, 1.5, '1'])
       expect(refusal({ logprobs: true, top_logprobs: bad })).toContain("'top_logprobs'")
@@ -132,20 +135,20 @@ describe('every row of the table', () => {
     expect(refusal({ top_logprobs: null })).toBe('accepted')
   })
 
-  test('model and messages are required', () => {
+  test('every row of the table model and messages are required', () => {
     expect(refusal({ model: undefined })).toBe("'model' is required.")
     expect(refusal({ messages: undefined })).toBe("'messages' is required.")
   })
 
-  test('unknown fields pass, whatever they hold', () => {
+  test('unknown fields are accepted, whatever they contain', () => {
     expect(
       refusal({ reasoning: { effort: 'low' }, provider: { order: [1] }, usage: { include: true }, x: null }),
     ).toBe('accepted')
   })
 })
 
-describe('what a refusal says', () => {
-  test('names the field, what was expected and what came', () => {
+describe('refusals of a chat request', () => {
+  test('a refusal names the field, what was expected and what was sent', () => {
     expect(refusal({ temperature: 3 })).toBe("Invalid 'temperature': expected a number from 0 to 2, got 3.")
     expect(refusal({ stream: 'yes' })).toBe(`Invalid 'stream': expected true or false, got "yes".`)
     expect(refusal({ n: {} })).toBe("Invalid 'n': expected an integer from 1 to 128, got an object.")
@@ -157,7 +160,7 @@ describe('what a refusal says', () => {
     )
   })
 
-  test('shows at most 60 characters, in plain ASCII, and nothing that may be a prompt', () => {
+  test('a refusal shows at most 60 characters, in plain ASCII, and nothing that may be a prompt', () => {
     const long = refusal({ temperature: `canary\u202e\n${'x'.repeat(500)}` })
     expect(long).toMatch(/^[\x20-\x7e…]+$/)
     expect(long.length).toBeLessThan(150)
@@ -180,8 +183,8 @@ describe('what a refusal says', () => {
   })
 })
 
-describe('the view', () => {
-  test('has the defaults of the table', () => {
+describe('the parsed request', () => {
+  test('the parsed request has the defaults of the table', () => {
     expect(read({})).toMatchObject({
       model: 'gpt-4o',
       stream: false,
@@ -201,7 +204,7 @@ describe('the view', () => {
     expect(read({ web_search_options: null, tools: [{ type: 'function' }] }).providerTools).toBeUndefined()
   })
 
-  test('has what the request says', () => {
+  test('the parsed request has the values of the request', () => {
     expect(
       read({
         n: 3,
@@ -224,12 +227,12 @@ describe('the view', () => {
     expect(read({ max_tokens: 9, max_completion_tokens: null }).maxTokens).toBe(9)
   })
 
-  test('sees a field whose name is written with escapes', () => {
+  test('the parsed request has a field whose name is written with escapes', () => {
     const body = Buffer.from(String.raw`{"mod\u0065l":"gpt-4o","messages":[{"r\u006fle":"user"}],"\u006e":3}`)
     expect(readChatRequest(scanObject(body))).toMatchObject({ model: 'gpt-4o', n: 3 })
   })
 
-  test('no body breaks it: it is read or refused', () => {
+  test('no body causes a crash: it is read or refused', () => {
     const field = fc.constantFrom(...Object.keys(TABLE), 'top_logprobs', '__proto__', 'constructor')
     fc.assert(
       fc.property(fc.dictionary(field, fc.jsonValue({ maxDepth: 3 })), (fields) => {

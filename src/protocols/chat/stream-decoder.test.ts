@@ -42,8 +42,8 @@ const whole = (...frames: string[]): Reply | undefined => foldReply(decode(...fr
 const partsOf = (...frames: string[]) => whole(...frames, finish('stop'), DONE)?.parts
 const call = (id: string, name: string, input: string) => ({ kind: 'tool-call', id, name, input })
 
-describe('parts are told apart by a change of kind', () => {
-  test('thoughts, text, calls: each begins, grows and ends', () => {
+describe('the parts of a stream', () => {
+  test('thoughts, text and calls each begin, grow and end', () => {
     expect(
       decode(
         chunk({ role: 'assistant', content: '' }),
@@ -147,12 +147,12 @@ describe('parts are told apart by a change of kind', () => {
       [chunk({ content: 'a' }, {}, { index: undefined })],
       [{ kind: 'text', text: 'a' }],
     ],
-  ])('%s', (_, frames, expected) => {
+  ])('parts are separated by a change of kind: %s', (_, frames, expected) => {
     expect(partsOf(...frames)).toEqual(expected)
   })
 })
 
-describe('tool calls come in many shapes', () => {
+describe('the forms of tool calls', () => {
   const f = call('a', 'f', '{"x":1}')
   test.each<[string, string[], unknown[]]>([
     ['whole', [calls(piece(0, 'a', 'f', '{"x":1}'))], [f]],
@@ -266,11 +266,11 @@ describe('tool calls come in many shapes', () => {
     ],
     ['an empty legacy function', [chunk({ function_call: { name: '', arguments: '' } })], []],
     ['no object', [calls(null, 7, {})], []],
-  ])('%s', (_, frames, expected) => {
+  ])('tool calls are decoded: %s', (_, frames, expected) => {
     expect(partsOf(...frames)).toEqual(expected)
   })
 
-  test('a call whose arguments are complete ends when the next begins, and not before', () => {
+  test('a call whose arguments are complete ends only when the next begins', () => {
     const kinds = decode(
       calls(piece(0, 'a', 'f', '{"x": "}{\\""')),
       calls(piece(0, undefined, undefined, '}')),
@@ -288,7 +288,7 @@ describe('tool calls come in many shapes', () => {
   })
 })
 
-test('a call that has ended is not added to: what follows its last bracket is white space', () => {
+test('text after the end of a call is not added to it: only white space follows its last bracket', () => {
   const events = decode(
     calls(piece(0, 'a', 'f', '{}')),
     chunk({ content: 'x' }),
@@ -298,7 +298,7 @@ test('a call that has ended is not added to: what follows its last bracket is wh
   expect(events.filter(({ kind }) => kind === 'tool-input')).toHaveLength(1)
 })
 
-describe('the end', () => {
+describe('the end of a stream', () => {
   const stopOf = (...frames: string[]) => whole(...frames, DONE)?.stop.reason
   test.each([
     ['stop', 'end'],
@@ -306,22 +306,22 @@ describe('the end', () => {
     ['content_filter', 'refusal'],
     ['eos', 'end'],
     ['tool_calls', 'end'],
-  ])('%s is %s', (reason, expected) => {
+  ])('the finish reason %s is %s', (reason, expected) => {
     expect(stopOf(chunk({ content: 'x' }), finish(reason))).toBe(expected)
   })
 
   test.each(['stop', 'tool_calls', 'function_call'])(
-    'calls that end with %s want their results',
+    'calls that end with %s expect their results',
     (reason) => {
       expect(stopOf(calls(piece(0, 'a', 'f', '{}')), finish(reason))).toBe('tool-calls')
     },
   )
 
-  test('calls that were cut by the maximum do not', () => {
+  test('calls that were cut off by the maximum do not expect results', () => {
     expect(stopOf(calls(piece(0, 'a', 'f', '{')), finish('length'))).toBe('length')
   })
 
-  test('a refusal is a text of its own', () => {
+  test('a refusal is a separate text', () => {
     const refused = whole(chunk({ refusal: 'I can' }), chunk({ refusal: 'not' }), finish('stop'), DONE)
     expect(refused).toMatchObject({
       parts: [{ kind: 'text', text: 'I cannot', refusal: true }],
@@ -329,7 +329,7 @@ describe('the end', () => {
     })
   })
 
-  test('usage counts wherever it stands, and the last of it', () => {
+  test('usage counts wherever it is, and the last report counts', () => {
     const late = frame({ choices: [], usage: USAGE })
     for (const frames of [
       [chunk({ content: 'x' }), finish('stop', { usage: USAGE })],
@@ -342,7 +342,7 @@ describe('the end', () => {
     }
   })
 
-  test('the stream begins with the first choice: what comes before it may not know its own id', () => {
+  test('the stream begins with the first choice: chunks before it may lack the id', () => {
     const filter = frame({ id: '', model: '', choices: [], prompt_filter_results: [] })
     expect(decode(filter)).toEqual([])
     expect(decode(filter, chunk({ content: 'x' }))[0]).toEqual({
@@ -353,7 +353,7 @@ describe('the end', () => {
     })
   })
 
-  test('it is the end where upstream closes after its reason, or says [DONE] without one', () => {
+  test('the stream ends where the upstream closes after its finish reason, or sends [DONE] without one', () => {
     expect(decode(chunk({ content: 'x' }), finish('stop')).at(-1)).toMatchObject({ kind: 'end' })
     expect(decode(chunk({ content: 'x' }), DONE).at(-1)).toMatchObject({
       kind: 'end',
@@ -364,20 +364,20 @@ describe('the end', () => {
     })
   })
 
-  test('a stream that is cut says nothing more', () => {
+  test('a stream that is cut off has no end event', () => {
     const decoder = new ChatStreamDecoder()
     decoder.push(Buffer.from(chunk({ content: 'x' })))
     expect(decoder.end()).toEqual([])
   })
 
-  test('nothing is read behind the end', () => {
+  test('nothing is read after the end', () => {
     const events = decode(chunk({ content: 'x' }), finish('stop'), DONE)
     expect(decode(chunk({ content: 'x' }), finish('stop'), DONE, chunk({ content: 'y' }), DONE)).toEqual(
       events,
     )
   })
 
-  test('a stream without any answer is a failure', () => {
+  test('a stream without any content is a failure', () => {
     expect(decode(DONE)).toMatchObject([{ kind: 'failure', type: 'api_error' }])
   })
 
@@ -397,7 +397,7 @@ describe('the end', () => {
     expect(decode(`event: error\n${frame(beside)}`)).toEqual([failure])
   })
 
-  test('frames that say nothing are passed over: comments, what is no JSON, null for an error', () => {
+  test('frames without content are skipped: comments, invalid JSON, null for an error', () => {
     expect(
       partsOf(
         ': ping\n\n',
@@ -410,7 +410,7 @@ describe('the end', () => {
   })
 })
 
-describe('laws', () => {
+describe('laws of stream decoding', () => {
   const words = fc.string({ unit: anyCharacter })
   const args = fc.oneof(
     fc.json().filter((text) => text !== 'null' && text !== '""'),
@@ -432,7 +432,7 @@ describe('laws', () => {
   }
 
   /**
-   * A message as a stream of small deltas. Its calls follow one another, or are interleaved piece by piece.
+   * A message as a stream of small deltas. Its calls follow one another, or are interleaved in small pieces.
    */
   function streamed(
     { reasoning, content, refusal, calls: made }: Message,
@@ -490,7 +490,7 @@ describe('laws', () => {
       }),
     )
 
-  test('a stream, folded, is the whole reply; the text of arguments is the same to the byte', () => {
+  test('the events of a stream add up to the whole reply; the text of arguments is the same to the byte', () => {
     fc.assert(
       fc.property(message, fc.integer({ min: 1, max: 9 }), fc.boolean(), (said, size, interleaved) => {
         const reply = whole(streamed(said, size, interleaved))
@@ -501,7 +501,7 @@ describe('laws', () => {
     )
   })
 
-  test('any cutting of the bytes gives the same events', () => {
+  test('any division of the bytes gives the same events', () => {
     fc.assert(
       fc.property(
         message,
@@ -524,7 +524,7 @@ describe('laws', () => {
     )
   })
 
-  test('cut at any byte before the reason, it never ends', () => {
+  test('a stream that is cut off at any byte before the finish reason never ends', () => {
     const bytes = Buffer.from(
       streamed({ reasoning: 'hm', content: 'é', refusal: null, calls: [['f', '{}']] }, 1, false),
     )

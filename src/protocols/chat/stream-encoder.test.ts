@@ -72,25 +72,25 @@ function chunksOf(...events: ReplyEvent[]): unknown[] {
     .map((data) => JSON.parse(data) as unknown)
 }
 
-describe('each event has its effect', () => {
-  test('the start: role, and content that is empty', () => {
+describe('the chunks of each event', () => {
+  test('the start becomes the role, and empty content', () => {
     expect(dataOf(write([START])).map((data) => JSON.parse(data))).toEqual([
       chunk({ role: 'assistant', content: '' }),
     ])
   })
 
-  test('a text that begins: an initial text chunk', () => {
+  test('a text that begins becomes an initial text chunk', () => {
     expect(chunksOf({ kind: 'part-start', index: 0, part: { kind: 'text' } })).toEqual([
       chunk({ content: '' }),
     ])
   })
 
-  test('text: an increment of content', () => {
+  test('text becomes an increment of content', () => {
     const text = 'He said "\\" \u0000\u2028 \ud83d é 😀'
     expect(chunksOf({ kind: 'text', index: 0, text })).toEqual([chunk({ content: text })])
   })
 
-  test('a call that begins: its id and name, numbered from 0 among the calls whatever came before', () => {
+  test('a call that begins becomes its id and name, numbered from 0 among the calls, whatever came before', () => {
     const begin = (index: number, id: string): ReplyEvent => ({
       kind: 'part-start',
       index,
@@ -109,7 +109,7 @@ describe('each event has its effect', () => {
     ).toEqual([chunk(call(0, 'a')), chunk(call(1, 'b'))])
   })
 
-  test('input: an increment of the arguments; a call without any has those of an empty object', () => {
+  test('input becomes an increment of the arguments; a call without any has those of an empty object', () => {
     const events: ReplyEvent[] = [
       { kind: 'part-start', index: 4, part: { kind: 'tool-call', id: 'a', name: 'f' } },
       { kind: 'tool-input', index: 4, text: '' },
@@ -127,7 +127,7 @@ describe('each event has its effect', () => {
     expect(chunks[3]).toEqual(chunk(input(1, '{}')))
   })
 
-  test('thoughts: an increment of reasoning_content; a proof is a line end and is not shown', () => {
+  test('thoughts become an increment of reasoning_content; a signature becomes a line end and is not shown', () => {
     const events: ReplyEvent[] = [
       { kind: 'part-start', index: 0, part: { kind: 'thinking' } },
       { kind: 'thinking', index: 0, text: 'hm' },
@@ -148,13 +148,13 @@ describe('each event has its effect', () => {
     ['length', 'length'],
     ['tool-calls', 'tool_calls'],
     ['refusal', 'content_filter'],
-  ])('the end by %s: finish_reason %s', (reason, expected) => {
+  ])('the end by %s becomes the finish_reason %s', (reason, expected) => {
     const [last, done] = dataOf(write([START, ended(reason)])).slice(1)
     expect(JSON.parse(last ?? '')).toEqual(chunk({}, expected))
     expect(done).toBe('[DONE]')
   })
 
-  test('usage in a last chunk with empty choices, where it was asked for', () => {
+  test('usage becomes a last chunk with empty choices, where it was requested', () => {
     const [, , usage, done] = dataOf(write([START, ended('end')], true))
     expect(JSON.parse(usage ?? '')).toEqual({ ...chunk({}), choices: [], usage: CHAT_USAGE })
     expect(done).toBe('[DONE]')
@@ -164,7 +164,7 @@ describe('each event has its effect', () => {
     )
   })
 
-  test('what only the other wire knows, and what keeps alive: nothing', () => {
+  test('events that only another dialect has, and pings, become nothing', () => {
     const value = { type: 'redacted_thinking', data: 'x' }
     expect(
       chunksOf(
@@ -175,7 +175,7 @@ describe('each event has its effect', () => {
     ).toEqual([])
   })
 
-  test('only a complete stream has a last word; a failure has words of its own', () => {
+  test('only a complete stream has a final frame; a failure has an error frame', () => {
     const encoder = new ChatStreamEncoder(MINTED, { includeUsage: true })
     encoder.push([START, { kind: 'text', index: 0, text: 'x' }])
     expect(encoder.push([{ kind: 'failure', type: 'overloaded_error', message: 'busy' }])).toBe('')
@@ -188,18 +188,18 @@ describe('each event has its effect', () => {
     })
   })
 
-  test('a reply without an id gets one', () => {
+  test('each event has its effect a reply without an id gets one', () => {
     expect(JSON.parse(dataOf(write([{ ...START, id: '' }]))[0] ?? '')).toMatchObject({ id: 'minted' })
   })
 })
 
-describe('a whole reply', () => {
+describe('a whole chat reply', () => {
   const whole = (parts: ReplyPart[], reason: StopReason = 'end'): Record<string, unknown> =>
     JSON.parse(
       encodeReply({ id: 'msg_1', model: 'm-1', parts, stop: { reason }, usage: USAGE }, MINTED).toString(),
     )
 
-  test('row by row', () => {
+  test('a whole reply has the documented fields', () => {
     const parts: ReplyPart[] = [
       { kind: 'thinking', text: 'hm', proof: PROOF },
       { kind: 'text', text: 'one ' },
@@ -233,7 +233,7 @@ describe('a whole reply', () => {
     })
   })
 
-  test('content is null where there are calls alone, and empty where there is nothing', () => {
+  test('content is null where there are only calls, and empty where there is nothing', () => {
     const message = (...parts: ReplyPart[]) => (whole(parts)['choices'] as { message: object }[])[0]?.message
     expect(message({ kind: 'tool-call', id: 'a', name: 'f', input: '{}' })).toMatchObject({ content: null })
     expect(message()).toEqual({ role: 'assistant', content: '' })
@@ -245,7 +245,7 @@ describe('a whole reply', () => {
   })
 })
 
-describe('laws', () => {
+describe('laws of stream encoding', () => {
   const words = fc.string({ unit: anyCharacter })
   const args = fc.oneof(
     fc.json().filter((text) => text !== 'null' && text !== '""'),
@@ -359,7 +359,7 @@ describe('laws', () => {
     return { ...head, choices: [{ index: 0, message, logprobs: null, finish_reason: finish }], usage: used }
   }
 
-  test('a stream, added up, is the whole reply', () => {
+  test('the chunks of a stream add up to the whole reply', () => {
     fc.assert(
       fc.property(reply, fc.integer({ min: 1, max: 9 }), (said, size) => {
         const events = eventsOf(said, size)
@@ -369,7 +369,7 @@ describe('laws', () => {
     )
   })
 
-  test('however the events are pushed, the bytes are the same', () => {
+  test('the bytes of a stream are the same however the events are divided', () => {
     fc.assert(
       fc.property(reply, fc.integer({ min: 1, max: 5 }), (said, size) => {
         const events = eventsOf(said, 3)
@@ -381,7 +381,7 @@ describe('laws', () => {
     )
   })
 
-  test('usage: the total is prompt and completion, the prompt holds what was cached, and it reads back', () => {
+  test('the total is prompt and completion, the prompt includes cached tokens, and usage can be read back', () => {
     fc.assert(
       fc.property(usage, (used) => {
         const out = usageOut(used, MINTED) as typeof CHAT_USAGE

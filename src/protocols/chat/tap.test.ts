@@ -220,8 +220,8 @@ const stream = fc
   .tuple(fc.array(frame, { maxLength: 25 }), ending)
   .map(([frames, last]) => frames.join('') + last)
 
-describe('what a stream says', () => {
-  test('is the same as JSON.parse of every frame says, however the network cut it', () => {
+describe('what a chat stream contains', () => {
+  test('the facts of a stream are the same as JSON.parse of every frame gives, however the network divides it', () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), fc.boolean(), (text, cuts, swallowUsage) => {
         const bytes = Buffer.from(text)
@@ -233,7 +233,7 @@ describe('what a stream says', () => {
     )
   })
 
-  test('byte by byte is the same as in one piece', () => {
+  test('a stream byte by byte gives the same facts as in one piece', () => {
     const text = [
       chunk({ role: 'assistant', content: '' }),
       chunk({ content: 'Héllo' }),
@@ -265,7 +265,7 @@ describe('what a stream says', () => {
     })
   })
 
-  test('usage in the text is text', () => {
+  test('what a stream says usage in the text is text', () => {
     const text = '"usage":{"prompt_tokens":1,"completion_tokens":1}'
     const { tap } = watch([
       Buffer.from(
@@ -276,7 +276,7 @@ describe('what a stream says', () => {
     expect(tap.text).toBe(`a${text}${text}`)
   })
 
-  test('the last usage counts, wherever it stands', () => {
+  test('the last usage of a stream counts, wherever it is', () => {
     const early = chunk({ content: 'a' }, { usage: { prompt_tokens: 5, completion_tokens: 1 } })
     const late = chunk(
       {},
@@ -292,7 +292,7 @@ describe('what a stream says', () => {
     })
   })
 
-  test('usage without an output takes the place of none that has one', () => {
+  test('usage without an output replaces none that has one', () => {
     const prompt = chunk({}, { usage: { prompt_tokens: 7, completion_tokens: null } })
     expect(watch([Buffer.from(usageChunk + prompt + DONE)]).tap.usage).toMatchObject({
       input: 100,
@@ -305,7 +305,7 @@ describe('what a stream says', () => {
     expect(watch([Buffer.from(prompt + DONE)]).tap.usage).toMatchObject({ input: 7, outputIsUnknown: true })
   })
 
-  test('frames that are alike but for a little are not taken for one another', () => {
+  test('frames that are almost equal are distinguished', () => {
     const one = { usage: { prompt_tokens: 1, completion_tokens: 1 } }
     const two = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
     const usages = [one, two, one].map((parts) => chunk({ content: 'a' }, parts)).join('')
@@ -328,7 +328,7 @@ describe('what a stream says', () => {
     expect(watch([Buffer.from(other)]).tap).toMatchObject({ text: 'abc', usage: { output: 1 } })
   })
 
-  test('a finish reason is needed for every choice that was seen', () => {
+  test('a finish reason is needed for every choice', () => {
     const two = chunk({ content: 'a' }) + chunk({ content: 'b' }, {}, 1) + finish()
     expect(watch([Buffer.from(two)]).tap.sawFinish).toBe(false)
     expect(watch([Buffer.from(two + finish('length', 1))])).toMatchObject({
@@ -338,16 +338,16 @@ describe('what a stream says', () => {
     expect(watch([Buffer.from(chunk({ content: 'a' }))]).end.complete).toBe(false)
   })
 
-  test('the texts of several choices stay apart', () => {
+  test('the texts of several choices are separate', () => {
     const text = [0, 1, 0, 1, 0, 1].map((i) => chunk({ content: `${i}x` }, {}, i)).join('')
     expect(watch([Buffer.from(text)]).tap.text).toBe('0x0x0x\n1x1x1x')
   })
 })
 
-describe('what goes on', () => {
+describe('what is forwarded of a chat stream', () => {
   const content = chunk({ content: 'a' }) + chunk({ content: 'b' }) + chunk({ content: 'c' })
 
-  test('is the very chunk where it can go whole', () => {
+  test('the received chunk itself is forwarded where all of it can be', () => {
     const tap = new ChatTap({ swallowUsage: true })
     for (const text of [content, chunk({ role: 'assistant' }), ': ping\n\n', content]) {
       const bytes = Buffer.from(text)
@@ -356,7 +356,7 @@ describe('what goes on', () => {
     }
   })
 
-  test('is up to the last whole frame; the rest follows with its end', () => {
+  test('complete frames are forwarded; the remaining bytes follow with their end', () => {
     const tap = new ChatTap({ swallowUsage: true })
     const bytes = Buffer.from(content)
     const at = content.length - 10
@@ -367,14 +367,14 @@ describe('what goes on', () => {
     expect(tap.end()).toEqual({ ending: Buffer.alloc(0), cutBytes: 0, complete: false })
   })
 
-  test('is not a frame that was cut', () => {
+  test('a frame that was cut off is not forwarded', () => {
     const { forwarded, end, tap } = watch([Buffer.from(content + chunk({ content: 'lost' }).slice(0, -1))])
     expect(forwarded).toBe(content)
     expect(end).toMatchObject({ cutBytes: chunk({ content: 'lost' }).length - 1, complete: false })
     expect(tap.text).toBe('abc')
   })
 
-  test('is everything but the usage chunk that the gateway asked for', () => {
+  test('everything except the usage chunk that the gateway requested is forwarded', () => {
     const odd =
       chunk(null, { usage: null }) +
       chunk(null, { prompt_filter_results: [] }) +
@@ -392,7 +392,7 @@ describe('what goes on', () => {
     })
   })
 
-  test('stops at [DONE], which is kept with all that follows', () => {
+  test('forwarding stops at [DONE], which is kept with everything after it', () => {
     const tap = new ChatTap({ swallowUsage: false })
     expect(tap.push(Buffer.from(`${content}${DONE}\n`))).toEqual({
       forward: Buffer.from(content),
@@ -411,7 +411,7 @@ describe('what goes on', () => {
     }
   })
 
-  test('what follows [DONE] is kept up to a limit', () => {
+  test('bytes after [DONE] are kept up to a limit', () => {
     const tap = new ChatTap({ swallowUsage: false })
     tap.push(Buffer.from(DONE))
     for (let i = 0; i < 100; i++) tap.push(Buffer.alloc(10_000, 0x0a))
@@ -419,7 +419,7 @@ describe('what goes on', () => {
   })
 })
 
-describe('an error frame ends the stream', () => {
+describe('error frames', () => {
   test.each([
     ['an error object', 'data: {"error":{"message":"x","type":"t"}}\n\n'],
     ['an error text', 'data: {"error":"x"}\n\n'],
@@ -430,7 +430,7 @@ describe('an error frame ends the stream', () => {
       'event: error\ndata: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n',
     ],
     ['an object of that kind', 'data: {"object":"error","message":"x","code":400}\n\n'],
-  ])('%s', (_kind, error) => {
+  ])('an error frame ends the stream: %s', (_kind, error) => {
     const first = watch([Buffer.from(`: hi\n\n${error}${DONE}`)])
     expect(first.tap.error).toEqual({
       data: error.replace(/^event.*\n/, '').slice(6, -2),
@@ -443,7 +443,7 @@ describe('an error frame ends the stream', () => {
     expect(later.forwarded).toBe(chunk({ content: 'a' }))
   })
 
-  test('null is no error', () => {
+  test('null is not an error', () => {
     const text = chunk({ content: 'a' }, { error: null }) + chunk({ content: 'b' }, { error: null })
     expect(watch([Buffer.from(text)])).toMatchObject({
       forwarded: text,
@@ -456,7 +456,7 @@ describe('recorded traffic', () => {
   const folder = process.env['RECORDINGS']
   const streams = folder ? readdirSync(join(folder, 'chat')).filter((name) => name.endsWith('.sse')) : []
 
-  test(`${streams.length} recorded streams say what JSON.parse of every frame says, however they are cut`, () => {
+  test(`${streams.length} recorded streams give what JSON.parse of every frame gives, however they are divided`, () => {
     for (const name of streams) {
       const bytes = readFileSync(join(folder ?? '', 'chat', name))
       for (const swallowUsage of [true, false]) {
@@ -474,7 +474,7 @@ describe('recorded traffic', () => {
   })
 })
 
-test('what was known of the bytes before is not believed of those that follow', () => {
+test('a frame that begins like an earlier one is checked to its end', () => {
   const frame = (choice: number): string =>
     `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
   const { length } = frame(0)

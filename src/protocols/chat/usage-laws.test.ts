@@ -6,8 +6,8 @@ import { countsOf } from '../reported-usage.ts'
 import { reportedUsage } from '../../../test/generators/reported-usage.ts'
 import { lawRuns } from '../../../test/tier.ts'
 
-describe('whatever the details say', () => {
-  test('usage is there, its kinds are disjoint counts, and reasoning is a part of the output', () => {
+describe('usage with any details', () => {
+  test('usage with any details exists, its kinds are disjoint counts, and reasoning is a part of the output', () => {
     fc.assert(
       fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)
@@ -22,7 +22,7 @@ describe('whatever the details say', () => {
     )
   })
 
-  test('prompt and output add up to a total that can be true and is not less than they, else to themselves', () => {
+  test('prompt and output add up to a plausible total that is at least their sum, otherwise to their sum', () => {
     fc.assert(
       fc.property(reportedUsage, (said) => {
         const usage = readInclusiveUsage(said)
@@ -40,7 +40,7 @@ describe('whatever the details say', () => {
     )
   })
 
-  test('details that fit leave what was said as it is', () => {
+  test('details that fit do not change the reported counts', () => {
     fc.assert(
       fc.property(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), (a, b, c, d, e) => {
         expect(
@@ -57,7 +57,7 @@ describe('whatever the details say', () => {
   })
 
   test.each(['cached', 'written', 'audio', 'reasoning'] as const)(
-    'a detail larger than its total (%s) is added where the total includes it, else clamped',
+    'a detail larger than its count (%s) is added where the total includes it, otherwise limited',
     (kind) => {
       fc.assert(
         fc.property(fc.nat(100), fc.nat(100), fc.integer({ min: 1, max: 50 }), (prompt, output, more) => {

@@ -15,8 +15,8 @@ const believed = (value: unknown): Usage | undefined => {
 }
 const plain = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
-describe('usage is disjoint', () => {
-  test('cached tokens are taken out of the prompt, by whichever name they come', () => {
+describe('disjoint usage', () => {
+  test('cached tokens are subtracted from the prompt, whatever name they have', () => {
     const expected = usage({ input: 60, cacheRead: 40, output: 20 })
     for (const cached of [
       { prompt_tokens_details: { cached_tokens: 40 } },
@@ -29,7 +29,7 @@ describe('usage is disjoint', () => {
     }
   })
 
-  test('cache writes are taken out too, split by how long they live', () => {
+  test('cache writes are subtracted too, divided by their lifetime', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -56,13 +56,13 @@ describe('usage is disjoint', () => {
     )
   })
 
-  test('reasoning is a part of the output', () => {
+  test('usage is disjoint reasoning is a part of the output', () => {
     expect(readInclusiveUsage({ ...plain, completion_tokens_details: { reasoning_tokens: 15 } })).toEqual(
       usage({ input: 100, output: 20, reasoning: 15 }),
     )
   })
 
-  test('what a total shows to be left out is added: reasoning, and audio in the prompt', () => {
+  test('tokens that only the total includes are added: reasoning, and audio in the prompt', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 12,
@@ -99,7 +99,7 @@ describe('usage is disjoint', () => {
     ).toEqual(usage({ input: 100, audioInput: 10, output: 27, reasoning: 12 }))
   })
 
-  test('what a total holds that no detail explains was thought (Gemini)', () => {
+  test('tokens of a total that no detail explains are thoughts (Gemini)', () => {
     expect(believed({ prompt_tokens: 20, completion_tokens: 198, total_tokens: 623 })).toEqual(
       usage({ input: 20, output: 603, reasoning: 405 }),
     )
@@ -121,7 +121,7 @@ describe('usage is disjoint', () => {
       )
   })
 
-  test('the names of the other dialect do where the usual ones are missing', () => {
+  test('the names of the other dialect count where the usual ones are missing', () => {
     expect(
       readInclusiveUsage({
         input_tokens: 100,
@@ -134,13 +134,13 @@ describe('usage is disjoint', () => {
     )
   })
 
-  test('web searches are counted', () => {
+  test('usage is disjoint web searches are counted', () => {
     expect(
       readInclusiveUsage({ ...plain, server_tool_use_details: { web_search_requests: 2 } })?.webSearches,
     ).toBe(2)
   })
 
-  test('null says nothing', () => {
+  test('null is the same as absence', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -152,7 +152,7 @@ describe('usage is disjoint', () => {
   })
 })
 
-describe('usage is missing without a count of prompt and output', () => {
+describe('incomplete usage', () => {
   test.each([
     [undefined],
     [null],
@@ -165,7 +165,7 @@ describe('usage is missing without a count of prompt and output', () => {
     [{ prompt_tokens: 1.5, completion_tokens: 1 }],
     [{ prompt_tokens: '100', completion_tokens: 1 }],
     [{ prompt_tokens: 0, completion_tokens: null }],
-  ])('%j', (value) => {
+  ])('usage is missing without a count of prompt and output: %j', (value) => {
     expect(readInclusiveUsage(value)).toBeUndefined()
   })
 
@@ -176,7 +176,7 @@ describe('usage is missing without a count of prompt and output', () => {
     [{ prompt_tokens: 1000, completion_tokens: 1_000_000_001 }],
     [{ prompt_tokens: 1000, completion_tokens: Number.POSITIVE_INFINITY }],
     [{ prompt_tokens: 1000, completion_tokens: null, total_tokens: 120 }],
-  ])('but the prompt that is told stands without the output: %j', (value) => {
+  ])('a reported prompt counts without the output: %j', (value) => {
     const cached = { ...value, prompt_tokens_details: { cached_tokens: 400 } }
     expect(readInclusiveUsage(cached)).toEqual({
       ...usage({ input: 600, cacheRead: 400 }),
@@ -184,7 +184,7 @@ describe('usage is missing without a count of prompt and output', () => {
     })
   })
 
-  test('unless the total tells the other one', () => {
+  test('the total gives the missing count', () => {
     expect(believed({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
     expect(believed({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
   })
@@ -197,13 +197,13 @@ describe('usage is missing without a count of prompt and output', () => {
   })
 })
 
-describe('a total that cannot be true is as if it were not there', () => {
+describe('a total that cannot be true', () => {
   const without = (value: unknown, maximum: number): Usage | undefined => {
     const kept = withCredibleTotal(readInclusiveUsage(value) ?? usage({}), maximum)
     return kept && countsOf(kept)
   }
 
-  test('nothing that it alone tells is charged, and a detail is no larger than its whole', () => {
+  test('a count that only an implausible total gives is not charged, and no detail exceeds its count', () => {
     const said = {
       ...plain,
       total_tokens: 100 + 20 + 400 + 31,
@@ -213,7 +213,7 @@ describe('a total that cannot be true is as if it were not there', () => {
     expect(without(said, 50)).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('an output that it alone tells is not known', () => {
+  test('an output that only an implausible total gives is unknown', () => {
     const said = { prompt_tokens: 100, total_tokens: 151 }
     expect(without(said, 51)).toEqual(usage({ input: 100, output: 51 }))
     expect(withCredibleTotal(readInclusiveUsage(said) ?? usage({}), 50)).toEqual({
@@ -222,7 +222,7 @@ describe('a total that cannot be true is as if it were not there', () => {
     })
   })
 
-  test('what details explain is true whatever the maximum: reasoning before cached tokens', () => {
+  test('a total that details explain is plausible whatever the maximum: reasoning before cached tokens', () => {
     const details = {
       prompt_tokens_details: { cached_tokens: 15, audio_tokens: 15 },
       completion_tokens_details: { reasoning_tokens: 15 },
@@ -237,18 +237,18 @@ describe('a total that cannot be true is as if it were not there', () => {
   })
 })
 
-describe('a detail that cannot be true does not discard the rest', () => {
+describe('a detail that cannot be true', () => {
   test.each([
     [{ prompt_tokens_details: { cached_tokens: -5 } }],
     [{ claude_cache_creation_1h_tokens: 'x' }],
     [{ server_tool_use: { web_search_requests: -1 } }],
     [{ completion_tokens_details: { reasoning_tokens: 1.5 } }],
     [{ prompt_tokens_details: { audio_tokens: 2e9 } }],
-  ])('%j', (detail) => {
+  ])('a detail that cannot be true does not affect the other counts: %j', (detail) => {
     expect(readInclusiveUsage({ ...plain, ...detail })).toEqual(usage({ input: 100, output: 20 }))
   })
 
-  test('one that is larger than its total is clamped to it (Azure, doubleword)', () => {
+  test('a detail that is larger than its count is limited to it (Azure, doubleword)', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 293,
@@ -270,7 +270,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
     )
   })
 
-  test('one that the total proves to be left out is added to its own', () => {
+  test('a detail that the total proves to be left out is added to its count', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 10,
@@ -301,7 +301,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
     ).toEqual(usage({ input: 100, audioInput: 30, output: 50, reasoning: 30 }))
   })
 
-  test('tokens both read from and written to a cache are counted once (OpenRouter)', () => {
+  test('a detail that cannot be true does not discard the rest tokens both read from and written to a cache are counted once (OpenRouter)', () => {
     const reported = (prompt: number, cached: number, written: number) => ({
       prompt_tokens: prompt,
       completion_tokens: 20,
@@ -317,7 +317,7 @@ describe('a detail that cannot be true does not discard the rest', () => {
     expect(readInclusiveUsage(reported(100, 300, 41))).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('a split of cache writes that adds up to more than their sum counts', () => {
+  test('parts of cache writes count where they add up to more than their sum', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -349,7 +349,7 @@ describe('a whole reply', () => {
     Buffer.from(JSON.stringify({ id: 'x', object: 'chat.completion', choices: [], usage: plain, ...parts }))
   const choice = (message: object): object => ({ index: 0, message, finish_reason: 'stop' })
 
-  test('says its usage and its text', () => {
+  test('a whole reply has its usage and its text', () => {
     const facts = usageOfReply(
       reply({ choices: [choice({ content: 'one' }), choice({ content: null, reasoning_content: 'two' })] }),
     )
@@ -357,12 +357,12 @@ describe('a whole reply', () => {
     expect(facts.text()).toBe('one\ntwo')
   })
 
-  test('without usage is valid all the same', () => {
+  test('a whole reply without usage is valid all the same', () => {
     expect(usageOfReply(reply({ usage: undefined }))).toMatchObject({ valid: true, usage: undefined })
     expect(usageOfReply(reply({ usage: undefined, choices: [{ usage: plain }] })).usage?.input).toBe(100)
   })
 
-  test('that is an error, rubbish or cut is not valid', () => {
+  test('a whole reply that is an error, invalid or cut off is not valid', () => {
     expect(usageOfReply(reply({ error: { message: 'no' } }))).toMatchObject({ valid: false, error: true })
     expect(usageOfReply(Buffer.from('{"error":"no"}'))).toMatchObject({ valid: false, error: true })
     expect(usageOfReply(reply({ error: null }))).toMatchObject({ valid: true, error: false })
@@ -373,14 +373,14 @@ describe('a whole reply', () => {
     }
   })
 
-  test('that names a key twice is read as any client reads it', () => {
+  test('a whole reply that has a key twice is read as clients read it', () => {
     const twice = Buffer.from(
       `{"id":"a","id":"b","choices":[{"message":{"content":"x"}}],"usage":${JSON.stringify(plain)}}`,
     )
     expect(usageOfReply(twice)).toMatchObject({ valid: true, usage: usage({ input: 100, output: 20 }) })
   })
 
-  test('the text holds all that was generated, each piece once', () => {
+  test('the text of a whole reply contains everything that was generated, once', () => {
     const message = {
       content: [
         { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { describe, expect, test } from 'vitest'
 import { toBase64, toNumbers } from './vector.ts'
 
-describe('a conversion leaves little garbage', () => {
+describe('garbage of a conversion of vectors', () => {
   const NUMBERS = Array.from({ length: 20_000 }, (_, index) => Math.fround(Math.sin(index) / 20))
   const QUOTED = Buffer.from(`"${Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')}"`)
   const LIST = Buffer.from(JSON.stringify(NUMBERS.map((value) => value + 1e-12)))
@@ -10,14 +10,17 @@ describe('a conversion leaves little garbage', () => {
   test.each([
     ['to numbers', () => toNumbers(QUOTED)],
     ['to base64', () => toBase64(LIST)],
-  ])('%s: fewer bytes of the heap than a text or an element for each number', (_, convert) => {
-    const allocated = Array.from({ length: 200 }, () => {
-      const before = process.memoryUsage().heapUsed
-      convert()
-      return process.memoryUsage().heapUsed - before
-    })
-    const compiled = allocated.slice(-9).toSorted((a, b) => a - b)
-    // Uses the median, because some samples include a garbage collection.
-    expect(compiled[4]).toBeLessThan(40 * NUMBERS.length)
-  })
+  ])(
+    'a conversion of %s leaves fewer bytes of garbage than a text or an element for each number',
+    (_, convert) => {
+      const allocated = Array.from({ length: 200 }, () => {
+        const before = process.memoryUsage().heapUsed
+        convert()
+        return process.memoryUsage().heapUsed - before
+      })
+      const compiled = allocated.slice(-9).toSorted((a, b) => a - b)
+      // Uses the median, because some samples include a garbage collection.
+      expect(compiled[4]).toBeLessThan(40 * NUMBERS.length)
+    },
+  )
 })

@@ -22,22 +22,22 @@ const base64 = (numbers: readonly number[]): string =>
 
 const HALF = base64([0.5, -2])
 
-describe('a response', () => {
+describe('a response of embeddings', () => {
   test.each([
     ['numbers', '[1,2]', '[ 3 , 4e-1 ]'],
     ['base64', HALF, HALF],
     [undefined, HALF, '[1]'],
-  ] as const)('in the form that was asked for passes byte for byte: %s', (form, first, second) => {
+  ] as const)('a response in the requested form passes byte for byte: %s', (form, first, second) => {
     const text = answer(first, second)
     expect(read(text, form)).toMatchObject({ valid: true, text, usage: { input: 5, output: 0 } })
   })
 
-  test('gets the vectors in the form that was asked for, and nothing else changes', () => {
+  test('vectors are converted to the requested form, and nothing else changes', () => {
     expect(read(answer(HALF, '[1]'), 'numbers').text).toBe(answer('[0.5,-2]', '[1]'))
     expect(read(answer('[0.5, -2]', HALF), 'base64').text).toBe(answer(HALF, HALF))
   })
 
-  test('with vectors in another form is the same after it was converted twice', () => {
+  test('vectors that were converted twice are unchanged', () => {
     const vector = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 })
     fc.assert(
       fc.property(vector, vector, (one, other) => {
@@ -47,7 +47,7 @@ describe('a response', () => {
     )
   })
 
-  test('is read alike in any pieces', () => {
+  test('a response is read in the same way in any pieces', () => {
     const bytes = Buffer.from(answer(HALF, '[ 1 , 2e-7 ]'))
     for (const form of ['numbers', 'base64', undefined] as const) {
       const { text, ...facts } = read(bytes.toString(), form)
@@ -64,7 +64,7 @@ describe('a response', () => {
   const vectorOf = (numbers: number): string =>
     base64(Array.from({ length: numbers }, (_, index) => (index % 97) / 64))
 
-  test.each([49_000, 50_000])('in base64 is converted up to 256 KiB of a vector: %i numbers', (numbers) => {
+  test.each([49_000, 50_000])('base64 vectors of up to 256 KiB are converted: %i numbers', (numbers) => {
     const vector = vectorOf(numbers)
     const bytes = Buffer.from(answer(vector, '[1]'))
     const halves = [bytes.subarray(0, 150_000), bytes.subarray(150_000)]
@@ -72,22 +72,19 @@ describe('a response', () => {
       expect(!readPieces(pieces, 'numbers').text.includes(vector)).toBe(vector.length <= 262_144)
   })
 
-  test.each([261_000, 263_000])(
-    'of numbers is converted up to 512 KiB of a vector: %i numbers',
-    (numbers) => {
-      const vector = `[${'1,'.repeat(numbers - 1)}1]`
-      const isConverted = !read(answer(vector, '[1]'), 'base64').text.includes(vector)
-      expect(isConverted).toBe(vector.length <= 524_288)
-    },
-  )
+  test.each([261_000, 263_000])('number vectors of up to 512 KiB are converted: %i numbers', (numbers) => {
+    const vector = `[${'1,'.repeat(numbers - 1)}1]`
+    const isConverted = !read(answer(vector, '[1]'), 'base64').text.includes(vector)
+    expect(isConverted).toBe(vector.length <= 524_288)
+  })
 
-  test('that quotes the word is read right', () => {
+  test('a response with the word embedding inside a text is read correctly', () => {
     const text = answer('[1]', '[2]').replace('m €', String.raw`\"embedding\": [`)
     expect(read(text, 'base64')).toMatchObject({ valid: true })
     expect(read(text, 'base64').text).toContain(String.raw`\"embedding\": [`)
   })
 
-  test('of lists of vectors passes as it came', () => {
+  test('a response with lists of vectors passes unchanged', () => {
     const text = '{"data":[{"embedding":[[1,2],[3,4]]}],"usage":{"total_tokens":3}}'
     expect(read(text)).toMatchObject({ valid: true, text, usage: { input: 3 } })
   })
@@ -97,14 +94,14 @@ describe('a response', () => {
     ['with output', '{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}', 7],
     ['of nothing', '{"prompt_tokens":0,"total_tokens":0}', undefined],
     ['that is null', 'null', undefined],
-  ])('may report usage %s', (_, usage, input) => {
+  ])('a response may report usage %s', (_, usage, input) => {
     expect(read(answer('[1]', '[2]', usage)).usage?.input).toBe(input)
   })
 
   test.each([
     ['{"data":[{"embedding":[1]}],"meta":{"billed_units":{"input_tokens":4}}}', 4],
     ['{"data":[{"embedding":[1]}],"prompt_eval_count":6}', 6],
-  ])('may report usage elsewhere: %s', (text, input) => {
+  ])('a response may report usage elsewhere: %s', (text, input) => {
     expect(read(text).usage?.input).toBe(input)
   })
 
@@ -118,11 +115,11 @@ describe('a response', () => {
     '{"data":[1]}',
     '{"data":[{"embedding":[1',
     '{"data":[{"embedding":"AAAA',
-  ])('is not valid: %s', (text) => {
+  ])('a response is not valid: %s', (text) => {
     expect(read(text)).toMatchObject({ valid: false, error: false, text })
   })
 
-  test('may be an error', () => {
+  test('a response may be an error', () => {
     expect(read('{"error":{"message":"no"}}')).toMatchObject({ valid: false, error: true })
   })
 })

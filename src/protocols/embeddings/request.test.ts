@@ -15,13 +15,13 @@ describe('an embeddings request', () => {
     ['lists of token ids', [[1, 2], [3]], { text: '', extraTokens: 3 }],
     ['texts and token ids', ['a', [3, 4]], { text: 'a', extraTokens: 2 }],
     ['objects', [{ text: 'a' }], { text: '{"text":"a"}', extraTokens: 0 }],
-  ])('takes %s', (_, input, counted) => {
+  ])('an embeddings request accepts %s', (_, input, counted) => {
     expect(read({ input }).model).toBe('m')
     expect(promptText(bytesOf({ input }))).toMatchObject(counted)
     expect(read({ input }).promptBound).toBeGreaterThanOrEqual(counted.extraTokens)
   })
 
-  test('takes 2,048 inputs, and 300,000 token ids', () => {
+  test('an embeddings request accepts 2,048 inputs, and 300,000 token ids', () => {
     expect(read({ input: Array.from({ length: 2048 }, () => 'a') }).promptBound).toBeLessThan(30_000)
     const lists = Array.from({ length: 2000 }, () => Array.from({ length: 150 }, () => 7))
     expect(promptText(bytesOf({ input: lists }))).toMatchObject({ text: '', extraTokens: 300_000 })
@@ -58,7 +58,7 @@ describe('an embeddings request', () => {
       "'input[1]': expected a non-empty string or token ids, got a number.",
     ],
     ['true', true, 'got true.'],
-  ])('refuses %s', (_, input, message) => {
+  ])('an embeddings request refuses %s', (_, input, message) => {
     let refusal = ''
     try {
       read({ input })
@@ -77,15 +77,18 @@ describe('an embeddings request', () => {
     [{ encoding_format: 'int8' }, undefined],
     [{ encoding_format: 'base64', output_dtype: 'int8' }, undefined],
     [{ encoding_format: 'base64', output_dtype: 'float' }, 'base64'],
-  ])('says which form the vectors have: %j', (fields, form) => {
+  ])('an embeddings request determines the form of the vectors: %j', (fields, form) => {
     expect(read({ input: 'a', ...fields }).form).toBe(form)
   })
 
-  test.each([{ dimensions: 0 }, { dimensions: 'many' }, { encoding_format: 7 }])('refuses %j', (fields) => {
-    expect(() => read({ input: 'a', ...fields })).toThrow(/Invalid/)
-  })
+  test.each([{ dimensions: 0 }, { dimensions: 'many' }, { encoding_format: 7 }])(
+    'an embeddings request refuses %j',
+    (fields) => {
+      expect(() => read({ input: 'a', ...fields })).toThrow(/Invalid/)
+    },
+  )
 
-  test('names its model', () => {
+  test('an embeddings request names its model', () => {
     expect(() => readEmbeddingsRequest(scanObject(Buffer.from('{"input":"a"}')))).toThrow(
       "'model' is required",
     )

@@ -36,7 +36,7 @@ function reference(list: string): string | undefined {
 }
 
 describe('a vector as numbers', () => {
-  test('is the same after base64 and back, to the last bit of single precision', () => {
+  test('a vector is unchanged after base64 and back, to the last bit of single precision', () => {
     fc.assert(
       fc.property(vector, (numbers) => {
         const list = toNumbers(quoted(numbers)) ?? Buffer.alloc(0)
@@ -47,7 +47,7 @@ describe('a vector as numbers', () => {
     )
   })
 
-  test('is written as the runtime writes its numbers', () => {
+  test('numbers of a vector are written as JavaScript writes them', () => {
     fc.assert(
       fc.property(vector, (numbers) => {
         const texts = numbersOf(numbers)?.slice(1, -1).split(',') ?? []
@@ -74,7 +74,7 @@ describe('a vector as numbers', () => {
     [3.4028235e38, '3.40282347e+38'],
     [0, '0'],
     [-0, '-0'],
-  ])('has no more digits than single precision needs: %s', (value, text) => {
+  ])('numbers of a vector have no more digits than single precision needs: %s', (value, text) => {
     expect(numbersOf([value])).toBe(`[${text}]`)
   })
 
@@ -82,7 +82,7 @@ describe('a vector as numbers', () => {
     ['nothing', ''],
     ['half a number', 'AAA='],
     ['what is no number', Buffer.from([0, 0, 192, 127]).toString('base64')],
-  ])('is made of no base64 of %s', (_, text) => {
+  ])('invalid base64 is not converted to numbers: %s', (_, text) => {
     expect(toNumbers(Buffer.from(`"${text}"`))).toBeUndefined()
   })
 })
@@ -96,7 +96,7 @@ describe('a vector as base64', () => {
       return `${sign}${whole.replace(/^0+(?!$)/, '') || '0'}${fraction}${form % 2 === 0 ? '' : `e${power}`}`
     })
 
-  test('has the numbers that the runtime reads', () => {
+  test('a vector as base64 has the numbers that JavaScript reads', () => {
     fc.assert(
       fc.property(fc.array(written), fc.constantFrom(',', ' , ', ',\n'), (numbers, comma) => {
         const list = `[${numbers.join(comma)}]`
@@ -106,7 +106,7 @@ describe('a vector as base64', () => {
     )
   })
 
-  test('has the nearest numbers, where their texts lie next to the middle between two', () => {
+  test('a vector as base64 has the nearest numbers, also for texts next to the middle between two', () => {
     fc.assert(
       fc.property(
         float,
@@ -143,11 +143,11 @@ describe('a vector as base64', () => {
     '[1e400,-1e400,1e-400]',
     '[1.636252878303620e-15,4.489398536927594e-24]',
     `[0.${'0'.repeat(400)}1,1${'0'.repeat(400)}]`,
-  ])('is made of what the runtime takes for a list of numbers alone: %s', (list) => {
+  ])('only what JavaScript reads as a list of numbers is converted to base64: %s', (list) => {
     expect(toBase64(Buffer.from(list))?.toString()).toBe(reference(list))
   })
 
-  test('may be longer than the memory that is kept for conversions', () => {
+  test('a vector may be longer than the memory that is kept for conversions', () => {
     const numbers = Array.from({ length: 300_000 }, (_, index) => Math.fround(Math.sin(index)))
     const list = toNumbers(quoted(numbers)) ?? Buffer.alloc(0)
     expect(JSON.parse(list.toString()).map(Math.fround)).toEqual(numbers)

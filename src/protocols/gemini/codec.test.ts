@@ -9,8 +9,8 @@ import { maxTokensOf } from './thinking.ts'
 
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
 
-describe('a request that is written', () => {
-  test('asks for as many tokens as are held for', () => {
+describe('a written Gemini request', () => {
+  test('a written request has the maximum that is held for', () => {
     const asked = conversationOf({ turns: [USER], maxTokens: 100, thinking: { kind: 'budget', tokens: 500 } })
     const upstream = upstreamOf('gemini-2.5-flash')
     const body = geminiCodec.encodeRequest(asked, upstream, new Set())
@@ -22,14 +22,17 @@ describe('a request that is written', () => {
     ['adaptive', 'gemini-x', { thinkingLevel: 'MEDIUM', includeThoughts: true }],
     ['budget', 'gemini-3-pro', { thinkingBudget: 2048, includeThoughts: true }],
     ['none', 'gemini-2.5-pro', undefined],
-  ] as const)('takes the form of thinking that the operator states: %s', (thinking, name, expected) => {
-    const asked = conversationOf({ turns: [USER], thinking: { kind: 'adaptive', effort: 'medium' } })
-    const capabilities = capabilitiesOf(name, name, { thinking })
-    const body = geminiCodec.encodeRequest(asked, { name, capabilities }, new Set())
-    expect(JSON.parse(body.toString()).generationConfig?.thinkingConfig).toEqual(expected)
-  })
+  ] as const)(
+    'a written request has the form of thinking that the operator configured: %s',
+    (thinking, name, expected) => {
+      const asked = conversationOf({ turns: [USER], thinking: { kind: 'adaptive', effort: 'medium' } })
+      const capabilities = capabilitiesOf(name, name, { thinking })
+      const body = geminiCodec.encodeRequest(asked, { name, capabilities }, new Set())
+      expect(JSON.parse(body.toString()).generationConfig?.thinkingConfig).toEqual(expected)
+    },
+  )
 
-  test('begins with the user, and says something in each of the turns', () => {
+  test('a written request begins with the user, and has no empty turns', () => {
     const turns = [
       { role: 'assistant', parts: [{ kind: 'text', text: 'Hello.' }] },
       { role: 'user', parts: [] },
@@ -43,8 +46,8 @@ describe('a request that is written', () => {
   })
 })
 
-describe('a request that is read', () => {
-  test('gives calls without an id other ids than those that others have', () => {
+describe('a parsed Gemini request', () => {
+  test('calls without an id get ids that no other call has', () => {
     const part = (id?: string): object => ({ functionCall: { name: 'f', id } })
     const contents = [{ role: 'model', parts: [part('call_1'), part(), part()] }]
     const bytes = Buffer.from(JSON.stringify({ model: 'models/m', contents }))
@@ -58,7 +61,7 @@ describe('a signature', () => {
   test.each<Proof>([
     { protocol: 'messages', value: 'EqQBCgIYAhIM/+==' },
     { protocol: 'responses', value: 'gAAAA_-' },
-  ])('of another provider comes back as it was: $protocol', (proof) => {
+  ])('a signature of another provider is returned unchanged: $protocol', (proof) => {
     const written = writeSignature(proof)
     expect(Buffer.from(written, 'base64').toString('base64')).toBe(written)
     expect(readSignature(written, 'I think.')).toEqual({ kind: 'thinking', text: 'I think.', proof })
@@ -67,7 +70,7 @@ describe('a signature', () => {
     expect(readSignature(urlSafe, '')).toMatchObject({ proof })
   })
 
-  test('may hold a part that only another provider knows', () => {
+  test('a signature may contain a part that only another provider knows', () => {
     const part = {
       kind: 'opaque',
       protocol: 'messages',
@@ -77,12 +80,12 @@ describe('a signature', () => {
   })
 })
 
-describe('a stream that is read', () => {
+describe('a parsed Gemini stream', () => {
   const frame = (value: unknown): Buffer => Buffer.from(`data: ${JSON.stringify(value)}\r\n\r\n`)
   const text = (part: object, finishReason?: string): Buffer =>
     frame({ candidates: [{ content: { parts: [part] }, ...(finishReason && { finishReason }) }] })
 
-  test('has an error with the status of its envelope', () => {
+  test('an error in a stream has the status of its envelope', () => {
     const events = geminiCodec
       .streamDecoder()
       .push(frame({ error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' } }))
@@ -91,7 +94,7 @@ describe('a stream that is read', () => {
     ])
   })
 
-  test('passes a signature of 200 KB on', () => {
+  test('a stream with a signature of 200 KB is passed on', () => {
     const signature = 'A'.repeat(200_000)
     const decoder = geminiCodec.streamDecoder()
     const events = [
@@ -103,7 +106,7 @@ describe('a stream that is read', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'end' })
   })
 
-  test('ignores what is no chunk', () => {
+  test("a stream's invalid chunks are ignored", () => {
     const decoder = geminiCodec.streamDecoder()
     const events = [
       ...decoder.push(

@@ -7,7 +7,7 @@ const WHOLE = `{"generateContentRequest": {"model":"models/small","x":1.0,${CONT
 const scan = (text: string) => scanObject(Buffer.from(text))
 
 describe('a request to count tokens', () => {
-  test('has contents, or a whole request', () => {
+  test('a request to count tokens has contents, or a whole request', () => {
     expect(() => checkCounted(scan(`{${CONTENTS}}`))).not.toThrow()
     expect(() => checkCounted(scan(WHOLE))).not.toThrow()
     expect(() => checkCounted(scan('{}'))).toThrow("'contents' is required.")
@@ -15,18 +15,18 @@ describe('a request to count tokens', () => {
     expect(() => checkCounted(scan('{"generate_content_request":7}'))).toThrow('expected an object')
   })
 
-  test('is counted with its system instruction', () => {
+  test('a request to count tokens is counted with its system instruction', () => {
     expect(countableText(scan(`{${CONTENTS}}`)).text).toBe('Hello there.')
     expect(countableText(scan(WHOLE)).text).toBe('x\n1.0\nBe good.\nHello there.')
   })
 
-  test('with content that only its provider has is not counted', () => {
+  test('a request to count tokens with content that only its provider has is not counted', () => {
     expect(() => countableText(scan(`{${CONTENTS},"cachedContent":"cachedContents/1"}`))).toThrow(
       'cachedContent',
     )
   })
 
-  test('goes to the upstream as it came, but for the name of the model', () => {
+  test('a request to count tokens goes to the upstream unchanged, except for the model name', () => {
     expect(countedBody(scan(WHOLE), 'small').toString()).toBe(WHOLE)
     expect(countedBody(scan(WHOLE), 'models/small').toString()).toBe(WHOLE)
     expect(countedBody(scan(WHOLE), 'big-1').toString()).toBe(WHOLE.replace('small', 'big-1'))

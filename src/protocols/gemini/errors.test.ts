@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { geminiErrorText, readGeminiError, statusOf } from './errors.ts'
 
 describe('an error of the gateway', () => {
-  test('has the status by number and name, its code as the reason, and the id of the request', () => {
+  test('an error of the gateway has the status by number and name, its code as the reason, and the id of the request', () => {
     const text = geminiErrorText({ status: 401, message: 'No.', code: 'invalid_api_key', requestId: 'r1' })
     expect(JSON.parse(text)).toEqual({
       error: {
@@ -21,7 +21,7 @@ describe('an error of the gateway', () => {
     })
   })
 
-  test('tells when to try again in its details', () => {
+  test('an error of the gateway states in its details when to retry', () => {
     const text = geminiErrorText({ status: 429, message: 'Slow down.', code: 'rate_limited', retryAfter: 7 })
     expect(readGeminiError(Buffer.from(text))).toMatchObject({
       status: 429,
@@ -42,7 +42,7 @@ describe('an error of the gateway', () => {
     [502, 'UNAVAILABLE'],
     [503, 'UNAVAILABLE'],
     [529, 'UNAVAILABLE'],
-  ])('of status %i is %s', (status, name) => {
+  ])('an error of status %i is %s', (status, name) => {
     expect(JSON.parse(geminiErrorText({ status, message: 'x', code: 'x' })).error.status).toBe(name)
   })
 
@@ -50,7 +50,7 @@ describe('an error of the gateway', () => {
     [{ type: 'rate_limit_error', code: 'x' }, 429],
     [{ type: 'api_error', code: 'overloaded' }, 503],
     [{ type: 'unheard_of', code: 'unheard_of' }, 500],
-  ])('inside a stream has a status: %j', (parts, status) => {
+  ])('an error inside a stream has a status: %j', (parts, status) => {
     expect(statusOf(parts)).toBe(status)
   })
 })
@@ -58,7 +58,7 @@ describe('an error of the gateway', () => {
 describe('an error of an upstream', () => {
   const error = (fields: object): Buffer => Buffer.from(JSON.stringify({ error: fields }))
 
-  test('of a bad key says so by its reason, though its status is 400', () => {
+  test('an upstream error for a bad key is recognized by its reason, though its status is 400', () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID' }]
     const bytes = error({ code: 400, message: 'API key not valid.', status: 'INVALID_ARGUMENT', details })
     expect(readGeminiError(bytes)).toEqual({
@@ -71,7 +71,7 @@ describe('an error of an upstream', () => {
     })
   })
 
-  test('stands in an array where a stream was asked for', () => {
+  test('an upstream error is in an array where a stream was requested', () => {
     const bytes = Buffer.from(
       JSON.stringify([{ error: { code: 503, message: 'Full.', status: 'UNAVAILABLE' } }]),
     )
@@ -84,14 +84,14 @@ describe('an error of an upstream', () => {
     ['34', undefined],
     [-1, undefined],
     ['9999999999999s', undefined],
-  ])('asks to wait for %j', (retryDelay, seconds) => {
+  ])('an upstream error asks to wait for %j', (retryDelay, seconds) => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }]
     const { retryAfter } = readGeminiError(error({ code: 429, status: 'RESOURCE_EXHAUSTED', details }))
     expect(retryAfter).toBe(seconds)
   })
 
   test.each(['', '<html>', '[]', 'null', '{"error":"text"}', '{"error":{"code":"x","details":[1,null]}}'])(
-    'that is none of its shape is read as far as it goes: %s',
+    'an upstream error of another format is read as far as possible: %s',
     (text) => {
       expect(readGeminiError(Buffer.from(text))).toMatchObject({ status: undefined, retryAfter: undefined })
     },

@@ -20,19 +20,22 @@ function gate(
 const body = (fields: string): string => `{"contents":[ {"parts":[{"text":"Hi"}]} ]${fields}}`
 
 describe('a request for a channel of its own protocol', () => {
-  test('is the very bytes that came, where nothing has to change', () => {
+  test('a native Gemini request is unchanged where nothing has to change', () => {
     expect(gate(body(',"generationConfig": {"seed": 12345678901234567890} ,"x":1.0')).same).toBe(true)
   })
 
-  test.each(['serviceTier', 'service_tier'])('has no %s, unless it may have one', (name) => {
-    const given = body(`,"${name}":"flex","x":1.0`)
-    expect(gate(given).text).toBe(body(',"x":1.0'))
-    expect(gate(given, { allow: new Set(['service_tier']) }).same).toBe(true)
-    expect(gate(given, { pass_through: true }).same).toBe(true)
-    expect(gate(given, {}, true).same).toBe(true)
-  })
+  test.each(['serviceTier', 'service_tier'])(
+    'a native Gemini request has no %s, unless the channel allows it',
+    (name) => {
+      const given = body(`,"${name}":"flex","x":1.0`)
+      expect(gate(given).text).toBe(body(',"x":1.0'))
+      expect(gate(given, { allow: new Set(['service_tier']) }).same).toBe(true)
+      expect(gate(given, { pass_through: true }).same).toBe(true)
+      expect(gate(given, {}, true).same).toBe(true)
+    },
+  )
 
-  test('asks for nothing to be stored where the channel disables that; without the field nothing is', () => {
+  test('a native Gemini request has store: false where the channel disables storing, as storing is off without the field', () => {
     expect(gate(body(',"store":true'), { disable_store: true }, true).text).toBe(body(',"store":false'))
     expect(gate(body(',"store":true')).same).toBe(true)
     expect(gate(body(''), { disable_store: true }).same).toBe(true)
@@ -44,7 +47,7 @@ describe('a request for a channel of its own protocol', () => {
   const contents = (...given: string[]): string => `{"contents":[${given.join(',')}],"y":2.0}`
 
   test.each(['thoughtSignature', 'thought_signature'])(
-    'has no thoughts that another provider signed, in %s: with or without filters',
+    'a native Gemini request has no thoughts that another provider signed, in %s: with or without filters',
     (name) => {
       const [thought, call] = [
         `{"text":"So.","thought":true,"${name}":"${SEALED}"}`,
@@ -64,7 +67,7 @@ describe('a request for a channel of its own protocol', () => {
   const RESULT = '{"parts":[{"functionResponse":{"name":"look","response":{}}}]}'
   const signedBy = (part: string, member: string): string => `${part.slice(0, -1)},${member}}`
 
-  test('has the stand-in at the first call of each step that has no signature, if the model requires one', () => {
+  test('a native Gemini request has the placeholder at the first unsigned call of each step, if the model requires a signature', () => {
     const [thought, sealed] = [
       `{"text":"So.","thought":true,"thoughtSignature":"${SEALED}"}`,
       signedBy(FIRST, `"thoughtSignature":"${SEALED}"`),
@@ -98,7 +101,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(contents(USER, `{"parts":[${FIRST}]}`), {}, false, true).same).toBe(true)
   })
 
-  test('has it at a call whose name is written with escapes', () => {
+  test('a native Gemini request has the placeholder at a call whose name is written with escapes', () => {
     const escaped = String.raw`{"functi\u006fnCall":{"name":"look"}}`
     const { text } = gate(contents(USER, model(escaped)), {}, false, true)
     expect(text).toBe(contents(USER, model(signedBy(escaped, STAND_IN))))

@@ -7,7 +7,7 @@ const assembled = (...pieces: readonly unknown[]): string => {
   return args.toString()
 }
 
-test('arguments are assembled at their places, in the order in which they come', () => {
+test('arguments are assembled at their paths, in the order in which they arrive', () => {
   expect(
     assembled(
       { jsonPath: '$.b.list[0].name', stringValue: 'a' },
@@ -21,13 +21,13 @@ test('arguments are assembled at their places, in the order in which they come',
 })
 
 test.each([undefined, 1, {}, { jsonPath: 'a', stringValue: 'x' }, { jsonPath: '$' }, { jsonPath: '$.a[' }])(
-  'a piece without a place is left out: %j',
+  'a piece without a path is left out: %j',
   (piece) => {
     expect(assembled(piece)).toBe('{}')
   },
 )
 
-test('a place that was a value before is what comes last', () => {
+test('at a path that was a value before, the last piece counts', () => {
   expect(assembled({ jsonPath: '$.a', numberValue: 1 }, { jsonPath: '$.a.b', boolValue: true })).toBe(
     '{"a":{"b":true}}',
   )

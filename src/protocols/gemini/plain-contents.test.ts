@@ -9,7 +9,7 @@ test.each([
   '[{"parts":[]}]',
   '[{"parts":[{"text":"Hi"}]}]',
   '[{"role":"user","parts":[{"text":"Hi"},{"text":"inlineData"}]},{"parts":[{"text":"functionCall"}],"role":"model"}]',
-])('the contents %s are texts alone', (contents) => {
+])('the contents %s are only texts', (contents) => {
   expect(plain(contents)).toBe(true)
 })
 
@@ -26,6 +26,6 @@ test.each([
   '["Hi"]',
   '{"parts":[{"text":"Hi"}]}',
   'null',
-])('the contents %s may be more than texts', (contents) => {
+])('the contents %s may have more than texts', (contents) => {
   expect(plain(contents)).toBe(false)
 })

@@ -24,7 +24,7 @@ test('the text of a prompt has its words, calls and responses, and an allowance 
 })
 
 test.each(['inlineData', 'inline_data', 'fileData', 'file_data', String.raw`inlineD\u0061ta`])(
-  'media are seen under %s',
+  'media are counted under the name %s',
   (name) => {
     const bodyOf = (part: string): string => `{"contents":[{"parts":[${part}]}]}`
     const seen = scanObject(Buffer.from(bodyOf(`{"${name}":{"mimeType":"image/png"}}`)))

@@ -7,8 +7,8 @@ const read = (body: object): GeminiRequest =>
   readGeminiRequest(scanObject(Buffer.from(JSON.stringify(body))), 'm')
 const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }]
 
-describe('a request', () => {
-  test('is read in either spelling', () => {
+describe('a Gemini request', () => {
+  test('a Gemini request is read in either spelling of its fields', () => {
     for (const config of [
       { generationConfig: { maxOutputTokens: 5, candidateCount: 2 } },
       { generation_config: { max_output_tokens: 5, candidate_count: 2 } },
@@ -33,7 +33,7 @@ describe('a request', () => {
     [{ contents, generationConfig: { maxOutputTokens: 0 } }, /maxOutputTokens.*got 0/],
     [{ contents, generationConfig: { candidateCount: 9 } }, /candidateCount/],
     [{ contents, serviceTier: 1 }, /serviceTier/],
-  ])('is refused where it cannot be read: %j', (body, message) => {
+  ])('an invalid Gemini request is refused: %j', (body, message) => {
     expect(() => read(body)).toThrow(message)
   })
 
@@ -49,36 +49,36 @@ describe('a request', () => {
     [{ contents, generationConfig: { presencePenalty: 3 } }, /presencePenalty/],
     [{ contents, generationConfig: { frequencyPenalty: '1' } }, /frequencyPenalty/],
     [{ contents, generationConfig: { stopSequences: ['a', 1] } }, /stopSequences/],
-  ])('is refused where it is to be converted, and passes otherwise: %j', (body, message) => {
+  ])('a Gemini request is refused only where it is to be converted: %j', (body, message) => {
     const scan = scanObject(Buffer.from(JSON.stringify(body)))
     expect(() => readGeminiRequest(scan, 'm')).not.toThrow()
     expect(() => decodeRequest(scan, new Set())).toThrow(message)
   })
 
-  test('passes what nobody here knows, and null in optional fields', () => {
+  test('unknown fields, and null in optional fields, are accepted', () => {
     expect(() =>
       read({ contents, secret: 1, generationConfig: { secret: 1, topK: null }, tools: null }),
     ).not.toThrow()
   })
 })
 
-describe('the bound on the tokens of a prompt', () => {
+describe('the upper bound of a Gemini prompt', () => {
   const bound = (...parts: readonly object[]): number => read({ contents: [{ parts }] }).promptBound
 
-  test('counts a picture as one, whatever its size', () => {
+  test('the bound counts an image as one, whatever its size', () => {
     const data = 'A'.repeat(400_000)
     expect(bound({ inlineData: { mimeType: 'image/png', data } })).toBeLessThan(11_000)
     expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
   })
 
-  test('counts what is only named as much as it can be', () => {
+  test('the bound counts content that is only named as its maximum', () => {
     expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
     expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)
     expect(read({ contents }).namesPrompt).toBe(false)
   })
 
-  test('is small for a word', () => {
+  test('the bound is small for a word', () => {
     expect(bound({ text: 'Hi' })).toBeLessThan(200)
   })
 })

@@ -19,8 +19,8 @@ function watched(...frames: readonly string[]): { tap: GeminiTap; forwarded: str
   return { tap, forwarded, complete }
 }
 
-describe('a native stream', () => {
-  test('goes on up to the chunk with the reason, which waits for the charge with all behind it', () => {
+describe('a native Gemini stream', () => {
+  test('a native Gemini stream is forwarded up to the chunk with the finish reason, which waits for the charge', () => {
     const before = chunk('Hel', 1) + chunk('lo', 2)
     const behind = frame({
       usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
@@ -33,18 +33,18 @@ describe('a native stream', () => {
     expect(tap.text).toBe('Hello.')
   })
 
-  test('is truncated without a reason, however well it looks', () => {
+  test('a native Gemini stream without a finish reason is cut off, however complete it looks', () => {
     const { tap, complete } = watched(chunk('Hello.', 1))
     expect(complete).toBe(false)
     expect(tap.finalBytes(NO_USAGE)).toHaveLength(0)
   })
 
-  test('is complete where the prompt was refused', () => {
+  test('a native Gemini stream is complete where the prompt was refused', () => {
     const { complete } = watched(frame({ promptFeedback: { blockReason: 'SAFETY' } }))
     expect(complete).toBe(true)
   })
 
-  test('is complete once each of its candidates is', () => {
+  test('a native Gemini stream is complete once each of its candidates is', () => {
     const candidate = (index: number, finishReason?: string): string =>
       frame({
         candidates: [{ index, content: { parts: [{ text: 'a' }] }, ...(finishReason && { finishReason }) }],
@@ -55,7 +55,7 @@ describe('a native stream', () => {
     )
   })
 
-  test('ends with an error that its upstream reports, and keeps the usage before it', () => {
+  test('a native Gemini stream ends with an error of its upstream, and keeps the usage before it', () => {
     const { tap, forwarded, complete } = watched(
       chunk('Hel', 1),
       frame({ error: { code: 503, message: 'Full.', status: 'UNAVAILABLE' } }),
@@ -66,13 +66,13 @@ describe('a native stream', () => {
     expect(tap.usage).toMatchObject({ input: 10, output: 1 })
   })
 
-  test('counts calls and thoughts as what the model wrote', () => {
+  test('a native Gemini stream counts calls and thoughts as generated', () => {
     const parts = [{ text: 'I think.', thought: true }, { functionCall: { name: 'f', args: { a: 1 } } }]
     const { tap } = watched(frame({ candidates: [{ content: { parts } }] }))
     expect(tap.text).toBe('I think.f{"a":1}')
   })
 
-  test('passes a large signature on, and its last chunk whole', () => {
+  test('a native Gemini stream with a large signature is forwarded, and its last chunk as a whole', () => {
     const large = frame({
       candidates: [
         { content: { parts: [{ text: '', thoughtSignature: 'A'.repeat(200_000) }] }, finishReason: 'STOP' },
@@ -90,7 +90,7 @@ describe('a native stream', () => {
     }
   })
 
-  test('that breaks off ends in an error of its own wire', () => {
+  test('a native Gemini stream that breaks off ends in an error of its own dialect', () => {
     const text = new GeminiTap().failureFrame({ type: 'api_error', code: 'upstream_error', message: 'Gone.' })
     expect(text.toString()).toMatch(
       /^data: \{"error":\{"code":500,"message":"Gone\.","status":"INTERNAL".*\r\n\r\n$/,

@@ -8,8 +8,8 @@ const usageOf = (...reports: readonly (object | undefined)[]): unknown => {
   return usage.usage
 }
 
-describe('usage', () => {
-  test('has thoughts in the output, results of tools in the input, and cached tokens as part of the prompt', () => {
+describe('usage of Gemini', () => {
+  test('usage has thoughts in the output, results of tools in the input, and cached tokens as part of the prompt', () => {
     expect(
       usageOf({
         promptTokenCount: 100,
@@ -22,7 +22,7 @@ describe('usage', () => {
     ).toEqual({ ...NO_USAGE, input: 90, cacheRead: 40, output: 12, reasoning: 7 })
   })
 
-  test('has tokens of audio and images as parts of input and output, without those from a cache', () => {
+  test('usage has tokens of audio and images as parts of input and output, without cached ones', () => {
     const details = (modality: string, tokenCount: number): object => ({ modality, tokenCount })
     expect(
       usageOf({
@@ -47,7 +47,7 @@ describe('usage', () => {
     })
   })
 
-  test('has no more of them than there are tokens', () => {
+  test('usage has at most as many audio and image tokens as tokens', () => {
     expect(
       usageOf({
         promptTokenCount: 10,
@@ -94,25 +94,25 @@ describe('usage', () => {
       { input: 0, cacheRead: 8 },
     ],
     ['undefined without a credible count', { promptTokenCount: -1, totalTokenCount: 1e12 }, undefined],
-  ])('is %s', (_, report, expected) => {
+  ])('usage is %s', (_, report, expected) => {
     if (expected === undefined) expect(usageOf(report)).toBeUndefined()
     else expect(usageOf(report)).toMatchObject(expected)
   })
 
-  test('of a stream is its last report, which may be lower than an earlier one', () => {
+  test('usage of a stream is its last report, which may be lower than an earlier one', () => {
     const first = { promptTokenCount: 10, candidatesTokenCount: 50, totalTokenCount: 60 }
     const last = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
     expect(usageOf(first, undefined, last)).toMatchObject({ input: 10, output: 5 })
   })
 
-  test('of a stream is not lost by a report that has no counts, or no output', () => {
+  test('usage of a stream is not lost by a report without counts, or without output', () => {
     const report = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
     expect(usageOf(report, { trafficType: 'ON_DEMAND' })).toMatchObject({ input: 10, output: 5 })
     expect(usageOf(report, { promptTokenCount: 10, totalTokenCount: 10 })).toMatchObject({ output: 5 })
     expect(usageOf({ trafficType: 'ON_DEMAND' }, report)).toMatchObject({ input: 10, output: 5 })
   })
 
-  test('counts the queries of the provider’s search', () => {
+  test('usage counts the queries of the provider’s search', () => {
     const usage = new StreamUsage()
     usage.read({ usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 } })
     usage.read({ candidates: [{ groundingMetadata: { webSearchQueries: ['a', 'b'] } }] })

@@ -25,7 +25,7 @@ const answers = fc.array(
   { maxLength: 4 },
 )
 
-test('citations are read at the places of the whole text at which they were written', () => {
+test('citations are read at the positions of the whole text at which they were written', () => {
   fc.assert(
     fc.property(answers, (parts) => {
       const grounding = new WrittenGrounding()

@@ -11,10 +11,10 @@ test.each([
   ['{"a":"x\\u00', '{"a":"x"}'],
   ['{"a":"x\\n', '{"a":"x\\n"}'],
   ['{"a":[{},{"b":"}"', '{"a":[{},{"b":"}"}]}'],
-])('closes what is open: %s', (beginning, closed) => {
+])('open objects, arrays and strings are closed: %s', (beginning, closed) => {
   expect(closedJson(beginning)).toBe(closed)
 })
 
-test('nothing is made of what cannot be closed', () => {
+test('a text that cannot be closed gives nothing', () => {
   expect(closedJson('{"a":tru')).toBeUndefined()
 })

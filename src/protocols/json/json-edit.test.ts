@@ -9,7 +9,7 @@ function edited(source: string, remove: string[], replace: Record<string, string
   return edit(bytes, scanObject(bytes), { remove, replace: new Map(Object.entries(replace)) }).toString()
 }
 
-test('a member is cut out with its comma', () => {
+test('a member is removed with its comma', () => {
   expect(edited('{"a":1,"b":2,"c":3}', ['a'])).toBe('{"b":2,"c":3}')
   expect(edited('{"a":1,"b":2,"c":3}', ['b'])).toBe('{"a":1,"c":3}')
   expect(edited('{"a":1,"b":2,"c":3}', ['c'])).toBe('{"a":1,"b":2}')
@@ -17,7 +17,7 @@ test('a member is cut out with its comma', () => {
   expect(edited('{ "a" : 1 , "b" : 2 }', ['a', 'b'])).toBe('{  }')
 })
 
-test('a value is replaced where it stands, and an absent one is added at the end', () => {
+test('a value is replaced at its position, and an absent one is added at the end', () => {
   expect(edited('{ "a" : 1 , "b":[2] }', [], { a: '{}' })).toBe('{ "a" : {} , "b":[2] }')
   expect(edited('{"a":1}', [], { b: 'true' })).toBe('{"a":1,"b":true}')
   expect(edited('{}', [], { b: 'true', c: '2' })).toBe('{"b":true,"c":2}')

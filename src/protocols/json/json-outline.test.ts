@@ -12,11 +12,11 @@ function outlineOf(text: string, size = 1_000): JsonOutline {
 
 const parsed = (text: string, size?: number): unknown => JSON.parse(outlineOf(text, size).text ?? '')
 
-/** Text of short words, which contains no long run of base64 characters. */
+/** A text of short words, without a long run of base64 characters. */
 const words = (bytes: number): string => 'some "words" \\ of é text '.repeat(Math.ceil(bytes / 26))
 
 describe('the outline of a JSON text', () => {
-  test('is that text where nothing in it is long, however it comes', () => {
+  test('the outline is the text itself where nothing in it is long, in any pieces', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 8 }), fc.integer({ min: 1, max: 9 }), (text, size) => {
         expect(outlineOf(text, size).text).toBe(text)
@@ -25,7 +25,7 @@ describe('the outline of a JSON text', () => {
     )
   })
 
-  test('has what is short, before and after a picture of any size, and the text around it', () => {
+  test('the outline has short values before and after an image of any size, and the text around it', () => {
     for (const size of [6_000_000, 40_000_000]) {
       const url = `data:image/png;base64,${'iVBORw0K'.repeat(size / 8)}==`
       const delta = {
@@ -47,13 +47,13 @@ describe('the outline of a JSON text', () => {
     }
   })
 
-  test('has no more of a picture whose slashes are escaped', () => {
+  test('the outline does not have more of an image whose slashes are escaped', () => {
     const outline = outlineOf(`{"url":"${'iVBORw0K\\/Z'.repeat(60_000)}","b":"\\/"}`)
     expect(outline.length).toBeLessThan(2_000)
     expect(JSON.parse(outline.text ?? '')).toMatchObject({ b: '/' })
   })
 
-  test('has the beginning of a very long text, and nothing of an escape that it cannot have whole', () => {
+  test('the outline has the beginning of a very long text, without an incomplete escape at its end', () => {
     // The varying length of the first text moves the escape sequences across the limit.
     for (const escape of ['\\"', '\\u00e9', '\\\\', 'é']) {
       for (let shift = 0; shift < 7; shift++) {
@@ -66,7 +66,7 @@ describe('the outline of a JSON text', () => {
     }
   })
 
-  test('leaves out the rest of what is nested deep, where there is too much of it', () => {
+  test('the outline omits deeply nested values where there are too many of them', () => {
     const top = Array.from({ length: 20 }, (_, i) => ({ token: `t${i}`, logprob: -1.5, bytes: [1, 2, 3] }))
     const content = Array.from({ length: 5_000 }, () => ({ token: 'a', logprob: -0.1, top_logprobs: top }))
     const choice = { index: 0, delta: { content: 'Hi.' }, logprobs: { content }, finish_reason: 'length' }
@@ -80,13 +80,13 @@ describe('the outline of a JSON text', () => {
     })
   })
 
-  test('keeps keys and short values when it is full', () => {
+  test('the outline keeps keys and short values when it is full', () => {
     const texts = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`text${i}`, words(300_000)]))
     const result = parsed(JSON.stringify({ ...texts, usage: { prompt_tokens: 7 }, why: 'stop' }))
     expect(result).toMatchObject({ usage: { prompt_tokens: 7 }, why: 'stop' })
   })
 
-  test('keeps what is nested deep and short, as the details of a usage are', () => {
+  test('the outline keeps values that are deeply nested and short, such as the details of a usage', () => {
     const texts = Object.fromEntries(Array.from({ length: 3 }, (_, i) => [`text${i}`, words(300_000)]))
     const usage = { input_tokens: 9, input_tokens_details: { cached_tokens: 3, cache_write_tokens: 2 } }
     const response = { ...texts, output: [{ content: [{ text: 'a', annotations: [] }] }], usage }
@@ -95,7 +95,7 @@ describe('the outline of a JSON text', () => {
     })
   })
 
-  test('is given up, and its memory with it, where all is short and shallow and too much', () => {
+  test('the outline is abandoned and its memory released, where there are too many short and shallow values', () => {
     const outline = outlineOf(JSON.stringify(Array.from({ length: 400_000 }, (_, i) => i)))
     expect(outline.text).toBeUndefined()
     expect(outline.length).toBe(0)

@@ -17,7 +17,7 @@ test('simple case folding decides which names are alike, for every character', (
   }
 })
 
-test('names that are exact, or alike to none, pass at every level', () => {
+test('names that are exact, or not alike to a known one, are accepted at every level', () => {
   expect(() =>
     check('{"model":"a","tokens":1,"Other":2,"mod":3,"models":4,"tools":[{"type":"x","Name":1},7]}'),
   ).not.toThrow()
@@ -33,7 +33,7 @@ test.each([
   ['{"tools":[{"type":1},{"MAX_USES":1}]}', "Invalid name 'MAX_USES': expected 'max_uses'"],
   ['{"tools":[{"type":1,"t\\u0079pe":1}]}', 'Invalid JSON at byte 20: the key "type" is given twice.'],
   ['{"tools":[{"x":1,"x":1}]}', 'Invalid JSON at byte 17: the key "x" is given twice.'],
-])('refused: %s', (text, message) => {
+])('the names are refused: %s', (text, message) => {
   expect(() => check(text)).toThrow(message)
 })
 

@@ -5,7 +5,7 @@ import { ImageReply, jsonTranscript, MediaTap, plainTranscript } from './index.t
 import { readMediaUsage } from './usage.ts'
 
 describe('usage of images and audio', () => {
-  test('is read by modality', () => {
+  test('usage of images and audio is read by modality', () => {
     const usage = {
       input_tokens: 50,
       input_tokens_details: { text_tokens: 10, image_tokens: 40 },
@@ -20,7 +20,7 @@ describe('usage of images and audio', () => {
     expect(readMediaUsage(usage, 'text')).toMatchObject({ output: 272, imageOutput: 0 })
     expect(readMediaUsage(usage, 'audio')).toMatchObject({ output: 272, audioOutput: 272 })
   })
-  test('details count, but no more than their totals', () => {
+  test('details of usage count, but not more than their totals', () => {
     const usage = {
       input_tokens: 5,
       input_token_details: { audio_tokens: 4, text_tokens: 1 },
@@ -31,7 +31,7 @@ describe('usage of images and audio', () => {
     const larger = { input_tokens: 5, output_tokens: 3, output_tokens_details: { image_tokens: 9 } }
     expect(readMediaUsage(larger, 'image')).toMatchObject({ output: 3, imageOutput: 3 })
   })
-  test('cached images and audio are told apart: as stated, else those that are left', () => {
+  test('cached images and audio are distinguished: as stated, otherwise by what is left', () => {
     const usage = (details: object): object => ({
       input_tokens: 100,
       input_tokens_details: { text_tokens: 10, image_tokens: 90, cached_tokens: 60, ...details },
@@ -60,12 +60,12 @@ describe('usage of images and audio', () => {
     { cost_in_usd_ticks: 7 },
     { input_tokens: 0, output_tokens: 0 },
     { seconds: -1 },
-  ])('nothing is read of %j', (value) => {
+  ])('no usage is read from %j', (value) => {
     expect(readMediaUsage(value, 'text')).toBeUndefined()
   })
 })
 
-test('law: a response with images is read alike in any pieces, in bounded memory', () => {
+test('a response with images is read in the same way in any pieces, in bounded memory', () => {
   const usage = '{"input_tokens":1,"output_tokens":2,"total_tokens":3}'
   const image = `{"b64_json":"${'QUJD'.repeat(2_000)}","revised_prompt":"\\"b64_json\\":\\"x"}`
   const bytes = Buffer.from(`{"created":1,"data":[${image},${image}],"size":"1x1","usage":${usage}}`)
@@ -83,12 +83,12 @@ test('law: a response with images is read alike in any pieces, in bounded memory
   }
 })
 
-describe('a stream', () => {
+describe('a stream of images', () => {
   const event = (data: object): string => `data: ${JSON.stringify(data)}\n\n`
   const done = event({ type: 'transcript.text.done', text: 'a b', usage: { type: 'duration', seconds: 3 } })
   const stream = event({ type: 'transcript.text.delta', delta: 'a b' }) + done + 'data: [DONE]\n\n'
 
-  test('law: forwarded and held bytes are the whole stream, in any pieces; its end is held', () => {
+  test('forwarded and held bytes are the whole stream, in any pieces; its end is held', () => {
     for (const size of [1, 5, 64, stream.length]) {
       const tap = new MediaTap('text', 1)
       const sent: Buffer[] = []
@@ -102,7 +102,7 @@ describe('a stream', () => {
       expect([tap.reported?.seconds, tap.text]).toEqual([3, 'a b'])
     }
   })
-  test('of several images ends with the last of them', () => {
+  test('a stream of several images ends with the last of them', () => {
     const tap = new MediaTap('image', 2)
     const usage = { input_tokens: 1, output_tokens: 2 }
     const completed = Buffer.from(event({ type: 'image_generation.completed', b64_json: 'QUJD', usage }))
@@ -110,7 +110,7 @@ describe('a stream', () => {
     expect(tap.push(completed).terminal).toBe(true)
     expect([tap.finals, tap.reported?.output]).toEqual([2, 4])
   })
-  test('without its final event is not complete', () => {
+  test('a stream without its final event is not complete', () => {
     const tap = new MediaTap('text', 1)
     tap.push(Buffer.from(event({ type: 'transcript.text.delta', delta: 'a' })))
     expect(tap.end().complete).toBe(false)
@@ -118,7 +118,7 @@ describe('a stream', () => {
   })
 })
 
-test('transcripts tell their text, their seconds, and where their subtitles end', () => {
+test('transcripts contain their text, their seconds, and the end of their subtitles', () => {
   expect(jsonTranscript('{"text":"a","duration":36.7}')).toMatchObject({
     isValid: true,
     seconds: 37,

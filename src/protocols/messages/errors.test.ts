@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { messagesErrorBody, messagesErrorFrame, forwardableError } from './errors.ts'
 
 describe("the gateway's own errors", () => {
-  test('are in the envelope of the protocol, with a code where one tells a program something', () => {
+  test("the gateway's errors are in the envelope of messages, with a code where it helps a program", () => {
     const error = { type: 'gateway_error', message: 'no channel (request id: 7)' }
     const body = messagesErrorBody({ ...error, code: 'model_not_found', requestId: '7' })
     expect(JSON.parse(body.toString())).toEqual({
@@ -15,7 +15,7 @@ describe("the gateway's own errors", () => {
     )
   })
 
-  test('are an error event in the middle of a stream', () => {
+  test("the gateway's errors are an error event in the middle of a stream", () => {
     expect(
       messagesErrorFrame({ type: 'api_error', code: 'upstream_error', message: 'a\n"b"' }).toString(),
     ).toBe('event: error\ndata: {"type":"error","error":{"type":"api_error","message":"a\\n\\"b\\""}}\n\n')
@@ -27,12 +27,12 @@ describe("an upstream's errors", () => {
   const envelope =
     '{ "error": {"message":"bad thing", "type": "invalid_request_error"}, "request_id": "req_1", "type": "error" }'
 
-  test('pass byte for byte', () => {
+  test('upstream errors pass byte for byte', () => {
     const bytes = Buffer.from(envelope)
     expect(forwardableError(bytes, hide)).toBe(bytes)
   })
 
-  test('pass redacted where they must be, with the request id', () => {
+  test('upstream errors pass redacted where they must be, with the request id', () => {
     const bytes = Buffer.from(
       envelope.replace('bad thing', 'key sk-secret, "sk-secret"'.replaceAll('"', '\\"')),
     )
@@ -51,11 +51,11 @@ describe("an upstream's errors", () => {
     '{"error":{"type":"t","message":"m"}}',
     '{"type":"error","error":"m"}',
     '{"type":"error","error":{"type":"t"}}',
-  ])('%s is no envelope', (text) => {
+  ])('%s is not an error envelope', (text) => {
     expect(forwardableError(Buffer.from(text), hide)).toBeUndefined()
   })
 
-  test('that came in another envelope get this one', () => {
+  test('upstream errors in another envelope get that of messages', () => {
     expect(
       JSON.parse(messagesErrorBody({ type: 'rate_limit_error', message: 'slow', requestId: 'r' }).toString()),
     ).toEqual({

@@ -29,12 +29,12 @@ const GATED = ',"service_tier":"auto","inference_geo":"eu","speed":"fast"'
 const SAMPLING = ',"temperature":1,"top_p":0.9,"top_k":5'
 
 describe('channel-gated fields', () => {
-  test('are removed, and nothing else is touched', () => {
+  test('gated fields are removed, and no other byte changes', () => {
     const rest = ',"x": 12345678901234567890 ,"safety_identifier":"u"'
     expect(gate(body(GATED + rest)).body.toString()).toBe(body(rest))
   })
 
-  test('pass where the channel allows them, one by one', () => {
+  test('gated fields pass where the channel allows them, one by one', () => {
     const all = new Set<GatedField>(['service_tier', 'inference_geo', 'speed'])
     expect(gate(body(GATED), { allow: all }).same).toBe(true)
     expect(gate(body(GATED), { allow: new Set<GatedField>(['inference_geo']) }).body.toString()).toBe(
@@ -45,14 +45,14 @@ describe('channel-gated fields', () => {
 
 describe('sampling', () => {
   test.each(['{"type":"enabled","budget_tokens":1024}', '{"type":"adaptive"}'])(
-    'is ignored with thinking %s',
+    'sampling is removed with thinking %s',
     (thinking) => {
       const field = `,"thinking":${thinking}`
       expect(gate(body(field + SAMPLING)).body.toString()).toBe(body(field))
     },
   )
 
-  test('passes without thinking, and with thinking disabled', () => {
+  test('sampling passes without thinking, and with thinking disabled', () => {
     expect(gate(body(SAMPLING)).same).toBe(true)
     expect(gate(body(`${SAMPLING},"thinking":{"type":"disabled"}`)).same).toBe(true)
     expect(gate(body(`${SAMPLING},"thinking":null`)).same).toBe(true)
@@ -68,7 +68,7 @@ test('the model is mapped, in pass-through mode too', () => {
   expect(gate(body(all), {}, true).same).toBe(true)
 })
 
-test('where nothing has to change the bytes are the very same', () => {
+test('the bytes are unchanged where nothing has to change', () => {
   fc.assert(
     fc.property(fc.jsonValue({ depthSize: 'small' }), fc.boolean(), (value, spaced) => {
       const other = `,"x_other":${JSON.stringify(value, null, spaced ? 2 : 0)}`
@@ -85,7 +85,7 @@ describe('a thought of another provider', () => {
   const messages = (...contents: string[]): string =>
     `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}],"x":1}`).join(',')}],"y":1.0}`
 
-  test('is left out, as upstreams refuse its envelope; all else stays as it came', () => {
+  test("another provider's thought is left out, as upstreams refuse its envelope; all else is unchanged", () => {
     expect(gate(messages(`${own},${foreign},${text}`, foreign, text)).body.toString()).toBe(
       messages(`${own},${text}`, text),
     )
@@ -106,13 +106,13 @@ describe('a web search of another provider', () => {
   const messages = (...contents: string[]): string =>
     `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}]}`).join(',')}]}`
 
-  test('is left out with what it found, as upstreams refuse results that they did not make', () => {
+  test("another provider's search is left out with its results, as upstreams refuse results that they did not make", () => {
     expect(gate(messages(`${foreign([page])},${text(own)}`, foreign([]))).body.toString()).toBe(
       messages(text(own)),
     )
   })
 
-  test('is not cited: the text stays, and so do citations of what the upstream found', () => {
+  test("another provider's search is not cited: the text stays, and so do citations of the upstream's own searches", () => {
     expect(gate(messages(text(cited, own, cited), text(cited))).body.toString()).toBe(
       messages(text(own), text()),
     )

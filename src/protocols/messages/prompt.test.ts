@@ -15,15 +15,15 @@ const picture = (size: number) => ({
   source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(size) },
 })
 
-describe('the bound', () => {
-  test('is at least the bytes of text, whatever the text is', () => {
+describe('the upper bound of a messages prompt', () => {
+  test('the bound is at least the bytes of text, whatever the text is', () => {
     for (const text of ['a'.repeat(500), '漢字'.repeat(100), '']) {
       const fields = says({ type: 'text', text })
       expect(bound(fields)).toBeGreaterThan(Buffer.byteLength(text))
     }
   })
 
-  test('has no allowance for what a request does not contain', () => {
+  test('the bound has no allowance for what a request does not contain', () => {
     const plain = { ...says({ type: 'text', text: 'Hi' }), system: 's', stream: true, thinking: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(request(plain).length + 8 + 64)
@@ -31,7 +31,7 @@ describe('the bound', () => {
       expect(bound({ ...plain, ...feature })).toBe(request({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test('takes pictures for what they show, within results of tools too', () => {
+  test('the bound counts images by their size, within tool results too', () => {
     const result = (block: object) => says({ type: 'tool_result', tool_use_id: 'a', content: [block] })
     for (const wrap of [says, result]) {
       const small = bound(wrap(picture(10)))
@@ -41,7 +41,7 @@ describe('the bound', () => {
     }
   })
 
-  test('a document of text counts as its text, another as its pages', () => {
+  test('a document of text counts as its text, any other as its pages', () => {
     const text = {
       type: 'document',
       source: { type: 'text', media_type: 'text/plain', data: 'x'.repeat(1000) },
@@ -60,25 +60,25 @@ describe('the bound', () => {
       'a document of text as base64',
       { type: 'document', source: { type: 'base64', media_type: 'text/plain', data } },
     ],
-  ])('what may become text counts its bytes: %s', (_, block) => {
+  ])('content that may become text counts its bytes: %s', (_, block) => {
     expect(bound(says(block))).toBeGreaterThan(500_000)
     expect(bound(says(block))).toBeLessThan(521_000)
   })
 
-  test('a document has no more tokens than the largest common context', () => {
+  test('a document has at most as many tokens as the largest common context', () => {
     const source = { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(3_000_000) }
     const around = JSON.stringify({ type: 'document', source: { ...source, data: '' } }).length - '""'.length
     expect(bound(says({ type: 'document', source })) - bound(says())).toBe(1_048_576 + around)
   })
 
-  test('a picture counts within the content of a document, too', () => {
+  test('an image within the content of a document counts, too', () => {
     const image = { type: 'image', source: { type: 'url', url: 'https://a/b.png' } }
     const within = { type: 'document', source: { type: 'content', content: [image, image] } }
     expect(bound(says(within))).toBeGreaterThan(20_000)
     expect(bound(says(within))).toBeLessThan(21_000)
   })
 
-  test("grows with tools, and more with the provider's own", () => {
+  test("the bound grows with tools, and more with the provider's own", () => {
     const own = { type: 'web_search_20250305', name: 'web_search' }
     const callers = { name: 'f', input_schema: {} }
     expect(bound({ tools: [callers] }) - bound({})).toBeGreaterThan(500)
@@ -87,7 +87,7 @@ describe('the bound', () => {
 })
 
 describe('the text to count', () => {
-  test('is everything that a model reads', () => {
+  test('the text to count is everything that a model reads', () => {
     const fields = {
       system: [{ type: 'text', text: 'S' }],
       tools: [{ name: 'f', input_schema: { type: 'object' } }],
@@ -136,11 +136,11 @@ describe('the text to count', () => {
     [{ output_config: { effort: 'low' } }, ''],
     [{ output_config: { format: {} }, output_format: null }, '{}'],
     [{ output_config: 5, output_format: null }, ''],
-  ])('has the form of the answer, and no other setting: %j', (fields, text) => {
+  ])('the text to count has the output format, and no other setting: %j', (fields, text) => {
     expect(promptText(request(fields)).text).toBe(text)
   })
 
-  test('begins with the text of the earlier turns', () => {
+  test('the text to count begins with the text of the earlier turns', () => {
     const turn = { role: 'user', content: 'again' }
     const asked = (...messages: object[]): string =>
       promptText(request({ system: 'S', messages, tools: [{ name: 'f' }], output_format: { type: 'json' } }))
@@ -148,7 +148,7 @@ describe('the text to count', () => {
     expect(asked(turn, turn)).toBe(`${asked(turn)}\nagain`)
   })
 
-  test('is what is there, where a request is not what it should be', () => {
+  test('the text to count is what an invalid request contains', () => {
     expect(
       promptText(request({ messages: [1, { role: 'user' }, { content: 5 }, { content: [1, {}] }] })).text,
     ).toBe('')

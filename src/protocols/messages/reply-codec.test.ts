@@ -23,7 +23,7 @@ const encoded = (fields: Partial<Reply>) =>
   JSON.parse(messagesCodec.encodeReply(reply(fields), MINTED).toString()) as Record<string, unknown>
 const decoded = (value: object): Reply => messagesCodec.decodeReply(Buffer.from(JSON.stringify(value)))
 
-/** Sum of a stream's events. */
+/** The sum of a stream's events. */
 function folded(events: readonly ReplyEvent[]): Reply | undefined {
   const parts = new Map<number, ReplyPart>()
   let head = { id: '', model: '' }
@@ -147,8 +147,8 @@ function checkOrder(stream: string): void {
   expect(isOpen).toBe(false)
 }
 
-describe('a whole reply', () => {
-  test('is read with every kind of block', () => {
+describe('a whole messages reply', () => {
+  test('a whole reply is read with every kind of block', () => {
     const search = { type: 'web_search_tool_result', tool_use_id: 's', content: [] }
     const read = decoded({
       id: 'msg_1',
@@ -184,7 +184,7 @@ describe('a whole reply', () => {
     })
   })
 
-  test("keeps a call's input as it was written, there and back", () => {
+  test("a whole reply keeps a call's input as it was written, when read and when written", () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":0}'
     const bytes = Buffer.from(
       `{"id":"msg_1","model":"m","content":[{"type":"tool_use","id":"t","name":"f","input":${input}}]}`,
@@ -201,11 +201,11 @@ describe('a whole reply', () => {
     '{}',
     '{"content":"x"}',
     '{"type":"error","error":{"message":"m"},"content":[]}',
-  ])('%s is none', (text) => {
+  ])('%s is not a reply', (text) => {
     expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow('no response')
   })
 
-  test('is written in the order and form of the contract', () => {
+  test('a whole reply is written in the documented order and form', () => {
     expect(
       encoded({
         parts: [
@@ -238,19 +238,22 @@ describe('a whole reply', () => {
     })
   })
 
-  test('has an id of this wire, minted where the upstream has another', () => {
+  test('a whole reply has an id of messages, created where the upstream has another', () => {
     expect(encoded({ id: 'chatcmpl-1' })['id']).toBe('msg_abc')
     expect(encoded({ id: '' })['id']).toBe('msg_abc')
   })
 
-  test.each(['not json', '[1]', '"x"', '{"a":'])('input %s is no object: the call has none', (input) => {
-    const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
-    const reply = encoded({ parts: [call], stop: { reason: 'length' } })
-    expect(reply['content']).toEqual([{ type: 'tool_use', id: 't', name: 'f', input: {} }])
-    expect(reply['stop_reason']).toBe('max_tokens')
-  })
+  test.each(['not json', '[1]', '"x"', '{"a":'])(
+    'input %s is not an object, so that the call has none',
+    (input) => {
+      const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
+      const reply = encoded({ parts: [call], stop: { reason: 'length' } })
+      expect(reply['content']).toEqual([{ type: 'tool_use', id: 't', name: 'f', input: {} }])
+      expect(reply['stop_reason']).toBe('max_tokens')
+    },
+  )
 
-  test.each(['', 'null', ' null\n', '""'])('input %j is an empty object', (input) => {
+  test.each(['', 'null', ' null\n', '""'])('a whole reply input %j is an empty object', (input) => {
     expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject([
       { type: 'tool_use', input: {} },
     ])
@@ -263,17 +266,17 @@ describe('a whole reply', () => {
     ['tool_use', 'tool-calls'],
     ['refusal', 'refusal'],
     ['pause_turn', 'pause'],
-  ] as const)('%s is %s, both ways', (wire, reason) => {
+  ] as const)('the stop reason %s is %s, read and written', (wire, reason) => {
     expect(decoded({ content: [], stop_reason: wire }).stop).toEqual({ reason })
     expect(encoded({ stop: { reason } })['stop_reason']).toBe(wire)
   })
 
-  test('that says null for an error is an answer', () => {
+  test('a reply with null for an error is a reply', () => {
     for (const error of [null, '']) expect(decoded({ content: [], error }).parts).toEqual([])
     for (const error of [{}, 'busy']) expect(() => decoded({ content: [], error })).toThrow(GatewayError)
   })
 
-  test('a reason that nobody knows is an end', () => {
+  test('an unknown stop reason is a normal end', () => {
     expect(decoded({ content: [], stop_reason: 'unheard_of' }).stop).toEqual({ reason: 'end' })
     expect(decoded({ content: [], stop_reason: 'model_context_window_exceeded' }).stop).toEqual({
       reason: 'length',
@@ -304,8 +307,8 @@ const ENDED = { kind: 'end', stop: { reason: 'end' }, usage: { ...NO_USAGE, inpu
 const failureOf = (stream: string): ReplyEvent | undefined =>
   read(stream).find(({ kind }) => kind === 'failure')
 
-describe('reading a stream', () => {
-  test('blocks, their deltas, pings and the end', () => {
+describe('reading a messages stream', () => {
+  test('a stream is read with blocks, their deltas, pings and the end', () => {
     const stream =
       START +
       begin(0, { type: 'thinking', thinking: '', signature: '' }) +
@@ -339,7 +342,7 @@ describe('reading a stream', () => {
     ])
   })
 
-  test('a block that only this wire knows is told when it is whole', () => {
+  test('a block that only messages knows is reported when it is complete', () => {
     const stream =
       START +
       begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }) +
@@ -358,7 +361,7 @@ describe('reading a stream', () => {
     })
   })
 
-  test('a call that begins with its input has it, unless more comes', () => {
+  test('a call that begins with its input has it, unless more follows', () => {
     const whole = '{"type":"tool_use","id":"t","name":"f","input":{"b":9007199254740993,"1":0}}'
     const started = `data: {"type":"content_block_start","index":0,"content_block":${whole}}\n\n`
     const inputs = (stream: string) =>
@@ -367,7 +370,7 @@ describe('reading a stream', () => {
     expect(inputs(START + started + input(0, '{"c":1}') + END)).toEqual(['{"c":1}'])
   })
 
-  test('a message that comes whole in its first event is read whole', () => {
+  test('a message that is complete in its first event is read completely', () => {
     const message = {
       id: 'msg_1',
       content: [
@@ -403,7 +406,7 @@ describe('reading a stream', () => {
     ])
   })
 
-  test('blocks that are out of order or side by side are parts in the order in which they begin', () => {
+  test('blocks that are out of order or interleaved are parts in the order in which they begin', () => {
     const stream =
       START +
       begin(5, { type: 'tool_use', id: 'x', name: 'f', input: {} }) +
@@ -455,7 +458,7 @@ describe('reading a stream', () => {
       'rate_limit_error',
     ],
     ['that is a text', data({ error: 'busy' }), 'api_error'],
-  ])('an error %s is one', (_kind, error, type) => {
+  ])('an error %s is a failure', (_kind, error, type) => {
     expect(failureOf(error)).toEqual({ kind: 'failure', type, message: 'busy' })
     expect(read(START + text(0, 'a') + error + END).at(-1)).toEqual({
       kind: 'failure',
@@ -464,11 +467,11 @@ describe('reading a stream', () => {
     })
   })
 
-  test('null is no error', () => {
+  test('null is not an error', () => {
     expect(failureOf(START + data({ error: null }) + data({ type: 'odd', error: '' }) + END)).toBeUndefined()
   })
 
-  test('unknown events, odd frames and odd values say nothing', () => {
+  test('unknown events, and invalid frames and values, are ignored', () => {
     const odd = [
       ': hi\n\n',
       'data: [1]\n\n',
@@ -484,12 +487,12 @@ describe('reading a stream', () => {
     ).toEqual([{ kind: 'text', text: 'a' }])
   })
 
-  test('a message that is begun twice is one message, and its usage counts once', () => {
+  test('a message that begins twice is one message, and its usage counts once', () => {
     const again = START.replace('"output_tokens":', '"output_tokens":7')
     expect(read(START + again + text(0, 'a') + END)).toEqual(read(START + text(0, 'a') + END))
   })
 
-  test('a message that is begun again has the usage that is told then', () => {
+  test('a message that begins again has the usage of its second beginning', () => {
     const none = START.replace('"input_tokens":10', '"input_tokens":0')
     const told = START.replace('"input_tokens":10', '"input_tokens":1000')
     for (const stream of [
@@ -499,7 +502,7 @@ describe('reading a stream', () => {
       expect(folded(read(stream))?.usage).toMatchObject({ input: 1000, output: 5 })
   })
 
-  test('a message whose end tells no output keeps the prompt that its beginning told', () => {
+  test('a message whose end reports no output keeps the prompt of its beginning', () => {
     for (const usage of [null, {}, { output_tokens: null }, { output_tokens: -1 }]) {
       const end = data({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })
       expect(folded(read(START + text(0, 'a') + end))?.usage).toEqual({
@@ -510,7 +513,7 @@ describe('reading a stream', () => {
     }
   })
 
-  test('is complete with its reason to stop: a stream that was cut before it has no end', () => {
+  test('a stream is complete with its stop reason; one that is cut off before it has no end', () => {
     const whole = Buffer.from(START + begin(0, { type: 'text', text: '' }) + text(0, 'a') + END)
     const reason = whole.indexOf('\n\n', whole.indexOf('message_delta')) + 2
     for (let at = 0; at < reason; at++) {
@@ -521,12 +524,12 @@ describe('reading a stream', () => {
     for (let at = reason; at <= whole.length; at++) expect(read(whole.subarray(0, at)).at(-1)).toEqual(ENDED)
   })
 
-  test('is complete with message_stop where no reason came', () => {
+  test('a stream is complete with message_stop where no stop reason was sent', () => {
     const events = read(START + text(0, 'a') + data({ type: 'message_stop' }))
     expect(events.at(-1)).toMatchObject({ kind: 'end', stop: { reason: 'end' } })
   })
 
-  test('tells what usage it knows at any time, that of an error too', () => {
+  test('the usage of a stream is known at any time, also that of an error', () => {
     const decoder = messagesCodec.streamDecoder()
     decoder.push(Buffer.from(START + text(0, 'a')))
     expect(decoder.usage).toMatchObject({ input: 10, output: 1 })
@@ -539,7 +542,7 @@ describe('reading a stream', () => {
   })
 })
 
-describe('writing a stream', () => {
+describe('writing a messages stream', () => {
   const started = (index: number, kind: 'text' | 'thinking'): ReplyEvent => ({
     kind: 'part-start',
     index,
@@ -556,7 +559,7 @@ describe('writing a stream', () => {
   const STARTED: ReplyEvent = { kind: 'start', id: 'chatcmpl-1', model: 'up', usage: undefined }
   const FINISHED: ReplyEvent = { kind: 'end', stop: { reason: 'end' }, usage: USAGE }
 
-  test('has the events of the contract', () => {
+  test('a stream is written with the documented events', () => {
     const stream = write([
       STARTED,
       { kind: 'ping' },
@@ -627,7 +630,7 @@ describe('writing a stream', () => {
     ])
   })
 
-  test('a delta leaves at once, and a part that begins meanwhile waits for the one that is open', () => {
+  test('a delta is sent at once, and a part that begins meanwhile waits for the open one', () => {
     const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
     encoder.push([STARTED, called(0, 'x')])
     expect(encoder.push([grew(0, '{"a"')])).toContain('input_json_delta')
@@ -654,7 +657,7 @@ describe('writing a stream', () => {
     ])
   })
 
-  test('a stream of nothing is a message without blocks', () => {
+  test('a stream without content is a message without blocks', () => {
     for (const events of [
       [STARTED, FINISHED],
       [FINISHED],
@@ -666,7 +669,7 @@ describe('writing a stream', () => {
     }
   })
 
-  test('a failure is an error event, and a stream that failed has no last word', () => {
+  test('a failure is an error event, and a stream that failed has no final event', () => {
     const encoder = messagesCodec.streamEncoder(MINTED, { includeUsage: true })
     encoder.push([STARTED, started(0, 'text'), said(0, 'a')])
     expect(encoder.push([{ kind: 'failure', type: 'x', message: 'y' }])).toBe('')
@@ -676,7 +679,7 @@ describe('writing a stream', () => {
     expect(encoder.finalFrames()).toBe('')
   })
 
-  test("another wire's blocks and proofs are left out", () => {
+  test('blocks and signatures of another dialect are left out', () => {
     const stream = write([
       STARTED,
       { kind: 'part-start', index: 0, part: { kind: 'opaque', protocol: 'chat', value: { odd: 1 } } },
@@ -691,7 +694,7 @@ describe('writing a stream', () => {
   })
 })
 
-describe('any answer', () => {
+describe('any messages reply', () => {
   const word = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
   const part = fc.oneof(
     word.map((value): ReplyPart => ({ kind: 'text', text: value })),
@@ -774,7 +777,7 @@ describe('any answer', () => {
     }))
   }
 
-  test('comes back whole: reading what was written gives what was there', () => {
+  test('any reply is unchanged after it is written and read', () => {
     fc.assert(
       fc.property(answer, (whole) => {
         expect(messagesCodec.decodeReply(messagesCodec.encodeReply(whole, MINTED))).toEqual(whole)
@@ -782,7 +785,7 @@ describe('any answer', () => {
     )
   })
 
-  test('is the same as a stream, in whatever pieces, side by side or not, cut anywhere', () => {
+  test('any reply is the same as a stream, in any pieces, interleaved or not, cut anywhere', () => {
     fc.assert(
       fc.property(
         answer,
@@ -808,7 +811,7 @@ describe('recorded traffic', () => {
   const streams = all.filter((name) => name.endsWith('.sse'))
   const replies = all.filter((name) => name.endsWith('.json'))
 
-  test(`${replies.length} recorded replies come back with their content, stop and usage`, () => {
+  test(`${replies.length} recorded replies are unchanged in content, stop reason and usage`, () => {
     for (const name of replies) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const read = messagesCodec.decodeReply(bytes)
@@ -828,7 +831,7 @@ describe('recorded traffic', () => {
     expect(replies.length).toBeGreaterThanOrEqual(0)
   })
 
-  test(`${streams.length} recorded streams are read the same however they are cut, and come back as what they say`, () => {
+  test(`${streams.length} recorded streams are read in the same way however they are divided, and written with the same content`, () => {
     for (const name of streams) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const events = read(bytes)

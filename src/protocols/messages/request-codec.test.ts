@@ -80,7 +80,7 @@ describe('reading a messages request', () => {
     expect(decoded({ system: null }).conversation.system).toEqual([])
   })
 
-  test('instructions between the turns join those before them', () => {
+  test('instructions between the turns are added to those before them', () => {
     const { system, turns } = decoded({
       system: 'S',
       messages: [
@@ -92,7 +92,7 @@ describe('reading a messages request', () => {
     expect(turns).toHaveLength(1)
   })
 
-  test('images are inline or behind a URL', () => {
+  test('reading a messages request images are inline or behind a URL', () => {
     expect(
       partsOf({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } }),
     ).toEqual([{ kind: 'media', source: { kind: 'inline', mediaType: 'image/png', data: 'AA==' } }])
@@ -103,7 +103,7 @@ describe('reading a messages request', () => {
     ])
   })
 
-  test('documents are files, text, or blocks', () => {
+  test('reading a messages request documents are files, text, or blocks', () => {
     const document = (source: object, more: object = {}) => partsOf({ type: 'document', source, ...more })
     expect(document({ type: 'base64', media_type: 'application/pdf', data: 'AA==' }, { title: 'T' })).toEqual(
       [{ kind: 'media', source: { kind: 'inline', mediaType: 'application/pdf', data: 'AA==' }, name: 'T' }],
@@ -126,7 +126,7 @@ describe('reading a messages request', () => {
     expect(document({ type: 'content', content: 'x' })).toEqual([{ kind: 'text', text: 'x' }])
   })
 
-  test("a tool's input is the text that stands in the body", () => {
+  test("a tool's input is the text in the body", () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
     const request = `{"model":"m","max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]}]}`
     expect(decode(request).conversation.turns[0]?.parts).toEqual([
@@ -134,7 +134,7 @@ describe('reading a messages request', () => {
     ])
   })
 
-  test('results of tools hold text and media, and may be errors', () => {
+  test('results of tools contain text and media, and may be errors', () => {
     expect(partsOf({ type: 'tool_result', tool_use_id: 'a', content: 'x', is_error: true })).toEqual([
       { kind: 'tool-result', callId: 'a', parts: [{ kind: 'text', text: 'x' }], isError: true },
     ])
@@ -163,7 +163,7 @@ describe('reading a messages request', () => {
     expect(partsOf({ type: 'tool_result', tool_use_id: 'a' })).toMatchObject([{ parts: [] }])
   })
 
-  test('thinking keeps its signature, and what only this wire knows stays as it is', () => {
+  test('thinking keeps its signature, and fields that only messages knows are unchanged', () => {
     const redacted = { type: 'redacted_thinking', data: 'x' }
     expect(
       assistantParts(
@@ -215,7 +215,7 @@ describe('reading a messages request', () => {
     expect(dropped).toEqual(['tools.server'])
   })
 
-  test('a choice among no tools is none', () => {
+  test('a tool choice without tools is removed', () => {
     const { conversation, dropped } = decoded({
       tools: [{ type: 'memory_20250818', name: 'memory' }],
       tool_choice: { type: 'auto' },
@@ -240,7 +240,7 @@ describe('reading a messages request', () => {
     expect(decoded(fields).dropped).toEqual([])
   })
 
-  test('what is left out is named, by names of a closed list', () => {
+  test('fields that are left out are named, from a fixed list of names', () => {
     const { dropped } = decoded({
       metadata: { session: 's' },
       cache_control: { type: 'ephemeral' },
@@ -275,7 +275,7 @@ describe('reading a messages request', () => {
     [{ metadata: { user_id: null } }, {}, []],
     [{ metadata: {}, service_tier: 'auto' }, {}, []],
     [{ service_tier: 'standard_only' }, { isStandardTier: true }, []],
-  ])('%j states the user and the tier', (fields, expected, left) => {
+  ])('%j sets the user and the tier', (fields, expected, left) => {
     const { conversation, dropped } = decoded(fields)
     const { endUser, isStandardTier } = conversation
     expect({ endUser, isStandardTier }).toEqual(expected)
@@ -316,20 +316,20 @@ describe('reading a messages request', () => {
       'system[0].type',
       { system: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '' } }] },
     ],
-  ])('%s is refused by its path', (path, fields) => {
+  ])('%s is refused with its path', (path, fields) => {
     expect(refusal(() => decoded(fields))).toContain(`Invalid '${path}': `)
   })
 })
 
 describe('writing a messages request', () => {
-  test('names the upstream model, and 8192 tokens where none are named', () => {
+  test('a written request has the upstream model, and 8192 tokens where no maximum is given', () => {
     expect(encode({}).text).toBe(
       '{"model":"up","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}',
     )
     expect(encode({ maxTokens: 7, stream: true }).body).toMatchObject({ max_tokens: 7, stream: true })
   })
 
-  test('turns of one speaker are one, and results of tools come first in theirs', () => {
+  test('consecutive turns of one role are one turn, in which results of tools are first', () => {
     const { body } = encode({
       turns: [
         say('user', words('a')),
@@ -348,7 +348,7 @@ describe('writing a messages request', () => {
     ])
   })
 
-  test('the user is the first to speak, and the last where the user was', () => {
+  test('the user has the first turn, and the last where the user had it', () => {
     const roles = (...turns: Turn[]) =>
       encode({ turns }).body.messages.map(({ role, content }) => [role, content[0]?.['text']])
     expect(roles(say('assistant', words('a')))).toEqual([
@@ -364,7 +364,7 @@ describe('writing a messages request', () => {
     expect(roles()).toEqual([['user', '...']])
   })
 
-  test('an assistant that said nothing is left out, and blank texts are no blocks', () => {
+  test('an empty assistant turn is left out, and blank texts are not blocks', () => {
     const { body } = encode({
       turns: [say('user', words('a')), say('assistant', words('')), say('user', words(''), words('b'))],
       system: [words('') as never, { kind: 'text', text: 'S' }],
@@ -381,12 +381,12 @@ describe('writing a messages request', () => {
     expect(body['system']).toEqual([{ type: 'text', text: 'S' }])
   })
 
-  test('an answer that was begun ends in no white space', () => {
+  test('an answer that was begun does not end in white space', () => {
     const { body } = encode({ turns: [say('user', words('a')), say('assistant', words('{ \n'))] })
     expect(body.messages[1]?.content).toEqual([{ type: 'text', text: '{' }])
   })
 
-  test("a tool's input is the text that it was; none is an empty object", () => {
+  test("a tool's input is its original text; no input is an empty object", () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
     const turns = [say('user', words('a')), say('assistant', call('x', input))]
     expect(encode({ turns }).text).toContain(`{"type":"tool_use","id":"x","name":"f","input":${input}}`)
@@ -398,14 +398,14 @@ describe('writing a messages request', () => {
   })
 
   test.each(['not json', '[]', '"x"', '5', '{"a":', 'nul', '{"a":1} {}'])(
-    'input %s is refused, naming the call',
+    'input %s is refused with the name of the call',
     (input) => {
       const turns = [say('user', words('a')), say('assistant', call('call_1', input))]
       expect(refusal(() => encode({ turns }))).toContain('the tool call "call_1"')
     },
   )
 
-  test('ids get characters that upstreams take, the same in call and result', () => {
+  test('ids have only characters that upstreams accept, the same in call and result', () => {
     const id = 'functions.f:0'
     const { body } = encode({
       turns: [say('user', words('a')), say('assistant', call(id)), say('user', answer(id))],
@@ -414,7 +414,7 @@ describe('writing a messages request', () => {
     expect(body.messages[2]?.content[0]).toMatchObject({ tool_use_id: 'functions_f_0' })
   })
 
-  test('thinking is sent with its own signature, or not at all', () => {
+  test('thinking is sent only with its own signature', () => {
     const { body, dropped } = encode({
       turns: [
         say('user', words('a')),
@@ -438,7 +438,7 @@ describe('writing a messages request', () => {
     expect(dropped).toEqual(['content', 'reasoning_content'])
   })
 
-  test('media are images or documents by their type', () => {
+  test('writing a messages request media are images or documents by their type', () => {
     const inline = (mediaType: string, data = 'AA==', name?: string): Part => ({
       kind: 'media',
       source: { kind: 'inline', mediaType, data },
@@ -472,7 +472,7 @@ describe('writing a messages request', () => {
     ).toBe(true)
   })
 
-  test('tools have a schema, whether they were given one or not, and keep what stands in it', () => {
+  test('tools have a schema, whether they were given one or not, and keep its content', () => {
     const schema = { type: 'object', properties: {}, $defs: { a: {} }, additionalProperties: false }
     const { body, dropped } = encode({
       tools: [
@@ -516,7 +516,7 @@ describe('writing a messages request', () => {
     [{ kind: 'none' }, false, { type: 'none' }],
     [{ kind: 'tool', name: 'f' }, undefined, { type: 'tool', name: 'f' }],
     [{ kind: 'tool', name: 'f' }, false, { type: 'tool', name: 'f', ...off }],
-  ] as const)('choice %j with parallel calls %j', (toolChoice, parallelTools, expected) => {
+  ] as const)('tool choice %j with parallel calls %j', (toolChoice, parallelTools, expected) => {
     expect(encode({ tools: [TOOL], toolChoice, parallelTools }).body['tool_choice']).toEqual(expected)
     expect(encode({ toolChoice, parallelTools }).body['tool_choice']).toBeUndefined()
   })
@@ -529,7 +529,7 @@ describe('writing a messages request', () => {
   })
 })
 
-describe('both ways', () => {
+describe('messages requests that are read and written', () => {
   const name = fc.stringMatching(/^[a-z_]{1,8}$/)
   const word = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).filter((s) => s.trim() === s)
   const cache = fc.constantFrom(
@@ -629,7 +629,7 @@ describe('both ways', () => {
         `{"model":"m","max_tokens":5000${system},"messages":${turns}${offered}${sampled}${stop}${stream}}`,
     )
 
-  test('a request comes back byte for byte: cache marks, signatures, unknown blocks, large integers, key order', () => {
+  test('a request is unchanged byte for byte: cache marks, signatures, unknown blocks, large integers, key order', () => {
     fc.assert(
       fc.property(request, (written) => {
         const { conversation, dropped } = decode(written)
@@ -647,7 +647,7 @@ describe('recorded traffic', () => {
   const folder = process.env['RECORDINGS']
   const names = folder ? readdirSync(join(folder, 'requests')).filter((n) => n.startsWith('messages--')) : []
 
-  test(`${names.length} recorded requests come back with every message`, () => {
+  test(`${names.length} recorded requests keep every message`, () => {
     for (const recorded of names) {
       const written = readFileSync(join(folder ?? '', 'requests', recorded), 'utf8')
       const { conversation } = decode(written)

@@ -180,28 +180,31 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
 const REQUIRED = new Set(['model', 'max_tokens', 'messages'])
 
 describe('every row of the table', () => {
-  test.each(Object.entries(TABLE))('%s', (field, { good, bad }) => {
-    for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
-    for (const value of bad) {
-      const message = refusal({ [field]: value })
-      expect(message, JSON.stringify(value)).toContain(`'${field}`)
-      expect(message).toMatch(/^'\w+' is required\.$|^Invalid '[\w.[\]]+': expected .+, got .+\.$/)
-      expect(message).not.toContain('AA==')
-    }
-    if (!REQUIRED.has(field)) expect(refusal({ [field]: null })).toBe('accepted')
-  })
+  test.each(Object.entries(TABLE))(
+    'the field %s accepts and refuses the documented values',
+    (field, { good, bad }) => {
+      for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
+      for (const value of bad) {
+        const message = refusal({ [field]: value })
+        expect(message, JSON.stringify(value)).toContain(`'${field}`)
+        expect(message).toMatch(/^'\w+' is required\.$|^Invalid '[\w.[\]]+': expected .+, got .+\.$/)
+        expect(message).not.toContain('AA==')
+      }
+      if (!REQUIRED.has(field)) expect(refusal({ [field]: null })).toBe('accepted')
+    },
+  )
 
-  test.each([...REQUIRED])('%s is required', (field) => {
+  test.each([...REQUIRED])('every row of the table %s is required', (field) => {
     expect(refusal({ [field]: undefined })).toBe(`'${field}' is required.`)
   })
 
-  test('unknown fields pass, whatever they hold', () => {
+  test('unknown fields are accepted, whatever they contain', () => {
     expect(refusal({ container: 1, mcp_servers: 'x', output_config: { effort: 'odd' }, x: null })).toBe(
       'accepted',
     )
   })
 
-  test('a refusal names the path, and shows nothing of what a prompt may be', () => {
+  test('a refusal names the path, and shows nothing of what may be a prompt', () => {
     expect(refusal({ messages: says({ type: 'text', text: 'a' }, { type: 'text', text: ['canary'] }) })).toBe(
       "Invalid 'messages[0].content[1].text': expected a string, got an array.",
     )
@@ -217,8 +220,8 @@ describe('every row of the table', () => {
   })
 })
 
-describe('the view', () => {
-  test('has what the request says', () => {
+describe('the parsed messages request', () => {
+  test('the parsed request has the values of the request', () => {
     expect(read({})).toMatchObject({
       model: 'claude-x',
       stream: false,
@@ -250,7 +253,7 @@ describe('recorded traffic', () => {
     ? readdirSync(join(folder, 'requests')).filter((name) => name.startsWith('messages--'))
     : []
 
-  test(`${names.length} recorded requests are accepted, and none has more tokens than its bound`, () => {
+  test(`${names.length} recorded requests are accepted, and none has more tokens than its upper bound`, () => {
     for (const name of names) {
       const bytes = readFileSync(join(folder ?? '', 'requests', name))
       const request = readMessagesRequest(scanObject(bytes))

@@ -72,22 +72,22 @@ function deltasOf(stream: string): string[] {
   })
 }
 
-describe('a stream', () => {
+describe('a native messages stream', () => {
   const WHOLE =
     start() + begin(0, { type: 'text', text: '' }) + PING + text('Hel') + text('lo') + finish() + STOP
 
-  test('goes on as it comes, but for message_stop and what follows it', () => {
+  test('a native messages stream is forwarded unchanged, except message_stop and what follows it', () => {
     const { forwarded, end } = watch([Buffer.from(`${WHOLE}: late\n\n`)])
     expect(forwarded + end.ending.toString()).toBe(`${WHOLE}: late\n\n`)
     expect(end).toMatchObject({ ending: Buffer.from(`${STOP}: late\n\n`), complete: true, cutBytes: 0 })
   })
 
-  test('the chunk itself is what goes on where all of it does', () => {
+  test('the received chunk itself is forwarded where all of it can be', () => {
     const chunk = Buffer.from(start() + PING)
     expect(new MessagesTap().push(chunk).forward).toBe(chunk)
   })
 
-  test('has its usage from message_start on, and finally from message_delta', () => {
+  test('a native messages stream has its usage from message_start on, and finally from message_delta', () => {
     const tap = new MessagesTap()
     tap.push(Buffer.from(start()))
     expect(tap.usage).toMatchObject({ input: 25, output: 1 })
@@ -95,7 +95,7 @@ describe('a stream', () => {
     expect(tap.usage).toMatchObject({ input: 30, output: 9 })
   })
 
-  test('that begins the same message twice has it once: neither its text nor its usage count again', () => {
+  test('a stream that begins the same message twice has it once: neither its text nor its usage count again', () => {
     const message = { id: 'msg_1', content: [{ type: 'text', text: 'all' }], usage: { output_tokens: 1 } }
     const again = frame({ type: 'message_start', message } as never)
     const { tap, forwarded } = watch([
@@ -106,7 +106,7 @@ describe('a stream', () => {
     expect(tap.usage).toMatchObject({ input: 3, output: 9 })
   })
 
-  test('that begins the same message again has the usage that is told then, until its end told the last', () => {
+  test('a stream that begins the same message again has the usage of the second beginning, until its end reports the last', () => {
     const none = start({ input_tokens: 0, output_tokens: 0 })
     const told = start({ input_tokens: 1000, output_tokens: 1 })
     for (const stream of [
@@ -116,7 +116,7 @@ describe('a stream', () => {
       expect(watch([Buffer.from(stream)]).tap.usage).toMatchObject({ input: 1000, output: 5 })
   })
 
-  test('that ends without a word of its output keeps what it told of its prompt', () => {
+  test('a stream that ends without reporting its output keeps the reported prompt', () => {
     const cached = { input_tokens: 100, cache_read_input_tokens: 900, output_tokens: 1 }
     for (const usage of [null, {}, { output_tokens: null }, { output_tokens: -3 }]) {
       const { tap } = watch([Buffer.from(start(cached) + text('a') + finish(usage as never) + STOP)])
@@ -126,7 +126,7 @@ describe('a stream', () => {
     expect(watch([Buffer.from(nothing + finish({}) + STOP)]).tap.usage).toBeUndefined()
   })
 
-  test('counts text, thinking and the input of tools, and neither signatures nor results', () => {
+  test('a native messages stream counts text, thinking and the input of tools, but not signatures and results', () => {
     const stream =
       start() +
       begin(0, { type: 'thinking', thinking: '', signature: '' }) +
@@ -147,7 +147,7 @@ describe('a stream', () => {
     expect(tap.contentFrames).toBe(5)
   })
 
-  test('a message that comes whole in its first event is complete with message_stop', () => {
+  test('a message that is complete in its first event is complete with message_stop', () => {
     const message = {
       content: [{ type: 'text', text: 'all' }],
       stop_reason: 'end_turn',
@@ -159,7 +159,7 @@ describe('a stream', () => {
     expect(tap.usage).toMatchObject({ output: 2 })
   })
 
-  test('without message_stop is complete only once it gave its reason to stop', () => {
+  test('a stream without message_stop is complete only once it gave its stop reason', () => {
     const body = start() + text('a')
     expect(watch([Buffer.from(body)]).end).toMatchObject({ complete: false, ending: Buffer.alloc(0) })
     expect(watch([Buffer.from(body + finish())]).end).toMatchObject({
@@ -168,7 +168,7 @@ describe('a stream', () => {
     })
   })
 
-  test('a frame that was cut does not go on, and message_stop is taken without its blank line', () => {
+  test('a frame that was cut off is not forwarded, and message_stop is accepted without its blank line', () => {
     const { forwarded, end } = watch([Buffer.from(`${start()}event: ping\ndata: {"ty`)])
     expect(forwarded).toBe(start())
     expect(end).toMatchObject({ cutBytes: 'event: ping\ndata: {"ty'.length, complete: false })
@@ -179,7 +179,7 @@ describe('a stream', () => {
     })
   })
 
-  test('an error event ends it, before or after content', () => {
+  test('an error event ends a native messages stream, before or after content', () => {
     const first = watch([Buffer.from(start() + ERROR + STOP)])
     expect(first.forwarded).toBe(start())
     expect(first.tap.error).toMatchObject({ afterContent: false })
@@ -195,7 +195,7 @@ describe('a stream', () => {
     ['named after its data', 'data: {"type":"overloaded_error","message":"busy"}\nevent: error\n\n'],
     ['without a type or a name', 'data: {"error":{"message":"busy"}}\n\n'],
     ['that is a text', 'data: {"error":"busy"}\n\n'],
-  ])('an error %s is one', (_kind, error) => {
+  ])('an error %s ends a native messages stream', (_kind, error) => {
     const { tap, forwarded, end } = watch([Buffer.from(start() + text('a') + error + STOP)])
     expect(forwarded).toBe(start() + text('a'))
     expect(tap.error).toMatchObject({ afterContent: true })
@@ -203,13 +203,13 @@ describe('a stream', () => {
     expect(end.complete).toBe(false)
   })
 
-  test('what nobody knows goes on', () => {
+  test('unknown events are forwarded', () => {
     const odd = 'event: odd\ndata: {"type":"odd"}\n\ndata: 5\n\n: hi\n\nevent: ping\n\n'
     expect(watch([Buffer.from(odd)]).forwarded).toBe(odd)
   })
 })
 
-describe('any stream', () => {
+describe('any messages stream', () => {
   const piece = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }),
     fc.constantFrom('\\', '"', '\n', '}', '', 'c7a1f0e2-sentinel', '{"a":"b"}'),
@@ -230,7 +230,7 @@ describe('any stream', () => {
     .tuple(fc.array(event, { maxLength: 40 }), fc.constantFrom(STOP, ERROR, ''))
     .map(([events, end]) => events.join('') + end)
 
-  test('forwarded, held and cut bytes are the stream, and its text is what JSON.parse of every delta says', () => {
+  test('forwarded, held and cut off bytes are the stream, and its text is what JSON.parse of every delta gives', () => {
     fc.assert(
       fc.property(stream, fc.nat(20), (whole, cut) => {
         const bytes = Buffer.from(whole)
@@ -245,7 +245,7 @@ describe('any stream', () => {
     )
   })
 
-  test('says the same however the network cut it', () => {
+  test('a stream gives the same facts however the network divides it', () => {
     fc.assert(
       fc.property(stream, fc.integer({ min: 1, max: 300 }), (whole, size) => {
         const bytes = Buffer.from(whole)
@@ -260,7 +260,7 @@ describe('recorded traffic', () => {
   const folder = process.env['RECORDINGS']
   const names = folder ? readdirSync(join(folder, 'messages')).filter((name) => name.endsWith('.sse')) : []
 
-  test(`${names.length} recorded streams go on byte for byte and are charged as reported, however they are cut`, () => {
+  test(`${names.length} recorded streams are forwarded byte for byte and charged as reported, however they are divided`, () => {
     for (const name of names) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const whole = watch([bytes])

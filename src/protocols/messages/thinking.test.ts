@@ -43,11 +43,11 @@ describe('the thinking suffix', () => {
     ['-thinking', undefined],
     ['claude-x', undefined],
     ['claude-thinking-x', undefined],
-  ])('%s stands for %s', (model, expected) => {
+  ])('the thinking suffix of %s means %s', (model, expected) => {
     expect(withoutThinkingSuffix(model)).toBe(expected)
   })
 
-  test('is a budget of 80 percent of max_tokens, temperature 1, and no top_p', () => {
+  test('the thinking suffix is a budget of 80 percent of max_tokens, temperature 1, and no top_p', () => {
     expect(sent({ maxTokens: 10_000, ...SAMPLING }, 'claude-x-thinking').fields).toEqual({
       max_tokens: 10_000,
       thinking: enabled(8000),
@@ -60,7 +60,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('leaves room for the smallest budget', () => {
+  test('the thinking suffix leaves room for the minimum budget', () => {
     expect(sent({ maxTokens: 100 }, 'claude-x-thinking').fields).toMatchObject({
       max_tokens: 1280,
       thinking: enabled(1024),
@@ -72,7 +72,7 @@ describe('the thinking suffix', () => {
     'vendor/claude-opus-4-7-20260101-thinking',
     'claude-opus-4-8-thinking',
     'claude-sonnet-5-thinking',
-  ])('is adaptive at high effort for %s', (model) => {
+  ])('the thinking suffix is adaptive thinking at high effort for %s', (model) => {
     expect(sent({ maxTokens: 100 }, model).fields).toEqual({
       max_tokens: 100,
       thinking: { type: 'adaptive' },
@@ -80,7 +80,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('counts for more than an effort, and for less than a budget in tokens', () => {
+  test('the thinking suffix overrides an effort, but not a budget in tokens', () => {
     expect(sent({ thinking: effort('low') }, 'claude-x-thinking').fields).toMatchObject({
       thinking: enabled(6553),
     })
@@ -94,7 +94,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('asks nothing of a model that does not think, and says so', () => {
+  test('the thinking suffix has no effect on a model that does not think, and is named as left out', () => {
     expect(sent({}, 'claude-3-5-haiku-thinking')).toEqual({
       fields: { max_tokens: 8192 },
       dropped: ['thinking'],
@@ -102,19 +102,19 @@ describe('the thinking suffix', () => {
   })
 })
 
-describe('an effort', () => {
+describe('a thinking effort', () => {
   test.each([
     ['low', 1280],
     ['medium', 2048],
     ['high', 4096],
-  ] as const)('%s is a budget of %i tokens', (named, tokens) => {
+  ] as const)('the effort %s is a budget of %i tokens', (named, tokens) => {
     expect(sent({ thinking: effort(named) }, 'claude-sonnet-4-5')).toEqual({
       fields: { max_tokens: 8192, thinking: enabled(tokens), temperature: 1 },
       dropped: [],
     })
   })
 
-  test('beyond high is a budget of 8192 or 16384 tokens, below the maximum that is sent', () => {
+  test('an effort above high is a budget of 8192 or 16384 tokens, below the maximum that is sent', () => {
     expect(sent({ thinking: effort('xhigh'), maxTokens: 8193 }).fields).toMatchObject({
       max_tokens: 8193,
       thinking: enabled(8192),
@@ -129,12 +129,12 @@ describe('an effort', () => {
     })
   })
 
-  test('that is not named is medium where there are budgets', () => {
+  test('no effort is medium where the model has budgets', () => {
     expect(sent({ thinking: effort(undefined) }).fields).toMatchObject({ thinking: enabled(2048) })
   })
 
   test.each(['claude-opus-4-7', 'claude-opus-4-8', 'claude-sonnet-5', 'anthropic/claude-4.7-opus'])(
-    'is told to %s, which takes no budgets, by its name',
+    'an effort is sent by its name to %s, which has no budgets',
     (model) => {
       for (const named of ['low', 'medium', 'high', 'xhigh', 'max'] as const)
         expect(sent({ thinking: effort(named), maxTokens: 100 }, model)).toEqual({
@@ -150,18 +150,21 @@ describe('an effort', () => {
     [4095, 'medium'],
     [4096, 'high'],
     [100_000, 'high'],
-  ] as const)('stands in for a budget of %i tokens where there are none: %s', (tokens, named) => {
-    expect(sent({ thinking: budget(tokens) }, 'claude-opus-5').fields).toEqual({
-      max_tokens: 8192,
-      thinking: { type: 'adaptive' },
-      output_config: { effort: named },
-    })
-  })
+  ] as const)(
+    'an effort replaces a budget of %i tokens where the model has no budgets: %s',
+    (tokens, named) => {
+      expect(sent({ thinking: budget(tokens) }, 'claude-opus-5').fields).toEqual({
+        max_tokens: 8192,
+        thinking: { type: 'adaptive' },
+        output_config: { effort: named },
+      })
+    },
+  )
 })
 
 describe('thinking that is off', () => {
   test.each(['m', 'claude-sonnet-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-haiku-5-5'])(
-    'is disabled for %s',
+    'thinking off is disabled for %s',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model).fields).toEqual({
         max_tokens: 8192,
@@ -170,7 +173,7 @@ describe('thinking that is off', () => {
     },
   )
 
-  test('and a budget of nothing are the same', () => {
+  test('thinking off and a budget of zero are the same', () => {
     expect(sent({ thinking: budget(0) })).toEqual({
       fields: { max_tokens: 8192, thinking: { type: 'disabled' } },
       dropped: [],
@@ -178,7 +181,7 @@ describe('thinking that is off', () => {
   })
 
   test.each(['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5', 'claude-mythos-preview'])(
-    'is the lowest effort for %s, which always thinks',
+    'thinking off is the lowest effort for %s, which always thinks',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model)).toEqual({
         fields: { max_tokens: 8192, thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
@@ -187,7 +190,7 @@ describe('thinking that is off', () => {
     },
   )
 
-  test('is not spoken of to a model that does not think', () => {
+  test('thinking off is not sent to a model that does not think', () => {
     expect(sent({ thinking: { kind: 'off' } }, 'claude-3-5-haiku')).toEqual({
       fields: { max_tokens: 8192 },
       dropped: [],
@@ -195,8 +198,8 @@ describe('thinking that is off', () => {
   })
 })
 
-describe('thinking leaves the request valid upstream', () => {
-  test('without it sampling passes', () => {
+describe('requests with thinking', () => {
+  test('sampling passes without thinking', () => {
     expect(sent(SAMPLING)).toEqual({
       fields: { max_tokens: 8192, temperature: 0.3, top_p: 0.5, top_k: 7 },
       dropped: [],
@@ -210,7 +213,7 @@ describe('thinking leaves the request valid upstream', () => {
     })
   })
 
-  test('a temperature above what this wire knows is its highest', () => {
+  test('a temperature above the maximum of messages becomes the maximum', () => {
     expect(sent({ temperature: 1.5 })).toEqual({
       fields: { max_tokens: 8192, temperature: 1 },
       dropped: ['temperature'],
@@ -218,7 +221,7 @@ describe('thinking leaves the request valid upstream', () => {
     expect(sent({ temperature: 1 })).toEqual({ fields: { max_tokens: 8192, temperature: 1 }, dropped: [] })
   })
 
-  test.each([1280, 2048, 4096])('a budget of %i lies below max_tokens', (tokens) => {
+  test.each([1280, 2048, 4096])('a budget of %i is below max_tokens', (tokens) => {
     expect(sent({ thinking: budget(tokens) }).fields).toEqual({
       max_tokens: 8192,
       thinking: enabled(tokens),
@@ -236,11 +239,11 @@ describe('thinking leaves the request valid upstream', () => {
     })
   })
 
-  test('a budget is never below the smallest that upstreams take', () => {
+  test('a budget is at least the minimum that upstreams accept', () => {
     expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
   })
 
-  test('sampling that has to give way is named', () => {
+  test('sampling that thinking excludes is named', () => {
     expect(sent({ ...SAMPLING, thinking: budget(1280) }).dropped).toEqual(['temperature', 'top_k', 'top_p'])
     expect(sent({ temperature: 1, topP: 1, thinking: budget(1280) }).dropped).toEqual([])
     expect(sent({ ...SAMPLING, thinking: effort(undefined) }, 'claude-opus-4-8')).toEqual({
@@ -250,7 +253,7 @@ describe('thinking leaves the request valid upstream', () => {
   })
 
   test.each([{ kind: 'any' }, { kind: 'tool', name: 'f' }] as const)(
-    'no thinking where %j is forced',
+    'there is no thinking where %j is forced',
     (toolChoice) => {
       const { fields, dropped } = sent({ thinking: budget(1280), toolChoice, ...SAMPLING })
       expect(fields).toEqual({ max_tokens: 8192, temperature: 0.3, top_p: 0.5, top_k: 7 })
@@ -258,12 +261,12 @@ describe('thinking leaves the request valid upstream', () => {
     },
   )
 
-  test('no thinking where an answer is begun', () => {
+  test('there is no thinking where an answer is begun', () => {
     const turns: Turn[] = [user, { role: 'assistant', parts: [{ kind: 'text', text: '{' }] }]
     expect(sent({ thinking: budget(1280), turns }).dropped).toEqual(['thinking'])
   })
 
-  test('no thinking by budget in a round of tools whose thoughts are not there', () => {
+  test('there is no thinking by budget in a round of tools without thoughts', () => {
     const round = (...parts: Part[]): Turn[] => [user, { role: 'assistant', parts }, result]
     expect(sent({ thinking: budget(1280), turns: round(call) })).toMatchObject({ dropped: ['thinking'] })
     const unsigned: Part = { kind: 'thinking', text: 'hm' }
