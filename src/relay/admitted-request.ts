@@ -5,23 +5,25 @@ import type { Settings } from '../domain/settings.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from './dialects/dialect.ts'
 import type { Estimate } from './estimate.ts'
 
-/** A checked request for one model, and the terms that it is admitted on. */
+/** A checked request for one model, with the terms on which it is admitted. */
 export interface AdmittedRequest {
   /** The client's protocol. */
   readonly dialect: Omit<Dialect, 'read'>
   readonly request: RelayedRequest
-  /** The client's own bytes. */
+  /** The client's body. */
   readonly body: Buffer
-  /** Takes memory for more bytes until the call ends; throws `overloaded` without any for its client. */
+  /**
+   * Allocates memory for more bytes until the call ends. Throws `overloaded` if none is left for the client.
+   */
   readonly takeMemory: (bytes: number) => void
   readonly settings: Settings
-  /** The model that the client asked for. */
+  /** The model that the client requested. */
   readonly asked: Model
-  /** That one, or a fallback of it. */
+  /** The requested model or a fallback of it. */
   readonly model: Model
   readonly group: Pick<Group, 'name' | 'budget'>
   readonly rate: Rate
   readonly estimate: Estimate
-  /** In the order in which to try the channels; never empty. */
+  /** Requests in the order in which their channels are tried; never empty. */
   readonly channelRequests: readonly ChannelRequest[]
 }

@@ -9,7 +9,7 @@ import type { Rates } from './rates.ts'
 import { refuseUnlisted } from './tool-terms.ts'
 import type { Resolution } from './routing.ts'
 
-/** A checked request, and what it is admitted by. */
+/** A checked request and the data that its admission depends on. */
 interface CheckedRequest {
   readonly opened: Pick<OpenedRequest, 'dialect' | 'bytes' | 'hold'>
   readonly request: RelayedRequest
@@ -17,10 +17,10 @@ interface CheckedRequest {
   readonly settings: Settings
 }
 
-/** At least one. */
+/** At least one request. */
 type Options = readonly [AdmittedRequest, ...AdmittedRequest[]]
 
-/** The groups that may answer, each once. */
+/** The groups that may serve the call, without duplicates. */
 export function groupsOf(options: Options): readonly AdmittedRequest['group'][] {
   const [first, ...others] = options
   if (others.every(({ group }) => group.name === first.group.name)) return [first.group]
@@ -28,9 +28,9 @@ export function groupsOf(options: Options): readonly AdmittedRequest['group'][] 
 }
 
 /**
- * The request for each of the models that it may go to, with prices and bounds. Throws or rejects where the
- * first cannot be asked; others that cannot are left out. Returns a promise only where there are others, or
- * where something has to be looked up.
+ * Creates the request for each model that the call may go to, with prices and limits. Throws or rejects if
+ * the first model cannot be used; other models that cannot be used are left out. Returns a promise only if
+ * there are other models, or if something must be looked up.
  */
 export function admittedRequests(
   checked: CheckedRequest,
@@ -53,7 +53,7 @@ async function withFallbacks(
     try {
       options.push(await admitted(checked, resolution, rates))
     } catch (error) {
-      // A fallback without a price, or that cannot take this request, is none.
+      // A fallback is skipped if it has no price or cannot serve this request.
       if (!(error instanceof GatewayError)) throw error
     }
   }

@@ -3,19 +3,19 @@ import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
 import type { Target } from './call.ts'
 import type { Failure } from './failure.ts'
 
-/** Attempts that are noted for one call. */
+/** Maximum attempts that are recorded for one call. */
 const MAX_ENTRIES = 50
 
-/** An upstream's breaking off in the middle of its response. */
+/** An upstream that broke off in the middle of its response. */
 export interface UpstreamCut {
   readonly cause: string
-  /** The upstream's own words, redacted, if it gave any. */
+  /** The upstream's error message, redacted, if there was one. */
   readonly upstreamMessage: string | undefined
 }
 
 /** Attempts of one call, for its row in the usage log. */
 export class AttemptLog {
-  /** Start of the call by `performance.now()`. */
+  /** Start of the call by `performance.now()`, in milliseconds. */
   readonly #startedAt: number
   #failed: AttemptEntry[] | undefined
   #open: Target | undefined
@@ -27,7 +27,7 @@ export class AttemptLog {
     this.#startedAt = startedAt
   }
 
-  /** Notes that an attempt begins. */
+  /** Records that an attempt begins. */
   begin(target: Target): void {
     this.#open = target
     this.#openedMs = this.#elapsedMs
@@ -35,7 +35,7 @@ export class AttemptLog {
     this.#request = undefined
   }
 
-  /** Notes the request of the attempt, which is on its way. */
+  /** Records the request of the attempt, which is now being sent. */
   onSent(request: UpstreamRequest): void {
     this.#request = request
   }
@@ -45,7 +45,7 @@ export class AttemptLog {
     return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.openedInMs ?? 0 }
   }
 
-  /** Notes that it delivered nothing. */
+  /** Records that the attempt delivered nothing. */
   failed({ status, cause }: Pick<Failure, 'status' | 'cause'>): void {
     if (!this.#open) return
     const entry = this.#entry(this.#open, status ?? null, cause)
@@ -55,8 +55,8 @@ export class AttemptLog {
   }
 
   /**
-   * The attempts as JSON, with the one that answered last; undefined where that one was the only one and
-   * came to its end. `cut`: the cause of its breaking off.
+   * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
+   * complete. `cut`: the cause if the last one broke off.
    */
   text(cut: string | undefined): string | undefined {
     if (!this.#failed && cut === undefined) return undefined

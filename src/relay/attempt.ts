@@ -15,10 +15,15 @@ import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
 
-/** How long an upstream may send on after the attempt ended, so that its connection can be used again. */
+/**
+ * How long an upstream may continue to send after the attempt ended, so that its connection can be reused.
+ */
 const MAX_SENDING_ON_MS = 2_000
 
-/** One request to one upstream with one key. Its status and content type decide who takes in the response. */
+/**
+ * One request to one upstream with one key. The status and content type of the response decide which handler
+ * receives it.
+ */
 export class Attempt implements UpstreamResponseListener {
   readonly #call: Call
   readonly #target: Target
@@ -26,7 +31,7 @@ export class Attempt implements UpstreamResponseListener {
   readonly #handler: ResponseHandler
   readonly #load: ChannelLoad
   readonly #startedAt: number
-  /** Position in the set of those under way, which alone changes it. */
+  /** Index in the set of running attempts; only the set changes it. */
   index = -1
   #error: ErrorResponse | undefined
   #succeeded = false
@@ -44,17 +49,17 @@ export class Attempt implements UpstreamResponseListener {
     else this.#handler = new WholeResponse(call, target, this.#upstream)
   }
 
-  /** Resolves once, with how it ended; rejects where the call could not be settled. */
+  /** Resolves once with the outcome. Rejects if the call could not be settled. */
   get end(): Promise<AttemptEnd> {
     return this.#handler.end
   }
 
-  /** The upstream took the request for good: its key works. */
+  /** Whether the upstream accepted the request, which shows that its key works. */
   get succeeded(): boolean {
     return this.#succeeded
   }
 
-  /** Nothing more will come from the upstream. */
+  /** Whether nothing more will arrive from the upstream. */
   get isSilent(): boolean {
     return this.#upstream.isSilent
   }
@@ -63,23 +68,23 @@ export class Attempt implements UpstreamResponseListener {
     return this.#call.request.stream
   }
 
-  /** The call is settled by it, or it has failed. */
+  /** Whether the attempt has settled the call or failed. */
   get isFinished(): boolean {
     return this.#handler.finishedAt > 0
   }
 
-  /** To be called as soon as a request is on its way; `send` sends the same request with another body. */
+  /** Must be called as soon as a request is being sent. `send` sends the same request with another body. */
   onSent(request: UpstreamRequest, send: (body: Buffer) => void): void {
     this.#upstream.start(request, send)
   }
 
-  /** The client left. */
+  /** Handles the disconnect of the client. */
   onClientLeft(): void {
     const isReached = this.#upstream.isSent && !this.#error
     this.#guarded(() => this.#handler.onClientLeft(isReached))
   }
 
-  /** The gateway stops and can wait no longer. */
+  /** Ends the attempt because the gateway stops. */
   stop(): void {
     if (!this.isFinished) this.#giveUp(STOPPING)
   }
@@ -125,7 +130,7 @@ export class Attempt implements UpstreamResponseListener {
     this.#guarded(() => this.#handler.onFailure(this.#error?.failure ?? failureOf(error, this.#target)))
   }
 
-  /** Gives up the upstream request; nothing is received afterwards. */
+  /** Cancels the upstream request; nothing is received afterwards. */
   cancel(): void {
     this.#upstream.cancel()
   }
@@ -147,7 +152,7 @@ export class Attempt implements UpstreamResponseListener {
     this.#guarded(() => this.#handler.onFailure(failure))
   }
 
-  // Catches what happens once or seldom in an attempt; `onData` does the same without a closure.
+  // Catches exceptions of rare callbacks; `onData` does the same without creating a closure.
   #guarded(work: () => void): void {
     try {
       work()
@@ -162,10 +167,10 @@ function failureOf({ message, wasReused, detail }: TransportError, { channel }: 
   return wasReused ? { ...failure, next: 'same-again' } : failure
 }
 
-/** Bytes of an upstream's error body that are read. */
+/** Maximum bytes of an upstream's error body that are read. */
 const MAX_BYTES = 64 * 1024
 
-/** A response that is no success: its body says why. */
+/** A response without success; its body contains the reason. */
 class ErrorResponse {
   readonly #target: Target
   readonly #status: number
@@ -179,14 +184,14 @@ class ErrorResponse {
     this.#retryAfter = retryAfter
   }
 
-  /** Adds bytes of the body; true once there are enough of them. */
+  /** Adds bytes of the body. Returns true once there are enough. */
   add(chunk: Buffer): boolean {
     this.#chunks.push(chunk)
     this.#length += chunk.length
     return this.#length >= MAX_BYTES
   }
 
-  /** The failure, by the bytes that came. */
+  /** The failure as described by the bytes received. */
   get failure(): Failure {
     const body = Buffer.concat(this.#chunks).subarray(0, MAX_BYTES)
     const { prepared } = this.#target

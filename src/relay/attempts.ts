@@ -32,16 +32,16 @@ export interface AttemptParts {
   readonly failureLog: FailureLog
 }
 
-/** A channel to try, and its keys in the order in which to try them. */
+/** A channel to try, and its keys in the order in which they are tried. */
 interface Candidate {
   readonly request: ChannelRequest
   readonly keys: readonly UpstreamKey[]
 }
 
-/** Attempts of all calls, and the timer that watches them. */
+/** Runs the attempts of all calls and the timer that watches them. */
 export class Attempts {
   readonly #parts: AttemptParts
-  /** The attempts under way, and those whose upstream has not fallen silent yet. */
+  /** Running attempts, and finished ones whose upstream still sends. */
   readonly #underWay = new DenseSet<Attempt>()
   readonly #sweep: NodeJS.Timeout
   readonly #retries = new RetryBudget(performance.now())
@@ -49,21 +49,21 @@ export class Attempts {
 
   constructor(parts: AttemptParts) {
     this.#parts = parts
-    // One timer for all calls: a timer for each would cost more than the calls.
+    // One timer for all calls, because a timer for each would cost more than the calls.
     this.#sweep = setInterval(() => this.#tick(performance.now()), 1_000).unref()
   }
 
-  /** Streams under way. */
+  /** Number of running streams. */
   get openStreams(): number {
     return [...this.#underWay].filter((attempt) => attempt.isStream && !attempt.isFinished).length
   }
 
-  /** The gateway stops: no attempt begins any more. */
+  /** Whether the gateway stops, so that no attempt may begin. */
   get isStopped(): boolean {
     return this.#stopped
   }
 
-  /** Ends the attempts under way, and lets none begin. */
+  /** Ends the running attempts and allows no further ones. */
   stop(): void {
     this.#stopped = true
     for (const attempt of this.#underWay) attempt.stop()
@@ -76,17 +76,17 @@ export class Attempts {
   }
 
   /**
-   * Tries model after model, channel after channel and key after key, until a response is settled. Rejects
-   * with the error for the client, where nothing was sent to it yet. A channel at its limit is passed over;
-   * where all are, that is a `rate_limited`.
+   * Tries models, channels and keys, in this order, until a response is settled. Rejects with the error for
+   * the client, as long as nothing was sent to it. A channel that has reached its rate limit is skipped; if
+   * all have, the error is `rate_limited`.
    */
   async run(call: Call, options: readonly AdmittedRequest[]): Promise<void> {
     using failed = new FailedAttempts(this.#parts.failureLog)
     this.#retries.callBegan(performance.now())
-    // Preparing may fetch files, for as long as an upstream takes.
+    // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
     const counted = new Set<AdmittedRequest>()
-    // A model whose channels all rest is passed over, unless those of the others do, too.
+    // A model whose channels are all in cooldown is skipped, unless the channels of all models are.
     for (const maySkip of options.length > 1 ? [true, false] : [false]) {
       for (const option of options) if (await this.#tryModel(call, option, failed, maySkip, counted)) return
       if (failed.hasAny || failed.unaskable !== undefined) break
@@ -95,8 +95,8 @@ export class Attempts {
   }
 
   /**
-   * Tries the channels of one model. True where the call is settled; throws where no other may be tried.
-   * `counted`: the fallbacks at whose limits the call counts already.
+   * Tries the channels of one model. Returns true if the call is settled; throws if no other channel may be
+   * tried. `counted`: fallbacks whose limits already include this call.
    */
   async #tryModel(
     call: Call,
@@ -121,7 +121,8 @@ export class Attempts {
     return false
   }
 
-  // A request that one channel cannot be asked, another may: one of the client's dialect takes any.
+  // A request that cannot be converted for one channel may still be possible for another; a channel of the
+  // client's dialect accepts any request.
   async #prepared(
     call: Call,
     request: ChannelRequest,
@@ -141,7 +142,7 @@ export class Attempts {
     }
   }
 
-  /** Tries a channel with key after key. True where the call is settled. */
+  /** Tries the keys of a channel. Returns true if the call is settled. */
   async #tryKeys(
     call: Call,
     request: ChannelRequest,
@@ -185,8 +186,8 @@ export class Attempts {
     return rateLimited(waitMs, 'every channel for this model')
   }
 
-  // Channels whose circuit is open or that lately had no such model, and keys that were refused lately, are
-  // passed over, unless there are no others and the model itself may not be passed over.
+  // Skips channels with an open circuit breaker or that recently did not have the model, and keys that were
+  // recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
   #candidates(
     { channelRequests, request: { model }, settings }: AdmittedRequest,
     maySkip: boolean,
@@ -208,7 +209,10 @@ export class Attempts {
     return (good.length > 0 || maySkip ? good : all).slice(0, 1 + settings.options.retries)
   }
 
-  /** Makes one attempt, and ends its trial in any case. Undefined where the call is settled by it. */
+  /**
+   * Makes one attempt and always ends its trial of the circuit breaker. Returns undefined if the attempt
+   * settled the call.
+   */
   async #tryOnce(call: Call, target: Target): Promise<Failure | undefined> {
     const { response, request, record } = call
     if (response.isAborted) return CLIENT_GONE
@@ -271,8 +275,8 @@ export class Attempts {
     }
   }
 
-  // An upstream that breaks its responses off does not work either; one whose client left may or may not.
-  // `end` is missing where the call could not be settled.
+  // An upstream that breaks off its responses counts as failed. If the client left, the result is unknown.
+  // `end` is undefined if the call could not be settled.
   #endTrial(trial: Trial, attempt: Attempt, end: AttemptEnd | undefined, { cut, hold }: Call): void {
     if (cut && cut.upstreamMessage === undefined) trial.failed(performance.now())
     else if (end === undefined || end === 'settled' || end === STOPPING || end.next === 'same-again') {
@@ -290,21 +294,24 @@ export class Attempts {
   }
 }
 
-/** The keys of the account that the request belongs to; all, where it belongs to none or its key is gone. */
+/**
+ * The keys of the account to which the request belongs; all keys if it belongs to none or if that key no
+ * longer exists.
+ */
 function keysFor(request: ChannelRequest, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
   const own = keys.filter((key) => request.isOfKey?.(key) ?? true)
   return own.length > 0 ? own : keys
 }
 
-/** Whether an upstream failed, and not its client or the gateway. */
+/** Reports whether the upstream failed, rather than the client or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
   const isOwn = failure === CLIENT_GONE || failure === STOPPING || failure.cause === UNWRITTEN
   return !isOwn && failure.isExpected !== true
 }
 
 /**
- * Notes an attempt for the channel's figures, as failed where the upstream failed before its response or in
- * the middle of it. An attempt over a connection that was dead already is repeated, and does not count.
+ * Records an attempt in the channel's statistics. It counts as failed if the upstream failed before or during
+ * its response. An attempt over a connection that was already dead is repeated and does not count.
  */
 function noteAttempt(
   minutes: ChannelMinutes,
@@ -325,7 +332,7 @@ function noteAttempt(
 class FailedAttempts implements Disposable {
   readonly #log: FailureLog
   readonly #failures: Failure[] = []
-  /** The error of a channel that could not be asked at all; undefined where there is none. */
+  /** The error of a channel to which no request could be made; undefined if there is none. */
   unaskable: unknown
   #model: string | undefined
   #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
@@ -355,18 +362,18 @@ class FailedAttempts implements Disposable {
     this.#unlogged = { call, channel, key, cause, failure, ...stated, upstreamMessage }
   }
 
-  /** Logs the last failure: another attempt begins, at this channel. */
+  /** Logs the last failure with the reaction: another attempt at this channel begins. */
   nextAttemptAt(channel: Channel): void {
     if (this.#unlogged) this.#writeLog(this.#unlogged.channel === channel ? 'next key' : 'next channel')
   }
 
-  /** Logs the last failure, if another model is tried. */
+  /** Logs the last failure if another model is tried. */
   nextModel(name: string): void {
     if (this.#model !== undefined && this.#model !== name) this.#writeLog('next model')
     this.#model = name
   }
 
-  /** The error that the client gets in the end. */
+  /** The error for the client after all attempts failed. */
   finalError(): Error {
     const error = finalError(this.#failures)
     this.#writeLog(error === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')

@@ -14,7 +14,7 @@ import { PendingBody, SlowBodies } from './slow-bodies.ts'
 import { Spool, type SpoolFile } from './spool.ts'
 import { ZstdFrames } from './zstd-frames.ts'
 
-/** Memory of a decoder, however little it decodes. */
+/** Memory of a decoder, independent of how much it decodes. */
 const DECODER_BYTES = 64 * 1024
 
 const DECODERS = new Map<string, () => Transform>([
@@ -25,43 +25,46 @@ const DECODERS = new Map<string, () => Transform>([
   ['zstd', () => new ZstdFrames()],
 ])
 
-/** A decoded request body. What it holds of memory and disk is held until `release`. */
+/** A decoded request body. Its memory and disk space are held until `release`. */
 interface StoredBody {
-  /** The memory that it holds. */
+  /** The allocation for its memory. */
   readonly allocation: MemoryAllocation
-  /** Takes memory for as many bytes beside it; throws `overloaded` where none is left for the client. */
+  /** Allocates memory for more bytes. Throws `overloaded` if none is left for the client. */
   readonly hold: (bytes: number) => void
   readonly release: () => void
 }
 
-/** A body of JSON. */
+/** A JSON body. */
 export interface Body extends StoredBody {
   readonly bytes: Buffer
 }
 
 /** A body of `multipart/form-data`. */
 export interface FormBody extends StoredBody, FormContent {
-  /** As the client states it, with the boundary. */
+  /** The client's header, which contains the boundary. */
   readonly contentType: string
 }
 
-/** A request and its response, which may send `100 Continue`. */
+/** A request and its response, on which `100 Continue` can be sent. */
 export interface HttpExchange {
   readonly request: Request
   readonly response: Response
 }
 
-/** Conditions of reading a body. */
+/** Options for reading a body. */
 export interface BodyOptions {
-  /** Owner of the memory and the disk that the body takes. */
+  /** Owner of the memory and disk space of the body. */
   readonly owner: Owner
-  /** Largest size, in decoded bytes. */
+  /** Maximum size in decoded bytes. */
   readonly limit: number
-  /** A content encoding is refused. */
+  /** Whether a content encoding is refused. */
   readonly isPlain?: boolean
 }
 
-/** Reads request bodies: each up to a limit, all of a client up to its share of memory and disk. */
+/**
+ * Reads request bodies. Each has a maximum size, and all bodies of a client share a maximum of memory and
+ * disk space.
+ */
 export class BodyReader {
   readonly #slow = new SlowBodies()
   readonly #memory: RequestMemory
@@ -73,10 +76,10 @@ export class BodyReader {
   }
 
   /**
-   * Resolves to the decoded body of JSON, after `100 Continue` where the client waits for it. Errors:
-   * `request_too_large` over the limit; `unsupported_media_type` for a content type or encoding that is not
-   * read; `request_timeout` for a body that comes too slowly, or stalls while others need its memory;
-   * `overloaded` where the client may hold no more, or no memory is left.
+   * Resolves to the decoded JSON body, after sending `100 Continue` if the client expects it. Errors:
+   * `request_too_large` above the maximum; `unsupported_media_type` for an unsupported content type or
+   * encoding; `request_timeout` for a body that arrives too slowly, or stalls while others need its memory;
+   * `overloaded` if the client has used its share or no memory is left.
    */
   async read(exchange: HttpExchange, options: BodyOptions): Promise<Body> {
     requireJson(exchange.request.headers['content-type'])
@@ -84,7 +87,10 @@ export class BodyReader {
     return { ...body, bytes: content }
   }
 
-  /** Resolves to a form, in the same way; `invalid_request` for what is none. A large one is on disk. */
+  /**
+   * Resolves to a form, under the same rules. Rejects with `invalid_request` if the body is not a form. A
+   * large form is stored on disk.
+   */
   async readForm(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
     const contentType = exchange.request.headers['content-type'] ?? ''
     if (!isForm(contentType) || !isMediaType(contentType.trim())) throw noForm()
@@ -104,7 +110,7 @@ export class BodyReader {
   ): Promise<StoredBody & { content: Content }> {
     const decoder = decoderFor(request.headers['content-encoding'], options.isPlain ?? false)
     if (Number(request.headers['content-length'] ?? 0) > options.limit) throw tooLarge(options.limit)
-    // An HTTP/1.0 client would take it for the response.
+    // An HTTP/1.0 client would read `100 Continue` as the final response.
     if (request.headers.expect !== undefined && request.version === '1.1') response.writeContinue()
     const allocation = new MemoryAllocation(options.owner)
     const content = await this.#receive(request, decoder, options.limit, allocation, sink)
@@ -128,7 +134,7 @@ export class BodyReader {
     return new Promise((resolve, reject) => {
       let state: 'coming' | 'complete' | 'over' = 'coming'
       let decoder: Transform | undefined
-      /** Promises of the sink that are not settled. */
+      /** Number of the sink's promises that are not settled. */
       let unsettled = 0
       const over = (): void => {
         state = 'over'
@@ -204,7 +210,7 @@ export class BodyReader {
     })
   }
 
-  /** Takes memory for more bytes, if need be that of stalled bodies. */
+  /** Allocates memory for more bytes, if necessary by refusing stalled bodies. */
   #take(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, bytes: number): boolean {
     while (!this.#memory.take(requester.allocation, bytes))
       if (!this.#slow.refuseStalled(requester, this.#memory)) return false
@@ -260,23 +266,23 @@ function cutShort(): GatewayError {
   return new GatewayError('invalid_request', 'the request body ended before it was complete')
 }
 
-/** Bytes of a form that stay in memory; a larger one is on disk. */
+/** A form up to this size stays in memory; a larger one is stored on disk. */
 const MAX_FORM_MEMORY = 1024 * 1024
 
-/** Takes in the decoded bytes of one body. */
+/** Receives the decoded bytes of one body. */
 interface BodySink<Content> {
-  /** Bytes that came. */
+  /** Number of bytes received. */
   readonly length: number
   /** Bytes of memory that it holds. */
   readonly heldBytes: number
   /**
-   * Takes bytes; throws the error for the client where they cannot be taken. A promise where no more should
-   * come until it is settled: with the number of bytes that left the memory, or with the error.
+   * Adds bytes. Throws the error for the client if they cannot be stored. Returns a promise if no more may be
+   * added until it settles: it resolves to the number of bytes that were moved out of memory.
    */
   add(bytes: Buffer): Promise<number> | undefined
-  /** Ends the body; throws the error for the client where it is not complete. */
+  /** Ends the body. Throws the error for the client if it is incomplete. */
   finish(): Content
-  /** Gives up the body. */
+  /** Discards the body. */
   drop(): void
 }
 
@@ -305,13 +311,13 @@ class MemorySink implements BodySink<Buffer> {
   }
 }
 
-/** Content of a form: its parts, and the bytes that they are in. */
+/** Content of a form: its parts, and the bytes in which they are. */
 interface FormContent {
   readonly parts: readonly FormPart[]
   readonly bytes: StoredBytes
 }
 
-/** Keeps a small form in memory and a large one on disk, and reads it meanwhile. */
+/** Stores a small form in memory and a large one on disk, and parses it at the same time. */
 class FormSink implements BodySink<FormContent> {
   length = 0
   readonly #reader: FormReader

@@ -16,24 +16,27 @@ import {
   type SubjectLimit,
 } from '../limits/rate-limiter.ts'
 
-/** Time after which a call that found too many others under way may try again. */
+/** Retry-After, in milliseconds, for a call refused because too many others are in progress. */
 const PARALLEL_WAIT_MS = 1_000
 
 const NOTHING_TO_LEAVE = (): void => {}
 
-/** A limit, with its owner for the message. */
+/** A limit and its owner, who is named in the error message. */
 interface OwnedLimit extends SubjectLimit {
   readonly owner: string
 }
 
 /**
- * Limits of relay calls: for each API key, for all keys of a user, for each model over all clients, for each
- * channel. `docs/api.md: Limits`.
+ * Rate limits of calls: per API key, per user, per model over all clients, and per channel. `docs/api.md:
+ * Limits`.
  */
 export class CallLimits {
   readonly #limits: RateLimiter
   readonly #places: CallPlaces
-  /** Callers whose key or user has a limit on tokens of its own, by token: calls are settled without them. */
+  /**
+   * Callers whose key or user has a token limit of its own, by token. Settling a call needs them later, when
+   * the caller is no longer at hand.
+   */
   readonly #callers = new Map<number, Caller>()
 
   constructor(limits: RateLimiter, places: CallPlaces) {
@@ -42,8 +45,8 @@ export class CallLimits {
   }
 
   /**
-   * Counts a call as under way, or throws `rate_limited` where its key or its user has as many already. The
-   * result ends it. Returns a promise only where other nodes have to be asked.
+   * Counts a call as in progress. Throws `rate_limited` if its key or its user already has the maximum. The
+   * returned function ends it. Returns a promise only if other nodes must be asked.
    */
   begin({ token, user }: Caller): (() => void) | Promise<() => void> {
     const [ofKey, ofUser] = [token.rateLimit.parallel, user.rateLimit.parallel]
@@ -77,16 +80,17 @@ export class CallLimits {
   }
 
   /**
-   * Takes a call off the limits of its key, its user and its model, or throws `rate_limited`. A refused call
-   * counts at none, unless several nodes take the last requests of one of them at one moment. Returns a
-   * promise only where other nodes have to be asked.
+   * Counts a call against the limits of its key, its user and its model, or throws `rate_limited`. A refused
+   * call is not counted, unless several nodes use up one of the limits at the same moment. Returns a promise
+   * only if other nodes must be asked.
    */
   enter({ rateLimits }: Settings, caller: Caller, { name, rate_limit }: Model): void | Promise<void> {
     this.#remember(caller)
     const ofClient = clientLimits(rateLimits.key, caller)
     const ofModel = { name: LIMIT_NAMES.model, subject: name, limit: rate_limit, owner: `the model ${name}` }
     const limits = [...ofClient, ofModel].filter(({ limit }) => !isOff(limit))
-    // The last ones are looked at first: a call that they refuse does not count at the others.
+    // The other limits are checked before any is counted, so that a call refused by one of them does not
+    // count against the others.
     for (let at = limits.length - 1; at > 0; at--) {
       const limited = limits[at] as OwnedLimit
       requireAllowed(this.#limits.peek(limited), limited.owner)
@@ -118,19 +122,22 @@ export class CallLimits {
     else if (this.#callers.size > 0) this.#callers.delete(token.id)
   }
 
-  /** Takes a call that goes on with a model off that one's limit; false where none is left. */
+  /**
+   * Counts a call that falls back to a model against that model's limit. Returns false if the limit is
+   * reached.
+   */
   askModel({ name, rate_limit }: Model): boolean | Promise<boolean> {
     return this.#ask(LIMIT_NAMES.model, name, rate_limit)
   }
 
-  /** Milliseconds until a channel may be asked again; 0 = now. */
+  /** Milliseconds until a channel accepts the next request; 0 means now. */
   waitMs({ name, rate_limit }: Channel): number {
     if (isOff(rate_limit)) return 0
     const verdict = this.#limits.peek({ name: LIMIT_NAMES.channel, subject: name, limit: rate_limit })
     return verdict?.allowed === false ? Math.max(1, verdict.waitMs) : 0
   }
 
-  /** Takes one request off a channel's limit; false where none is left. */
+  /** Counts one request against a channel's limit. Returns false if the limit is reached. */
   ask({ name, rate_limit }: Channel): boolean | Promise<boolean> {
     return this.#ask(LIMIT_NAMES.channel, name, rate_limit)
   }
@@ -140,7 +147,7 @@ export class CallLimits {
     return whenDecided(this.#limits.take({ name, subject, limit }), (verdict) => verdict?.allowed ?? true)
   }
 
-  /** Counts the tokens, prompt and output, that a call has used. */
+  /** Counts the tokens of a call, prompt and output. */
   spend(
     { rateLimits }: Settings,
     tokenId: number,
@@ -157,7 +164,7 @@ export class CallLimits {
     if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rate_limit, tokens)
   }
 
-  /** Counts them for a model alone. */
+  /** Counts them only for a model. */
   spendOfModel({ name, rate_limit }: Model, tokens: number): void {
     this.#spend(LIMIT_NAMES.model, name, rate_limit, tokens)
   }
@@ -167,7 +174,10 @@ export class CallLimits {
   }
 }
 
-/** The limits of a key, whose own replaces the one of all keys where an operator gave it, and of its user. */
+/**
+ * The limits of a key and of its user. A limit that an operator has set for the key replaces that for all
+ * keys.
+ */
 function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly OwnedLimit[] {
   const isReplaced = token.operator_terms.rateLimit !== undefined
   const limit = isReplaced ? token.rateLimit : ofKeys
@@ -182,7 +192,7 @@ function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly Owne
   return [ofKey, { ...ofKey, name: LIMIT_NAMES.own, limit: token.rateLimit }, ofUser]
 }
 
-// Most limits are off, and calls should not pay for them.
+// Most limits are switched off and should cost a call nothing.
 function isOff({ requests, tokens }: RateLimit): boolean {
   return requests === 0 && tokens === 0
 }

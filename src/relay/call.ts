@@ -34,7 +34,7 @@ export interface Target {
   readonly client: ProtocolName
   readonly prepared: Prepared
   readonly key: UpstreamKey
-  /** The request that was prepared. */
+  /** The request from which `prepared` was made. */
   readonly request: ChannelRequest
 }
 
@@ -47,7 +47,7 @@ export class Call implements MediaRequester {
   #admitted: AdmittedRequest
   #firstByteMs: number | null = null
   #cut: UpstreamCut | undefined
-  /** The prompt as the attempt sends it. */
+  /** The prompt as the current attempt sends it. */
   #prompt = new SentPrompt(undefined)
 
   constructor(services: CallServices, incoming: IncomingCall, admitted: AdmittedRequest, hold: OpenHold) {
@@ -58,7 +58,7 @@ export class Call implements MediaRequester {
     this.attempts = new AttemptLog(incoming.startedAt)
   }
 
-  /** The id that the client gets as `x-request-id`. */
+  /** The id that the client receives as `x-request-id`. */
   get id(): string {
     return this.hold.facts.id
   }
@@ -71,12 +71,12 @@ export class Call implements MediaRequester {
     return this.#admitted.request
   }
 
-  /** The client's own bytes. */
+  /** The client's body. */
   get body(): Buffer {
     return this.#admitted.body
   }
 
-  /** Goes on with another model, on its own terms; the hold pays for the dearest. */
+  /** Continues with another model under that model's terms. The hold covers the most expensive model. */
   goOnWith(admitted: AdmittedRequest): void {
     if (admitted === this.#admitted) return
     this.#admitted = admitted
@@ -84,22 +84,22 @@ export class Call implements MediaRequester {
     else this.record.fallback = admitted.model.name
   }
 
-  /** Whether times to the first byte decide which channel the model is asked at. */
+  /** Whether the channel is chosen by the time to the first byte. */
   get isBalancedByLatency(): boolean {
     return this.#admitted.model.balance === 'latency'
   }
 
-  /** The group whose prices hold. */
+  /** The group whose prices apply. */
   get group(): string {
     return this.#admitted.group.name
   }
 
-  /** The model by the name that it is asked for: the client's, or that of a fallback. */
+  /** The name under which the model is requested: the client's, or that of a fallback. */
   get model(): string {
     return this.request.model
   }
 
-  /** Id of the token that the call is made with. */
+  /** Id of the token that the call uses. */
   get client(): number {
     return this.hold.account.token.id
   }
@@ -120,7 +120,7 @@ export class Call implements MediaRequester {
     return this.services.count
   }
 
-  /** Prices that the call was admitted at. */
+  /** Prices at which the call was admitted. */
   get rate(): Rate {
     return this.#admitted.rate
   }
@@ -133,12 +133,12 @@ export class Call implements MediaRequester {
     return this.#admitted.estimate.budget
   }
 
-  /** Expected tokens of the prompt, by its length. */
+  /** Expected tokens of the prompt, estimated from its length. */
   get expectedPrompt(): number {
     return this.#admitted.estimate.promptTokens
   }
 
-  /** The breaking off of the upstream's response, if it did. */
+  /** How the upstream's response broke off, if it did. */
   get cut(): UpstreamCut | undefined {
     return this.#cut
   }
@@ -162,19 +162,22 @@ export class Call implements MediaRequester {
     return headers
   }
 
-  /** Tokens of the prompt, for the client to see; the expected ones while many other texts are counted. */
+  /**
+   * Tokens of the prompt to show to the client. While many other texts are being counted, these are the
+   * expected tokens.
+   */
   async countPrompt(): Promise<number> {
     if (this.count.isBusy) return this.expectedPrompt
     return (await this.#prompt.shownTokens(this.count)) + (this.request.contextTokens ?? 0)
   }
 
-  /** Tokens of the prompt as it was sent, for the charge: parts that are only named count as in the hold. */
+  /** Tokens of the sent prompt for the charge. Parts that the request only refers to count as in the hold. */
   async countChargedPrompt(): Promise<number> {
     const named = (this.request.contextTokens ?? 0) + this.#admitted.estimate.unknownTokens
     return (await this.#prompt.chargedTokens(this.count)) + named
   }
 
-  /** Begins an attempt: the first byte of an earlier one does not count. */
+  /** Begins an attempt. The first byte of an earlier attempt does not count. */
   beginAttempt(target: Target): void {
     if (this.#prompt.prepared !== target.prepared) this.#prompt = new SentPrompt(target.prepared)
     this.#firstByteMs = null
@@ -182,17 +185,17 @@ export class Call implements MediaRequester {
     this.record.attempts = (this.record.attempts ?? 0) + 1
   }
 
-  /** Notes that the first byte of a response came. */
+  /** Records that the first byte of a response arrived. */
   noteFirstByte(): void {
     this.#firstByteMs ??= this.#tookMs
   }
 
-  /** Whether the first byte of the attempt's response came. */
+  /** Whether the first byte of the attempt's response arrived. */
   get hasFirstByte(): boolean {
     return this.#firstByteMs !== null
   }
 
-  /** Notes output and tools that were used: a crash from now on is charged them, too. */
+  /** Records the output and the tools used so far. From now on they are charged even after a crash. */
   mark(target: Target, tokens: number, uses: readonly ToolUse[]): void {
     const input = this.expectedPrompt + this.#admitted.estimate.unknownTokens
     const usage = { ...NO_USAGE, input, output: tokens }
@@ -200,7 +203,7 @@ export class Call implements MediaRequester {
     this.hold.markProgress(amount - this.hold.facts.prompt_amount)
   }
 
-  /** Notes that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
+  /** Records that an upstream broke off in the middle of its response. `upstreamMessage` is redacted. */
   noteCut(channel: string, cause: string, upstreamMessage?: string): void {
     this.#cut = { cause, upstreamMessage }
     this.record.failure = cause
@@ -208,9 +211,9 @@ export class Call implements MediaRequester {
   }
 
   /**
-   * Ends the call with its charge; with none where there is no `basis`, as nothing was delivered. Resolves
-   * with the charged usage when the charge is durable. `delivered`: the client got any of it. `lasting`: the
-   * response, where the client knows of it.
+   * Ends the call with its charge, or without one if `basis` is undefined because nothing was delivered.
+   * Resolves with the charged usage when the charge is durable. `delivered`: whether the client received any
+   * of the response. `lasting`: the response, if the client knows of it.
    */
   settle(
     target: Target | undefined,
@@ -224,17 +227,17 @@ export class Call implements MediaRequester {
       : this.#book(target, priced, delivered, lasting)
   }
 
-  /** Tells the operator of tools without a price that the request offered; returns whether there are any. */
+  /** Warns the operator of tools without a price that the request offered. Returns whether there are any. */
   noteUnlisted(target: Target): boolean {
     return noteUnlisted(this, target, this.services.unpriced)
   }
 
-  /** Ends a call that delivered nothing. A failure is ignored: there is nothing to lose. */
+  /** Ends a call that delivered nothing. Errors are ignored because nothing can be lost. */
   settleForNothing(target: Target | undefined): void {
     this.settle(target, undefined, false).catch(() => {})
   }
 
-  /** Ends the call with the charge of what was measured; resolves when that is durable. */
+  /** Ends the call and charges what was measured. Resolves when the charge is durable. */
   async settleMeasured(
     target: Target,
     ending: Ending,
@@ -292,18 +295,18 @@ export class Call implements MediaRequester {
     return this.hold.settle(settlement).then(() => usage)
   }
 
-  // Not by the time of day, which may be set meanwhile.
+  // Uses a monotonic clock, because the system time may be changed.
   get #tookMs(): number {
     return Math.round(performance.now() - this.#incoming.startedAt)
   }
 }
 
-/** The text for a header: names of models may have characters that no header can have. */
+/** Escapes characters that are not allowed in a header; names of models may contain them. */
 function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
-/** The charge of a response of the target; nothing without one. */
+/** Prices a response of the target; nothing if there is none. */
 function priceResponse(
   call: Call,
   target: Target | undefined,
@@ -313,8 +316,8 @@ function priceResponse(
 }
 
 /**
- * The basis of a charge without a total of tokens that cannot be true, by the maximum that was sent to the
- * target; the call's line in the log then has that total.
+ * Removes an implausible token total from the basis of a charge, judged by the maximum that was sent to the
+ * target. The ignored total is written to the call's log line.
  */
 function credibleBasis({ dialect, record }: Call, { request }: Target, basis: ChargeBasis): ChargeBasis {
   const { reported } = basis
@@ -325,27 +328,27 @@ function credibleBasis({ dialect, record }: Call, { request }: Target, basis: Ch
   return { ...basis, reported: kept }
 }
 
-/** The prompt of a request that has none. */
+/** The prompt of a request without one. */
 const NO_PROMPT: PromptText = { text: '', extraTokens: 0, chargedExtraTokens: 0 }
 
-/** Prompt of a request as it is sent to one target. It is read only where its tokens must be counted. */
+/** Prompt of a request as it is sent to one target. It is read only if its tokens must be counted. */
 class SentPrompt {
   readonly prepared: Prepared | undefined
-  /** Tokens of its texts, if they were counted. */
+  /** Tokens of its texts, if they were counted already. */
   #tokens: number | undefined
 
   constructor(prepared: Prepared | undefined) {
     this.prepared = prepared
   }
 
-  /** Tokens for the client to see, counted when no text for a charge waits. */
+  /** Tokens to show to the client. They are counted only when no text for a charge is waiting. */
   async shownTokens(count: LocalCount): Promise<number> {
     const { text, extraTokens } = this.#read()
     this.#tokens = await count.countLowPriority(text)
     return this.#tokens + extraTokens
   }
 
-  /** Tokens for the charge; a count for the client that is under way does not delay them. */
+  /** Tokens for the charge. A running low-priority count does not delay them. */
   async chargedTokens(count: LocalCount): Promise<number> {
     const { text, chargedExtraTokens } = this.#read()
     return (this.#tokens ?? (await count.count(text))) + chargedExtraTokens

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { countedText } from './counted-text.ts'
 
-/** Letters of a text by a count of its pieces alone. */
+/** Estimates the number of letters of a text from its pieces. */
 const lettersOf = (text: string, offset: number): number => {
   const { pieces, factor } = countedText(text, offset)
   return pieces.join('').replaceAll(' ', '').length * factor

@@ -1,21 +1,24 @@
-/** Characters of a piece: the time to count a run of one letter grows with its square. */
+/**
+ * Length of a piece in characters. Pieces are short because the time to count a run of one letter grows with
+ * its square.
+ */
 export const PIECE_LENGTH = 2_000
-/** Pieces that are counted of one text: 256,000 characters. */
+/** Maximum pieces that are counted of one text: 256,000 characters. */
 const MAX_PIECES = 128
-/** Part of the golden ratio beyond 1: its multiples are spread evenly over any range. */
+/** Fractional part of the golden ratio. Its multiples modulo 1 are spread evenly. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2
 
-/** A text to count: its pieces, and the part of the whole that they are. */
+/** A text to count: its pieces, and the ratio of the whole text to them. */
 export interface CountedText {
   readonly pieces: readonly string[]
-  /** Characters of the whole for each character of the pieces; 1 where that is all of it. */
+  /** Characters of the whole text per character of the pieces; 1 if the pieces are the whole text. */
   readonly factor: number
 }
 
 /**
- * Cuts a text into pieces to count. Of a text of more than 256,000 characters only pieces that are spread
- * evenly over it are taken. `offset`, from 0 to 1, decides which: authors of texts must not know it. A
- * text that grows keeps most of its pieces, whose counts are known then.
+ * Cuts a text into pieces to count. Of a text above 256,000 characters, only pieces spread evenly over it are
+ * taken. `offset`, from 0 to 1, decides which; authors of texts must not be able to guess it. A text that
+ * grows keeps most of its pieces, whose counts are then already known.
  */
 export function countedText(text: string, offset: number): CountedText {
   const all = Math.ceil(text.length / PIECE_LENGTH)

@@ -1,8 +1,8 @@
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 
 /**
- * Gate before the first byte of a stream: it opens once the call's hold is durable and, where the upstream
- * goes on without its client, parked. `docs/ledger.md: Durability before delivery`.
+ * Gate before the first byte of a stream. It opens once the call's hold is durable and, if the upstream
+ * continues without its client, parked. `docs/ledger.md: Durability before delivery`.
  */
 export class DeliveryGate {
   readonly #hold: OpenHold
@@ -12,14 +12,14 @@ export class DeliveryGate {
     this.#hold = hold
   }
 
-  /** Whether the hold is parked or being parked: the upstream goes on, whatever becomes of the stream. */
+  /** Whether the hold is or is being parked: the upstream continues even if the stream fails. */
   get isParking(): boolean {
     return this.#parking !== undefined
   }
 
   /**
-   * Undefined where the gate is open; else resolves to whether it opens. `goOn` parks the hold of a call that
-   * goes on without its client.
+   * Returns undefined if the gate is open; otherwise a promise of whether it opens. `goOn` parks the hold of
+   * a call that continues without its client.
    */
   open(goOn: (() => Promise<boolean>) | undefined): Promise<boolean> | undefined {
     const hold = this.#hold
@@ -28,8 +28,8 @@ export class DeliveryGate {
   }
 
   /**
-   * Whether the call is charged when the end of its response is known, and not now. `isComplete`: that end
-   * came with the stream.
+   * Resolves to whether the call is charged later, when the end of its response is known. `isComplete`: the
+   * stream contained that end.
    */
   async goesOn(isComplete: boolean): Promise<boolean> {
     const hold = this.#hold

@@ -42,7 +42,7 @@ test.each<[ProtocolName, Edits, number | undefined, number | undefined, boolean]
   ['gemini', { set: { generationConfig: { maxOutputTokens: 7 } } }, 9, 7, true],
   ['gemini', { set: { generationConfig: { maxOutputTokens: 7, candidateCount: 3 } } }, 9, 21, true],
   ['gemini', { set: { generationConfig: { temperature: 1 } } }, 9, undefined, false],
-  // The client may have written either name.
+  // The client may have used either name.
   ['chat', { set: { max_completion_tokens: 5 } }, 9, 9, true],
   ['chat', { set: { max_tokens: 50 } }, 9, 50, true],
   ['chat', { set: { max_tokens: 50 } }, undefined, 50, true],

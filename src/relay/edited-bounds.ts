@@ -2,23 +2,23 @@ import { type ChannelEdits, isEdited, type Override } from '../domain/records/ch
 import { parseRecord } from '../protocols/json/record.ts'
 import type { ChannelRequest } from './dialects/dialect.ts'
 
-/** Bounds of a request for one channel, after the channel's own changes. */
+/** Upper bounds of a request for one channel, after the channel's own changes. */
 export interface EditedBounds {
   /** Tokens that the changes may add to the prompt. */
   readonly prompt: number
-  /** The most output tokens; undefined where none are stated. */
+  /** Maximum output tokens; undefined if none are stated. */
   readonly output: number | undefined
-  /** Whether the channel is told a maximum that it is expected to keep to. */
+  /** Whether a maximum is sent to the channel and the channel is expected to respect it. */
   readonly named: boolean
 }
 
-/** Tokens that an upstream adds for a message of its own. */
+/** Tokens that an upstream adds for one more message. */
 const MESSAGE_TOKENS = 16
-/** Members for the maximum in requests of chat: an upstream may take either. */
+/** Members with the maximum in chat requests; an upstream may accept either. */
 const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
 
 /**
- * The bounds of a request that its channel changes: the operator's instructions and values are paid for like
+ * Upper bounds of a request that its channel changes. The operator's instructions and values are charged like
  * the client's own.
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelRequest): EditedBounds {
@@ -38,7 +38,7 @@ export function editedBounds({ channel, outputMaximum: stated, choices }: Channe
   }
 }
 
-// Each of the two may come from the client, and may be changed by itself.
+// Each of the two members may come from the client and may be changed separately.
 function chatMaxima(override: Override, stated: number | undefined): (number | undefined)[] {
   const set = OF_CHAT.flatMap((name) => changed(override, name) ?? [])
   const isRemoved = OF_CHAT.some((name) => isWithout(override, name))
@@ -68,7 +68,7 @@ function changed({ set, default: usual }: Override, name: string): number | unde
   return text === undefined ? undefined : numberIn(text)
 }
 
-// A value that is no number states none.
+// A value that is not a number is ignored.
 function isWithout({ set, remove }: Override, name: string): boolean {
   const text = set.get(name)
   if (text === undefined) return remove.includes(name)

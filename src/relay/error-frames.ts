@@ -7,11 +7,13 @@ import type { Tap } from './dialects/dialect.ts'
 
 /** Error of a stream whose upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
-/** End of an event that was sent in part, so that an error after it is an event of its own. */
+/** Ends an event of which only a part was sent, so that the error after it is a separate event. */
 const BLANK_LINE = Buffer.from('\n\n')
 const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
 
-/** The upstream's error, redacted; otherwise as it came, where the client speaks the upstream's dialect. */
+/**
+ * The upstream's error, redacted. If the client speaks the upstream's dialect, everything else is unchanged.
+ */
 export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
   const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
   if (own && tap.endsWithError) return own
@@ -22,7 +24,7 @@ export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError)
   )
 }
 
-/** The end of a stream that cost more than could be held for it: quota is short, or a budget. */
+/** The end of a stream whose cost exceeded its hold, because quota or a budget is used up. */
 export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
   const { refusal } = call.hold
   const code = refusal?.code ?? 'insufficient_quota'

@@ -12,30 +12,30 @@ import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
 import { type EditedBounds, editedBounds } from './edited-bounds.ts'
 import { toolsAt } from './tool-terms.ts'
 
-/** Bounds that the output of a call is expected to stay within. */
+/** Limits that the output of a call is expected to respect. */
 export interface OutputBudget {
-  /** Output tokens that the hold pays for at first. */
+  /** Output tokens that the hold covers at first. */
   readonly tokens: number
-  /** Every channel is told a maximum, and is expected to keep to it. */
+  /** Whether a maximum is sent to every channel and the channels are expected to respect it. */
   readonly named: boolean
   /** Output tokens by which a hold grows. */
   readonly slice: number
-  /** Computes the most that a slice can cost, in quota units. Only a stream needs it. */
+  /** Computes the maximum cost of a slice in quota units. Only streams need it. */
   readonly sliceQuota: () => number
 }
 
 /** Estimated size and cost of a call. */
 export interface Estimate {
-  /** The most that it can cost, in quota units. */
+  /** Its maximum cost in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
   /** Expected tokens of the prompt, except for parts of unknown size. */
   readonly promptTokens: number
-  /** Tokens that such parts count as. */
+  /** Estimated tokens of such parts. */
   readonly unknownTokens: number
 }
 
-/** Estimate of a stream that costs nothing. */
+/** Estimate of a stream that is free. */
 export const UNBOUNDED: Estimate = {
   amount: 0,
   budget: { tokens: Number.MAX_SAFE_INTEGER, named: false, slice: 1, sliceQuota: () => 0 },
@@ -43,7 +43,9 @@ export const UNBOUNDED: Estimate = {
   unknownTokens: 0,
 }
 
-/** Estimates a call of a model at these prices, by what the channels that may get it will be asked for. */
+/**
+ * Estimates a call of a model at these prices, by what will be requested from the channels that may serve it.
+ */
 export function estimate(
   endpoint: Endpoint,
   request: RelayedRequest,
@@ -57,7 +59,7 @@ export function estimate(
   const bounds = channelRequests.map(boundsOf(endpoint))
   const { tokens, named, addedPrompt } = callBounds(bounds, channelRequests, holdTokens)
   const context = request.contextTokens ?? 0
-  // However many parts are named, together they fit into the model's context.
+  // However many parts are referred to, together they fit into the model's context.
   const unknown = request.namesPrompt ? largest : 0
   const max = (output: number): number =>
     maxCharge(rate, {
@@ -80,7 +82,10 @@ export function estimate(
   }
 }
 
-/** The maximum of output tokens that a channel is told, for all answers together; undefined without one. */
+/**
+ * The maximum of output tokens that is sent to a channel, for all choices together; undefined if there is
+ * none.
+ */
 export function outputMaximum(endpoint: Endpoint, request: ChannelRequest): number | undefined {
   return boundsOf(endpoint)(request).output
 }
@@ -89,7 +94,9 @@ function boundsOf(endpoint: Endpoint): (request: ChannelRequest) => EditedBounds
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
-/** The most that any of the channels will be asked for, and whether each of them is told a maximum. */
+/**
+ * The maximum that will be requested from any of the channels, and whether a maximum is sent to each of them.
+ */
 function callBounds(
   bounds: readonly EditedBounds[],
   requests: readonly ChannelRequest[],
@@ -112,13 +119,13 @@ function uneditedBounds({ outputMaximum, choices }: ChannelRequest): EditedBound
   return { prompt: 0, output: named ? outputMaximum * choices : undefined, named }
 }
 
-/** Uses that a hold pays for where the request allows any number. */
+/** Number of tool uses that a hold covers if the request does not limit them. */
 const UNSTATED_USES = 4
 const NONE: readonly PricedTool[] = []
 
 /**
- * The dearest uses of tools that a hold pays for at any of the channels: of an answer that comes whole the
- * most that the request allows, of a stream one of each, as its hold grows.
+ * The most expensive tool uses that a hold covers at any of the channels. For a whole response that is the
+ * maximum that the request allows; for a stream one use of each tool, because its hold grows.
  */
 function heldTools(
   requests: readonly ChannelRequest[],
@@ -149,7 +156,7 @@ function heldAt(
     return [{ kind, count, price: priceOfUse({ kind, form }, terms) }]
   })
   if (stream || offered.maxCalls === undefined) return uses
-  // All tools together: the dearest ones may take all of it.
+  // The maximum applies to all tools together; the most expensive ones may use all of it.
   let left = offered.maxCalls
   return uses
     .toSorted((one, other) => (isMore(one.price, other.price) ? -1 : 1))

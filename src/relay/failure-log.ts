@@ -4,9 +4,9 @@ import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
 import { loggedMessage } from './logged-message.ts'
 
-/** Lines for one channel and cause within a window. */
+/** Maximum log lines for one channel and cause per window. */
 const MAX_LINES = 5
-/** Length of a window. */
+/** Length of a window in milliseconds. */
 const WINDOW_MS = 60_000
 
 /** The gateway's reaction to a failure. */
@@ -18,14 +18,14 @@ export type Reaction =
   | 'ended the stream'
   | 'gave up'
 
-/** Facts of a call for a warning. `body`: the client's own bytes, of which no line may have any. */
+/** Facts of a call for a warning. `body` is the client's body, of which nothing may be logged. */
 interface FailedCall {
   readonly id: string
   readonly model: string
   readonly body: Buffer
 }
 
-/** A failure of an upstream: in which call, at which channel and key. */
+/** A failure of an upstream, with its call, channel and key. */
 export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'upstreamMessage'> {
   readonly call: FailedCall
   readonly channel: Channel
@@ -41,19 +41,19 @@ interface Window {
 }
 
 /**
- * Warnings about upstreams that failed: five lines a minute for each channel and cause, and at the end of the
- * minute the number of the others. `docs/operations.md: Logs`.
+ * Warnings about failed upstreams: five lines per minute for each channel and cause, and at the end of the
+ * minute the number of suppressed ones. `docs/operations.md: Logs`.
  */
 export class FailureLog {
   readonly #log: Pick<Logger, 'warn' | 'isLevelEnabled'>
-  /** Windows of the last minute, by channel and cause. */
+  /** Current windows by channel and cause. */
   readonly #windows = new Map<string, Window>()
 
   constructor(log: Pick<Logger, 'warn' | 'isLevelEnabled'>) {
     this.#log = log
   }
 
-  /** Logs a failure, or counts it where there were enough lines of its kind. */
+  /** Logs a failure, or counts it if there were enough lines of its kind. */
   report(
     { call, channel, key, cause, status, upstreamMessage }: UpstreamFailure,
     reaction: Reaction,
@@ -82,7 +82,7 @@ export class FailureLog {
     )
   }
 
-  /** Ends the windows whose time is over. To be called about once a second. */
+  /** Ends the windows that have expired. Must be called about once a second. */
   tick(nowMs: number): void {
     for (const [name, { channel, cause, endsMs, suppressed: untold }] of this.#windows) {
       if (endsMs > nowMs) continue
@@ -108,7 +108,7 @@ export class FailureLog {
   }
 }
 
-/** The system's error codes in words. */
+/** Descriptions of the system's error codes. */
 const CAUSE_TEXTS = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection reset'],

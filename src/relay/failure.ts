@@ -16,56 +16,53 @@ import type { Target } from './call.ts'
 import type { Prepared } from './dialects/dialect.ts'
 import { storeRefusal } from './store-refusal.ts'
 
-/**
- * The next attempt after one that delivered nothing; `same-again` after a reused connection turned out
- * dead.
- */
+/** What to try after a failed attempt; `same-again` after a reused connection turned out to be dead. */
 export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
 
-/** Characters of an upstream's message that are passed on. */
+/** Maximum characters of an upstream's message that are forwarded. */
 const MAX_MESSAGE_LENGTH = 4096
 
 /** An attempt that delivered nothing. */
 export interface Failure {
   readonly next: NextStep
-  /** The part that gets a cooldown: a refused or limited key, a missing model, a channel out of order. */
+  /** What gets a cooldown: a refused or limited key, a missing model, or a failing channel. */
   readonly blames: 'key' | 'model' | 'channel' | 'none'
-  /** Milliseconds of cooldown that the upstream asks for. */
+  /** Milliseconds of cooldown that the upstream demands. */
   readonly cooldownMs: number | undefined
-  /** The error for the client, if no other attempt follows. */
+  /** The error for the client if no other attempt follows. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
-  /** The cause in a few fixed words: a label of the metrics. */
+  /** The cause in a few fixed words, used as a label of metrics. */
   readonly cause: string
-  /** The status of the upstream's response, if one came. */
+  /** The status of the upstream's response, if there was one. */
   readonly status?: number
-  /** The upstream's own message for the log, redacted; it may repeat parts of the request. */
+  /** The upstream's message for the log, redacted; it may repeat parts of the request. */
   readonly upstreamMessage?: string | undefined
-  /** Needs no warning: an ordinary response of this endpoint. */
+  /** Whether no warning is needed, because this is an ordinary response of the endpoint. */
   readonly isExpected?: boolean
 }
 
-/** An upstream's error as a whole, for clients of its protocol. */
+/** An upstream's complete error body, for clients of its protocol. */
 export interface ErrorEnvelope {
   readonly protocol: 'messages' | 'gemini'
   readonly body: Buffer
 }
 
-/** Facts of an upstream's refusal beside its message. */
+/** Facts of an upstream's refusal other than its message. */
 interface RefusalFacts {
   readonly status: number
   readonly type: string
-  /** The type is the upstream's own, not that of the status. */
+  /** Whether the type comes from the upstream and not from the status. */
   readonly hasOwnType: boolean
   readonly code: string
-  /** The code is the upstream's own, not that of the status. */
+  /** Whether the code comes from the upstream and not from the status. */
   readonly hasOwnCode: boolean
-  /** As the upstream sent it. */
+  /** The header as the upstream sent it. */
   readonly retryAfter: string | undefined
-  /** The body, redacted but otherwise as it came, for clients of the protocol that it is an error of. */
+  /** The redacted body, otherwise unchanged, for clients that speak the protocol of the error. */
   readonly envelope: ErrorEnvelope | undefined
 }
 
-/** An upstream's refusal, passed on with its own status and message. `docs/api.md: Errors`. */
+/** An upstream's refusal, forwarded with its own status and message. `docs/api.md: Errors`. */
 export class UpstreamRefusal extends Error {
   readonly facts: RefusalFacts
 
@@ -79,13 +76,13 @@ export class UpstreamRefusal extends Error {
 interface StatusRule {
   readonly next: NextStep
   readonly blames: Failure['blames'] | 'key at its limit'
-  /** The type where the upstream names none; without one the status is not passed on. */
+  /** The type if the upstream names none. Without one, the status is not forwarded. */
   readonly type?: string
-  /** The code, where the upstream names none. */
+  /** The code if the upstream names none. */
   readonly code?: string
 }
 
-/** Meanings of upstreams' statuses. Any other counts as a channel that is out of order. */
+/** Meanings of upstreams' statuses. Any other status counts as a failing channel. */
 const STATUSES = new Map<number, StatusRule>([
   [400, { next: 'nowhere', blames: 'none', type: 'invalid_request_error', code: 'bad_request' }],
   [401, { next: 'next-key', blames: 'key' }],
@@ -106,14 +103,14 @@ const STATUSES = new Map<number, StatusRule>([
 
 const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
-/** Channel that answered, the dialect that it was asked in, and the client's. */
+/** Channel that responded, the dialect of its request, and the client's dialect. */
 interface AskedUpstream {
   readonly channel: Channel
   readonly client: ProtocolName
   readonly prepared: Pick<Prepared, 'protocol'>
 }
 
-/** The failure that a response without success means. */
+/** The failure that corresponds to an unsuccessful response. */
 export function failureOfStatus(
   asked: AskedUpstream,
   sent: number,
@@ -137,7 +134,7 @@ export function failureOfStatus(
   }
 }
 
-// Google tells in the body what others tell in a header or by the status.
+// Google reports in the body what others report in a header or by the status.
 function readError(
   { client, prepared: { protocol } }: AskedUpstream,
   body: Buffer,
@@ -147,7 +144,7 @@ function readError(
   return client === protocol ? own : { ...own, ...crossedError(own, client) }
 }
 
-// A limit that does not say when it ends is no reason for a cooldown of the key.
+// A limit without an end time is not a reason for a cooldown of the key.
 function blamed({ blames }: StatusRule, cooldownMs: number | undefined): Failure['blames'] {
   if (blames !== 'key at its limit') return blames
   return cooldownMs === undefined ? 'none' : 'key'
@@ -184,7 +181,7 @@ function envelopeOf(
   return body && { protocol, body }
 }
 
-// Ignores what is no type of error: an envelope's own `type: "error"`, a URL, a number.
+// Ignores values that are not an error type: an envelope's own `type: "error"`, a URL, a number.
 function typeOf({ type }: UpstreamErrorText): string | undefined {
   return type !== undefined && type !== 'error' && /^[A-Za-z][\w.-]*$/.test(type) ? type : undefined
 }
@@ -193,7 +190,10 @@ function messageOf(channel: Channel, { message }: UpstreamErrorText): string | u
   return message === undefined ? undefined : redact(message, channel).slice(0, MAX_MESSAGE_LENGTH)
 }
 
-/** The failure of a stream that begins with an error: as by its status, but another channel may be asked. */
+/**
+ * The failure of a stream that begins with an error. It is handled like the corresponding status, but another
+ * channel may be tried.
+ */
 export function errorInFirstEvent(target: Target, data: string): Failure {
   const failure = failureOfStatus(target, statusOfError(data), Buffer.from(data), undefined)
   return {
@@ -203,7 +203,7 @@ export function errorInFirstEvent(target: Target, data: string): Failure {
   }
 }
 
-/** An error event of a stream, for the client: the upstream's own words, redacted. */
+/** An error event of a stream, for the client, with the upstream's message redacted. */
 export function streamErrorText(asked: AskedUpstream, data: string): ErrorParts {
   const { channel } = asked
   const error = readError(asked, Buffer.from(data))
@@ -221,8 +221,8 @@ export function streamErrorText(asked: AskedUpstream, data: string): ErrorParts 
 }
 
 /**
- * The failure of an attempt without a usable response: no connection, a timeout, garbage. `upstreamMessage`
- * is redacted.
+ * The failure of an attempt without a usable response: no connection, a timeout, an unreadable response.
+ * `upstreamMessage` is redacted.
  */
 export function noUsableResponse(cause: string, upstreamMessage?: string): Failure {
   return {
@@ -235,20 +235,23 @@ export function noUsableResponse(cause: string, upstreamMessage?: string): Failu
   }
 }
 
-/** The failure of a response that is an error in spite of its status. */
+/** The failure of a response with status 200 that contains an error. */
 export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
   return noUsableResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
 }
 
-/** The failure of a stream that has an event which is too large to be read. */
+/** The failure of a stream with an event that is too large to be read. */
 export const UNREADABLE_STREAM = noUsableResponse('an event was too large')
 
-/** The failure of an upstream that need not have this endpoint: its 404 tells nothing of channel or model. */
+/**
+ * The failure of an upstream without an optional endpoint: its 404 does not mean that the channel or the
+ * model is missing.
+ */
 export function endpointMissing(failure: Failure): Failure {
   return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
 }
 
-/** The gateway stops: clients can try again elsewhere, or after its next start. */
+/** The gateway stops. Clients can retry at another node or after the next start. */
 export const STOPPING: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -257,10 +260,10 @@ export const STOPPING: Failure = {
   cause: 'stopping',
 }
 
-/** Cause of failures by `unwritten`. */
+/** Cause of failures created by `unwritten`. */
 export const UNWRITTEN = 'unwritten'
 
-/** The gateway cannot write what it must know of a call before the client sees any of it. */
+/** The failure to write what must be durable before the client receives anything of a call. */
 export function unwritten(error: Error | undefined): Failure {
   const refusal = storeRefusal(error)
   return { next: 'nowhere', blames: 'none', cooldownMs: undefined, refusal, cause: UNWRITTEN }
@@ -276,8 +279,8 @@ export const CLIENT_GONE: Failure = {
 }
 
 /**
- * The error for the client when every channel failed: the last one that can be passed on. A 404 only where
- * all channels said so: a channel that failed in another way may have the model.
+ * The error for the client after every channel failed: the last one that can be forwarded. A 404 is used only
+ * if all channels returned it, because a channel that failed in another way may have the model.
  */
 export function finalError(failures: readonly Failure[]): Error {
   const others = failures.filter(({ blames }) => blames !== 'model')

@@ -79,7 +79,7 @@ test('a file on disk has no name, and gives its space back once', async () => {
 })
 
 test('a client that fills the disk is refused, while another still gets its share', async () => {
-  // Sixteen bodies of 256 MiB: 4 GiB of disk, of which nothing is written here.
+  // Sixteen bodies of 256 MiB each need 4 GiB of disk space, of which nothing is written here.
   const spool = newSpool(256 * MIB)
   const files = ['one', 'two'].map((client) => spool.newFile({ client, key: '' }))
   await files[1]?.append(Buffer.from('x'))

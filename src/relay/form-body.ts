@@ -2,20 +2,20 @@ import type { OutgoingBody } from '@sluice/http1'
 import type { FormPart } from '../protocols/multipart/form-reader.ts'
 import type { SpoolFile } from './spool.ts'
 
-/** Bytes of a piece that is read from disk while it is sent. */
+/** Size of the pieces in which a body is read from disk while it is sent. */
 const PIECE_BYTES = 65_536
 
-/** Bytes of a body: in memory, or on disk. */
+/** Bytes of a body, in memory or on disk. */
 export type StoredBytes = Buffer | SpoolFile
 
-/** A body with the contents of some parts replaced; all other bytes are those that came. */
+/** A body with the contents of some parts replaced; all other bytes are unchanged. */
 export class EditedForm implements OutgoingBody {
   readonly length: number
   readonly #bytes: StoredBytes
-  /** Pieces in order, with the position at which each begins in the edited body. */
+  /** Pieces in order, with the position of each in the edited body. */
   readonly #pieces: readonly Piece[]
 
-  /** `replacements` do not overlap. */
+  /** `replacements` must not overlap. */
   constructor(bytes: StoredBytes, replacements: readonly Replacement[]) {
     this.#bytes = bytes
     const pieces: Piece[] = []
@@ -46,7 +46,7 @@ export class EditedForm implements OutgoingBody {
   }
 }
 
-/** Content of one part in place of its own. */
+/** New content of one part. */
 interface Replacement {
   readonly part: FormPart
   readonly text: string
@@ -58,7 +58,7 @@ interface Piece {
   readonly source: Buffer | { readonly from: number }
 }
 
-/** Reads bytes of a body, wherever it is; fails if they are not there. */
+/** Reads bytes of a body from memory or disk. Rejects if they are not there. */
 async function readBytes(bytes: StoredBytes, from: number, length: number): Promise<Buffer> {
   if (Buffer.isBuffer(bytes)) return bytes.subarray(from, from + length)
   const read = await bytes.read(from, length)

@@ -1,19 +1,21 @@
 import type { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 
-/** Pause before a thread that could not be started is tried again: doubled each time, to the maximum. */
+/**
+ * Pause before a thread that could not be started is tried again. It doubles each time, up to the maximum.
+ */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
 
 interface Missing {
   readonly pauseMs: number
-  /** Undefined while another start is under way. */
+  /** Undefined while the thread is being started again. */
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Starts helper threads. One that cannot be started, as where the system has no more processes to spare, is
- * tried again after a pause; meanwhile its work is estimated.
+ * Starts helper threads. If one cannot be started, for example because the system allows no more threads, it
+ * is tried again after a pause; until then its results are estimated.
  */
 export class HelperThreads {
   readonly #log: Pick<Logger, 'error' | 'info'>
@@ -24,14 +26,14 @@ export class HelperThreads {
     this.#log = log
   }
 
-  /** Whether each thread that is needed could be started. */
+  /** Whether every needed thread could be started. */
   get areComplete(): boolean {
     return this.#missing.size === 0
   }
 
   /**
-   * Starts a thread; returns undefined if that is impossible at present. `retry` is called after the pause,
-   * and starts it again.
+   * Starts a thread. Returns undefined if that is impossible now; `retry` is called after the pause and must
+   * start it again.
    */
   start(name: string, make: () => Worker, retry: () => void): Worker | undefined {
     if (this.#missing.get(name)?.timer) return undefined
@@ -51,7 +53,7 @@ export class HelperThreads {
     }
   }
 
-  /** Starts nothing again. */
+  /** Prevents further starts. */
   close(): void {
     this.#isClosed = true
     for (const { timer } of this.#missing.values()) clearTimeout(timer)

@@ -1,22 +1,25 @@
 import type { Response } from '@sluice/http1'
 import type { Request } from '../http/request.ts'
 
-/** Fields of a call in the log, beside its route and status. Scalars only: no part of a prompt or a key. */
+/**
+ * Fields of a call in the log, in addition to its route and status. Only scalars, never a part of a prompt or
+ * a key.
+ */
 export interface CallRecord {
   userId?: number
   tokenId?: number
   model?: string
   channel?: string
   upstreamModel?: string
-  /** The model that the call went on with. */
+  /** The fallback model that served the call. */
   fallback?: string
   stream?: boolean
   attempts?: number
   firstByteMs?: number
-  /** All tokens of the prompt, cached or not. */
+  /** All tokens of the prompt, whether cached or not. */
   inputTokens?: number
   outputTokens?: number
-  /** The total of tokens that the provider reported, where it cannot be true and was not charged. */
+  /** The token total that the provider reported, if it is implausible and was not charged. */
   ignoredTotal?: number
   quota?: number
   reason?: string
@@ -32,6 +35,6 @@ export interface IncomingCall {
   readonly record: CallRecord
   /** Unix milliseconds. */
   readonly startedMs: number
-  /** The same moment by a clock that nobody sets, `performance.now()`. */
+  /** The same moment by the monotonic clock `performance.now()`. */
   readonly startedAt: number
 }

@@ -6,7 +6,7 @@ import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
 import { truncatedName } from './truncated-name.ts'
 
-/** Models that a token's `model_limits` allows; undefined where all are. */
+/** Models that a token's `model_limits` allows; undefined if all are allowed. */
 export function allowedNames(token: Token): ReadonlySet<string> | undefined {
   if (!token.model_limits_enabled) return undefined
   const names = new Set<string>()
@@ -17,14 +17,14 @@ export function allowedNames(token: Token): ReadonlySet<string> | undefined {
   return names
 }
 
-/** Refuses a model (403 `model_not_allowed`) that a token may not call by its name nor by its plain name. */
+/** Throws `model_not_allowed` (403) if the token allows neither this name nor the name without its suffix. */
 export function requireAllowedModel(token: Token, model: string, plain: string): void {
   const allowed = allowedNames(token)
   if (!allowed || allowed.has(model) || allowed.has(plain)) return
   throw new GatewayError('model_not_allowed', `this API key may not use the model ${truncatedName(model)}`)
 }
 
-/** Groups that a token names for single vendors; `group_not_allowed` if they cannot be read. */
+/** Groups that a token assigns to single vendors. Throws `group_not_allowed` if they cannot be read. */
 export function routesOf(token: Token): ReadonlyMap<string, string> {
   const routes = parseVendorRoutes(token.vendor_routes)
   if (!routes) throw new GatewayError('group_not_allowed', 'the vendor_routes of this API key cannot be read')
@@ -32,8 +32,7 @@ export function routesOf(token: Token): ReadonlyMap<string, string> {
 }
 
 /**
- * The group that a vendor's models are called in: the token's for this vendor, else the token's, else the
- * user's.
+ * The group for a vendor's models: the token's for this vendor, otherwise the token's, otherwise the user's.
  */
 export function groupName(
   { token, user }: Caller,
@@ -44,7 +43,7 @@ export function groupName(
   return routed ?? (token.group === '' ? user.group : token.group)
 }
 
-/** The group of that name, where the user may use it: an open one, or the user's own. */
+/** The group of this name, if the user may use it: an open group, or the user's own. */
 export function usableGroup({ groups }: Settings, { user }: Caller, name: string): Group | undefined {
   const group = groups.get(name)
   return group && (group.open || group.name === user.group) ? group : undefined

@@ -12,7 +12,7 @@ const counts = new PieceCounts((piece) => vocabulary.count(piece))
 
 parentPort?.on('message', (texts: readonly CountedText[]) => parentPort?.postMessage(texts.map(tokensOf)))
 
-/** The tokens of a text, extrapolated from those of its pieces. */
+/** Estimates the tokens of a text from those of its pieces. */
 function tokensOf({ pieces, factor }: CountedText): number {
   const tokens = pieces.reduce((sum, piece) => sum + counts.tokensOf(piece), 0)
   return Math.ceil(tokens * factor)

@@ -14,7 +14,7 @@ test('texts for charges are counted before others, of which few are counted at a
   await setImmediate()
   const charged = ['charged 1', 'charged 2'].map((name) => count.count('apple').then(noting(name)))
   await Promise.all([...told, ...charged])
-  // The first was under way already.
+  // The first count was already running.
   expect(order).toEqual(['told 1', 'charged 1', 'charged 2', 'told 2', 'told 3'])
 })
 

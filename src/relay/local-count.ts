@@ -2,11 +2,11 @@ import { Worker } from 'node:worker_threads'
 import { countedText } from './counted-text.ts'
 import type { HelperThreads } from './helper-threads.ts'
 
-/** Texts, waiting or being counted, from which on the counter is busy. */
+/** Number of waiting and running texts from which on the counter is busy. */
 const BUSY_TEXTS = 32
-/** Characters of short texts that are counted together. */
+/** Maximum characters of short texts that are counted together. */
 const MAX_BATCH_LENGTH = 16_384
-/** How long the worker, and its 36 MB, outlives the last count. */
+/** Idle time, in milliseconds, after which the worker thread with its 36 MB is ended. */
 const IDLE_MS = 60_000
 
 interface Waiting {
@@ -16,55 +16,55 @@ interface Waiting {
 }
 
 /**
- * Counts tokens, for responses whose upstream does not report them. The work is done in a thread of its
- * own, which is started when needed: some texts take long. Batches are small, so that texts that money
- * depends on need not wait for the others.
+ * Counts tokens for responses whose upstream does not report them. It uses a thread of its own, which is
+ * started when needed, because some texts take long. Batches are small, so that texts for charges need not
+ * wait for the others.
  */
 export class LocalCount {
   readonly #offset: number
   readonly #threads: Pick<HelperThreads, 'start'>
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** Texts that the worker is counting. */
+  /** Texts that the worker is counting now. */
   #current: Waiting[] = []
   #isIdle = true
   #loading: Promise<void> = Promise.resolve()
-  /** Texts for charges and for checks of holds: while one of them waits, no other is begun. */
+  /** Texts for charges and for checks of holds. While one of them waits, no other text is started. */
   readonly #highPriority: Waiting[] = []
   readonly #lowPriority: Waiting[] = []
 
-  /** `offset`, from 0 to 1 and by chance, decides which pieces of very long texts are counted. */
+  /** `offset`, a random number from 0 to 1, decides which pieces of very long texts are counted. */
   constructor(offset: number, threads: Pick<HelperThreads, 'start'>) {
     this.#offset = offset
     this.#threads = threads
   }
 
-  /** Whether another text would wait long. */
+  /** Whether another text would have to wait long. */
   get isBusy(): boolean {
     return this.#highPriority.length + this.#lowPriority.length + this.#current.length >= BUSY_TEXTS
   }
 
-  /** Resolves when the thread that counts has its vocabulary, or has ended. */
+  /** Resolves when the thread has loaded its vocabulary, or has ended. */
   get loading(): Promise<void> {
     return this.#loading
   }
 
-  /** Starts the thread, so that the first texts need not wait for its tables. */
+  /** Starts the thread, so that the first texts need not wait for its vocabulary. */
   async load(): Promise<void> {
     await this.count(' ')
   }
 
-  /** The number of tokens in `text`, by a vocabulary that is close to those of most current models. */
+  /** Counts the tokens in `text`, with a vocabulary that is close to those of most current models. */
   count(text: string): Promise<number> {
     return this.#enqueue(text, this.#highPriority)
   }
 
-  /** The same for counts that are not charged: begun when no text for a charge waits. */
+  /** The same for counts that are not charged; they start only when no text for a charge is waiting. */
   countLowPriority(text: string): Promise<number> {
     return this.#enqueue(text, this.#lowPriority)
   }
 
-  /** Ends the thread; texts that are being counted are estimated by their length. */
+  /** Ends the thread. Texts that are being counted are estimated by their length. */
   async close(): Promise<void> {
     clearTimeout(this.#idle)
     await this.#worker?.terminate()
@@ -79,7 +79,8 @@ export class LocalCount {
     }).catch(() => Math.ceil(Buffer.byteLength(text) / 4))
   }
 
-  // Sending to the thread costs more than counting a short text: texts of one turn are sent together.
+  // A message to the thread costs more than counting a short text, so texts of one turn of the event loop are
+  // sent together.
   #sendLater(): void {
     this.#isIdle = false
     setImmediate(() => this.#next())
@@ -139,7 +140,7 @@ export class LocalCount {
     return worker
   }
 
-  // Texts without a thread are estimated by their length.
+  // Estimates the waiting texts by their length, because there is no thread.
   #giveUp(): void {
     const waiting = [
       ...this.#current.splice(0),

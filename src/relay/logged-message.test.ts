@@ -14,7 +14,7 @@ describe('an upstream’s message in the log', () => {
   })
 
   test('is without every run of twelve characters that a text of the request has', () => {
-    // 'abcdefghijkl' are twelve characters, wherever they stand in the request.
+    // 'abcdefghijkl' are twelve characters; they are found at every position in the request.
     for (let before = 0; before < 14; before++) {
       const prompt = `${'.'.repeat(before)}abcdefghijkl,`
       expect(logged('<abcdefghijkl>', { messages: [{ content: prompt }] })).toBe('<[…]>')
@@ -53,7 +53,7 @@ describe('an upstream’s message in the log', () => {
         .slice(1, -1)
         .replaceAll(/[^ -~]/g, inCodes),
   }
-  // Words of the log's own would be found in every prompt that has them.
+  // Excludes words that the log itself adds, because they would be found in every prompt that contains them.
   const prompt = fc
     .oneof(
       fc.string({ unit: anyCharacter, minLength: 1, maxLength: 60 }),

@@ -1,15 +1,15 @@
-/** Characters of an upstream's message that are logged. */
+/** Maximum characters of an upstream's message that are logged. */
 const MAX_LENGTH = 500
-/** Largest request that is searched: a larger one would delay other calls. */
+/** Requests above this size are not searched, because that would delay other calls. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 /** Control and formatting characters. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
- * An upstream's redacted message for the log: without what it repeats of the texts of `request`, the
- * client's JSON; with control and formatting characters escaped; 500 characters at most. Undefined where
- * there is none, or where the request is too large to be compared with it.
+ * An upstream's redacted message for the log: texts that it repeats from `request`, the client's JSON, are
+ * removed, control and formatting characters are escaped, and it has at most 500 characters. Undefined if
+ * there is no message, or if the request is too large to be compared with it.
  */
 export function loggedMessage(message: string | undefined, request: Buffer): string | undefined {
   if (message === undefined || request.length > MAX_BODY_BYTES) return undefined
@@ -23,7 +23,7 @@ function escaped(character: string): string {
   return `\\u${code > 0xffff ? `{${code.toString(16)}}` : code.toString(16).padStart(4, '0')}`
 }
 
-// All strings of the request, without names of fields and the model's name, which operators need.
+// All strings of the request, except for field names and the model's name, which operators need.
 function textsOf(request: Buffer): string[] | undefined {
   let parsed: unknown
   try {
@@ -43,21 +43,23 @@ function textsOf(request: Buffer): string[] | undefined {
   return texts
 }
 
-/** Bytes in a row, in UTF-8, that a message and a text may have in common: less than four CJK characters. */
+/** Maximum consecutive UTF-8 bytes that a message and a text may share; less than four CJK characters. */
 const MAX_IN_COMMON = 11
-/** Length of the shortest run that is removed. */
+/** Minimum length of a run that is removed. */
 const RUN = MAX_IN_COMMON + 1
-/** Length of pieces: every run contains a piece at a multiple of this length. */
+/** Length of the indexed pieces. Every run of `RUN` bytes contains a piece at a multiple of this length. */
 const PIECE = RUN / 2
-/** How often a message is unescaped: an upstream may quote another's error that quoted the request. */
+/**
+ * Number of times that a message is unescaped: an upstream may quote another's error that quoted the request.
+ */
 const UNESCAPED_TIMES = 2
 
-/** Escapes of JSON, and of languages in which upstreams print a string. */
+/** Escape sequences of JSON, and of languages in which upstreams print strings. */
 const ESCAPE =
   /\\(?:u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|U([\da-fA-F]{8})|x([\da-fA-F]{2})|(["'`\\/bfnrt]))/g
 const CONTROLS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
-/** A form of a message for comparison, with the place of each UTF-16 unit in the message. */
+/** A form of a message for comparison, with the original position of each of its UTF-16 units. */
 interface Form {
   readonly text: string
   readonly starts: readonly number[]
@@ -65,8 +67,8 @@ interface Form {
 }
 
 /**
- * `message` without what it has in common with any of `texts`: each run of 12 bytes of UTF-8, as it is or
- * escaped on either side (`\n`, `\"`, `\u4e00`), becomes `[…]`. Takes linear time.
+ * Removes from `message` what it shares with any of `texts`: each run of 12 UTF-8 bytes, unescaped or escaped
+ * on either side (`\n`, `\"`, `\u4e00`), becomes `[…]`. Takes linear time.
  */
 function withoutEcho(message: string, texts: readonly string[]): string {
   const places = new Map<string, number[]>()
@@ -119,14 +121,14 @@ function unescaped(escape: string, ...groups: unknown[]): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : escape
 }
 
-/** UTF-8 with one character for each byte: strings are cut and compared faster than buffers. */
+/** UTF-8 as a string of one character per byte: strings are cut and compared faster than buffers. */
 function bytesOf(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
 function addRuns({ text, starts, ends }: Form, places: Map<string, number[]>, pieces: Set<string>): void {
   const bytes = bytesOf(text)
-  /** For each byte, where its character stands in the message. */
+  /** For each byte, the position of its character in the message. */
   const begin: number[] = []
   const end: number[] = []
   let at = 0

@@ -6,37 +6,40 @@ import { type SlotEntry, SharedSlots } from '../limits/shared-slots.ts'
 import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversation.ts'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
-/** Fetches under way at one time, all calls together. */
+/** Maximum fetches at a time, for all calls together. */
 const MAX_FETCHES = 16
-/** Part of the fetches that one key may have. */
+/** Share of the fetches that one key may have. */
 const MAX_PART_OF_KEY = 1 / 2
-/** Fetches that may wait for a slot. */
+/** Maximum fetches that may wait for a slot. */
 const MAX_WAITING = 10_000
-/** Bytes that all URLs of one request may bring: as many as a request itself may have. */
+/** Maximum bytes of all URLs of one request, the same as for a request body. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
-/** Memory for each byte of a file: its base64, and the request that has it. */
+/** Memory per byte of a file: its base64, and the request that contains it. */
 const BYTES_PER_BYTE = 2 * (4 / 3)
-/** Media types that say nothing of the bytes. */
+/** Media types that do not identify the content. */
 const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
 /** The client on whose behalf files are fetched. */
 export interface MediaRequester {
   /** The id of the token. */
   readonly client: Client
-  /** Takes memory until the call ends; throws `overloaded` where none is left for the client. */
+  /** Allocates memory until the call ends. Throws `overloaded` if none is left for the client. */
   takeMemory(bytes: number): void
-  /** Calls the listener once when the client has left, at once if it has; the result unsubscribes. */
+  /**
+   * Calls the listener once when the client has left, immediately if it already has. The returned function
+   * unsubscribes.
+   */
   onGone(listener: () => void): () => void
 }
 
-/** Fetches media that a client names by URL, where the upstream's dialect needs them in the request. */
+/** Fetches media that a client gives by URL, if the upstream's dialect needs them inside the request. */
 export class Media {
   readonly #options: () => Options['media']
   readonly #slots: SharedSlots
   #agent: Agent | undefined
   #agentFor: Options['media'] | undefined
 
-  /** `nowMs`: a clock that never goes back. */
+  /** `nowMs`: a monotonic clock. */
   constructor(options: () => Options['media'], nowMs: () => number) {
     this.#options = options
     this.#slots = new SharedSlots({
@@ -49,9 +52,9 @@ export class Media {
   }
 
   /**
-   * The conversation with all media inline that `mustFetch` is true of. Errors: `invalid_request` with the
-   * reason where a fetch failed; `overloaded` where no fetch could begin in time. Fetches end when the client
-   * leaves.
+   * Returns the conversation with all media inline for which `mustFetch` returns true. Throws
+   * `invalid_request` with the reason if a fetch failed, and `overloaded` if no fetch could begin in time.
+   * Fetches end when the client leaves.
    */
   async inline(
     conversation: Conversation,
@@ -90,7 +93,7 @@ export class Media {
   async #withFetched(part: MediaPart, batch: MediaBatch): Promise<MediaPart> {
     if (part.source.kind !== 'url') return part
     const { url, mediaType } = part.source
-    // A URL that is named twice is fetched once.
+    // A URL that occurs twice is fetched once.
     return { ...part, source: await batch.once(url, () => this.#fetch(url, mediaType ?? '', batch)) }
   }
 
@@ -100,7 +103,7 @@ export class Media {
       if (entry.decided) await entry.decided
       if (!entry.isIn)
         throw batch.isLate ? new MediaUnavailable('other URLs of this request took too long') : tooMany()
-      // Loaded late: with its HTTP client this module is large, and few requests name URLs.
+      // Imported on demand: this module and its HTTP client are large, and few requests have URLs.
       const { fetchMedia } = await import('../upstreams/fetch-media.ts')
       const { max_bytes: maxBytes, timeout: timeoutMs } = this.#options()
       const signal = batch.start(timeoutMs)
@@ -133,7 +136,7 @@ export class Media {
     }
   }
 
-  // Replaced when the operator changes its options.
+  // The agent is replaced when the operator changes its options.
   async #currentAgent(): Promise<Agent> {
     const { guardedAgent } = await import('../upstreams/guarded-agent.ts')
     const options = this.#options()
@@ -161,7 +164,7 @@ class MediaBatch {
     this.#requester = requester
   }
 
-  /** Takes a slot for a fetch, or waits for one; none after an abort. */
+  /** Requests a slot for a fetch, or waits for one; after an abort it gets none. */
   enter(slots: SharedSlots): SlotEntry {
     const entry = slots.enter(this.#requester.client)
     if (this.isAborted) entry.leave()
@@ -169,7 +172,7 @@ class MediaBatch {
     return entry
   }
 
-  /** Gives the slot of a fetch back. */
+  /** Releases the slot of a fetch. */
   leave(entry: SlotEntry): void {
     this.#entries.delete(entry)
     entry.leave()
@@ -185,28 +188,28 @@ class MediaBatch {
   }
 
   /**
-   * The signal that ends each fetch. All fetches of a request together have the time of one, so that a
-   * request with many slow URLs does not keep others waiting.
+   * Returns the signal that ends each fetch. All fetches of a request share one timeout, so that a request
+   * with many slow URLs does not block others.
    */
   start(timeoutMs: number): AbortSignal {
     return (this.#signal ??= AbortSignal.any([this.#aborted.signal, AbortSignal.timeout(timeoutMs)]))
   }
 
-  /** Ends all fetches: one of them failed, or the client left. */
+  /** Ends all fetches, because one of them failed or the client left. */
   abort(): void {
     this.#aborted.abort()
-    // Fetches that hold a slot end by the signal.
+    // Fetches that have a slot are ended by the signal.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
   }
 
-  /** Takes the memory for bytes that have come. */
+  /** Allocates memory for bytes that have arrived. */
   take(bytes: number): void {
-    // The call may be over.
+    // The call may have ended.
     if (this.isAborted) throw new MediaUnavailable('another URL of this request failed')
     this.#requester.takeMemory(Math.ceil(bytes * BYTES_PER_BYTE))
   }
 
-  /** Bytes that may still come. */
+  /** Bytes that may still arrive. */
   get bytesLeft(): number {
     return MAX_TOTAL_BYTES - this.#bytes
   }
@@ -239,15 +242,15 @@ function hasMedia(part: Part): boolean {
   )
 }
 
-/** Whether a type says something of the bytes: a family such as `image/*` does not. */
+/** Reports whether a type identifies the content; a family such as `image/*` does not. */
 function isSpecific(mediaType: string): boolean {
   return !GENERIC_TYPES.has(mediaType) && !mediaType.includes('*')
 }
 
-// An unstated type is recognized by the first bytes.
+// If the type is not stated, it is detected from the first bytes.
 async function mediaTypeOf(mediaType: string, bytes: Buffer): Promise<string> {
   if (isSpecific(mediaType)) return mediaType
-  // Loaded late: few types must be recognized.
+  // Imported on demand, because few types must be detected.
   const { fileTypeFromBuffer } = await import('file-type')
   return (await fileTypeFromBuffer(bytes))?.mime ?? 'application/octet-stream'
 }

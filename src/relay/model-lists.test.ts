@@ -104,7 +104,7 @@ test('what is listed can be called, and what can be called by its own name is li
         const isListed = listed.includes(name)
         const isCalled = isCallable(settings, caller, name)
         if (isListed) expect(isCalled, name).toBe(true)
-        // By its suffix alone a name can be called too, but that is no name of its own.
+        // A name with the suffix can be called too, but it is not a listed name.
         if (plainName(name) === name) expect(isListed, name).toBe(isCalled)
         if (isListed) expect(lists.find(settings, caller, name)?.id).toBe(name)
       }

@@ -12,35 +12,35 @@ import { modelOf, plainName } from './routing.ts'
 /** A model that a key may call. */
 export interface ListedModel {
   readonly id: string
-  /** Undefined where it is not known. */
+  /** Undefined if unknown. */
   readonly vendor: string | undefined
   readonly endpointTypes: readonly EndpointType[]
   /** The endpoints that serve it. */
   readonly endpoints: readonly Endpoint[]
 }
 
-/** A model with the groups that have a channel for it. */
+/** A model and the groups that have a channel for it. */
 interface ServedModel {
   readonly id: string
-  /** Without the thinking suffix. */
+  /** The name without the thinking suffix. */
   readonly plain: string
   readonly inGroups: ReadonlyMap<string, ListedModel>
   readonly vendor: string | undefined
 }
 
-/** All models that have a channel, by their names in order. */
+/** All models that have a channel, sorted by name. */
 type Served = ReadonlyMap<string, ServedModel>
 
 /** Lists the models that keys may call: those with a channel, a group and a price. */
 export class ModelLists {
-  // The same for all callers while the settings are.
+  // Shared by all callers as long as the settings do not change.
   readonly #served = new WeakMap<Settings, Served>()
-  // Lists of callers whose key limits no models and names no groups for vendors, by their group.
+  // Lists by group, for callers whose key neither limits models nor assigns groups to vendors.
   readonly #ofGroups = new WeakMap<Served, Map<string, readonly ListedModel[]>>()
 
   /**
-   * All models that a key may call, by their names in order; `group_not_allowed` if it may use no group. Keys
-   * without restrictions of their own get the same array as long as the settings are the same.
+   * All models that a key may call, sorted by name. Throws `group_not_allowed` if it may use no group. Keys
+   * without restrictions of their own get the same array as long as the settings do not change.
    */
   list(settings: Settings, caller: Caller): readonly ListedModel[] {
     const listed = lookup(settings, caller)
@@ -55,7 +55,7 @@ export class ModelLists {
     return list
   }
 
-  /** The listed model of that name; undefined where there is none. */
+  /** The listed model of this name; undefined if there is none. */
   find(settings: Settings, caller: Caller, id: string): ListedModel | undefined {
     const listed = lookup(settings, caller)
     const model = this.#of(settings).get(id)
@@ -78,7 +78,7 @@ function listedIn(
   return [...served.values()].flatMap((model) => listed(model) ?? [])
 }
 
-// A group is looked up once for each name, not for each model.
+// Each group is looked up once, not once per model.
 function lookup(settings: Settings, caller: Caller): (model: ServedModel) => ListedModel | undefined {
   const allowed = allowedNames(caller.token)
   const routes = routesOf(caller.token)
@@ -104,7 +104,7 @@ function servedBy(settings: Settings): Served {
   const served = [...protocols].flatMap(([id, inGroups]) => {
     const plain = plainName(id)
     const { vendor, price } = modelOf(settings, id, plain)
-    // Moderations cost nothing without a price.
+    // Moderations are free without a price.
     const isFree = settings.options.unpriced_models === 'free' || endpointByName(id) === 'moderations'
     if (!price && !isFree) return []
     const listed = [...inGroups].map(([group, ofGroup]): [string, ListedModel] => [

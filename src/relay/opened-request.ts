@@ -8,23 +8,23 @@ import type { Dialect, Reader, RelayedRequest } from './dialects/dialect.ts'
 import type { FormDialect } from './dialects/media/media-dialect.ts'
 import type { IncomingCall } from './incoming-call.ts'
 
-/** The ways in which an endpoint takes requests: as JSON, as forms, or as both. */
+/** How an endpoint accepts requests: as JSON, as forms, or as both. */
 export type RequestForms =
   | { readonly json: Dialect; readonly form?: FormDialect }
   | { readonly json?: undefined; readonly form: FormDialect }
 
-/** A request whose body is there. What it holds of memory and disk is held until `release`. */
+/** A request whose body was read. Its memory and disk space are held until `release`. */
 export interface OpenedRequest extends Body {
-  /** Begins a read of the store, whose memory is the body's. */
+  /** Begins a read of the store, whose memory belongs to that of the body. */
   readonly readStore: () => StoreRead
   readonly dialect: Omit<Dialect, 'read'>
-  /** Checks the request; throws `invalid_request` naming the field. */
+  /** Checks the request. Throws `invalid_request` that names the field. */
   read(reader: Reader): RelayedRequest | Promise<RelayedRequest>
 }
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** Reads a request's body, of JSON or of a form; rejects with the error for the client. */
+/** Reads a request's body, JSON or a form. Rejects with the error for the client. */
 export async function openRequest(
   { bodies, reads }: { readonly bodies: BodyReader; readonly reads: StoreReads },
   { json, form }: RequestForms,
@@ -64,7 +64,7 @@ export async function openRequest(
   }
 }
 
-/** The request for a model that is served. */
+/** The request for a model that is actually served. */
 function served(
   read: RelayedRequest | Promise<RelayedRequest>,
   { settings }: Reader,
@@ -74,13 +74,13 @@ function served(
     : withoutModelSuffix(read, settings)
 }
 
-/** Suffixes by which routers choose other providers and prices, or search the web at a price of its own. */
+/** Suffixes by which routers choose other providers and prices, or search the web for an extra price. */
 const SUFFIXES = [':online', ':nitro', ':floor'] as const
 
 /**
- * The request for the model without suffixes of routers, which are listed; the request itself where a channel
- * serves the model under the name with the suffix, or where only that model can take it.
- * `docs/api.md: Other models and prices`.
+ * Removes router suffixes from the model's name and reports them as dropped. Returns the request itself if a
+ * channel serves the model under the name with the suffix, or if only that model can serve it. `docs/api.md:
+ * Other models and prices`.
  */
 function withoutModelSuffix(request: RelayedRequest, { channels }: Settings): RelayedRequest {
   const dropped: string[] = []

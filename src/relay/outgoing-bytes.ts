@@ -1,23 +1,23 @@
-/** Bytes that wait for the first event, at most. */
+/** Maximum bytes held until the first event. */
 const MAX_HELD_BYTES = 4_096
-/** How long they wait: clients and proxies take a silent connection for dead. */
+/** Maximum time they are held: clients and proxies treat a silent connection as dead. */
 const MAX_HELD_MS = 5_000
 
 /**
- * Bytes for the client's next write. Comments before a stream's first event wait for that event: if it is an
- * error, nothing was sent yet, and another upstream may answer. `docs/api.md: Events`.
+ * Bytes for the client's next write. Comments before a stream's first event are held until that event: if it
+ * is an error, nothing was sent yet, and another upstream can be tried. `docs/api.md: Events`.
  */
 export class OutgoingBytes {
   /**
-   * Emptied, never replaced: in a call that waited, this list is in V8's old generation, and a list that is
-   * left behind there would keep its chunks until a full collection.
+   * Emptied, never replaced: in a long call this list is in V8's old generation, and an abandoned list would
+   * keep its chunks in memory until a full collection.
    */
   readonly #chunks: Buffer[] = []
   #bytes = 0
   #heldSince = 0
   #isHeldBack = true
 
-  /** Adds bytes; `isEvent`: an event has begun, in them or before them. */
+  /** Adds bytes. `isEvent`: whether an event has begun, in these bytes or before them. */
   add(bytes: Buffer, isEvent: boolean): void {
     this.#chunks.push(bytes)
     if (!this.#isHeldBack) return
@@ -31,17 +31,17 @@ export class OutgoingBytes {
     return !this.#isHeldBack && this.#chunks.length > 0
   }
 
-  /** Releases what has waited long enough. To be called once a second. */
+  /** Releases bytes that were held long enough. Must be called once a second. */
   tick(nowMs: number): void {
     if (this.#heldSince > 0 && nowMs - this.#heldSince >= MAX_HELD_MS) this.release()
   }
 
-  /** Makes all bytes due: nothing waits for an event any more. */
+  /** Makes all bytes due; nothing is held for an event any more. */
   release(): void {
     this.#isHeldBack = false
   }
 
-  /** Removes the bytes that are due. */
+  /** Removes and returns the bytes that are due. */
   take(): Buffer | undefined {
     if (!this.isDue) return undefined
     const chunks = this.#chunks.splice(0)

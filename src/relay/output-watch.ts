@@ -6,11 +6,11 @@ import type { Tap } from './dialects/dialect.ts'
 import { termsAt } from './target-tools.ts'
 import { toolsAt } from './tool-terms.ts'
 
-/** Bytes of text for each token, at least: an estimate by it is rather too high than too low. */
+/** Minimum bytes of text per token, so that estimates are rather too high than too low. */
 const BYTES_PER_TOKEN = 3
-/** Part of the budget at which a hold is made to grow. */
+/** Part of the budget at which a hold starts to grow. */
 const GROW_AT = 0.8
-/** Factor by which the local count may exceed a maximum that the upstream counts for itself. */
+/** Factor by which the local count may exceed a maximum that the upstream enforces with its own count. */
 const TOLERANCE = 1.25
 
 /** Output that a stream has generated so far. */
@@ -20,7 +20,7 @@ export interface EmittedOutput {
   readonly text: string
 }
 
-/** Watches that a stream's output and tools stay within what its hold pays for, and makes the hold grow. */
+/** Watches that a stream's output and tools stay within what its hold covers, and makes the hold grow. */
 export class OutputWatch {
   readonly #call: Call
   readonly #target: Target
@@ -28,7 +28,7 @@ export class OutputWatch {
   readonly #tools: ToolWatch
   #budget: number
   readonly #sliceQuota: number
-  // The last exact count, and the stream's output at that moment.
+  // The last exact count, and the stream's output at that time.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
   #grew = false
 
@@ -41,7 +41,7 @@ export class OutputWatch {
     this.#sliceQuota = call.budget.sliceQuota()
   }
 
-  /** Output tokens so far, estimated: at least one for each event. */
+  /** Estimated output tokens so far, at least one per event. */
   get tokens(): number {
     const { emittedBytes, contentFrames } = this.#emitted
     const { tokens, bytes, frames } = this.#counted
@@ -49,8 +49,8 @@ export class OutputWatch {
   }
 
   /**
-   * Bytes of a stream that cannot bring more output than the hold pays for, or can grow to: text is the
-   * smaller part of an event.
+   * Number of bytes of the stream that cannot contain more output than the hold covers or can grow to. Text
+   * is only a small part of an event.
    */
   get affordableBytes(): number {
     const { budget, hold } = this.#call
@@ -58,18 +58,21 @@ export class OutputWatch {
     return Math.max(0, this.#budget * GROW_AT + slices * budget.slice - this.tokens) * BYTES_PER_TOKEN
   }
 
-  /** Notes what the stream has cost so far. */
+  /** Records what the stream has cost so far. */
   mark(): void {
     const { emittedBytes, tools } = this.#emitted
     if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.tokens, tools.uses)
   }
 
-  /** Makes the hold grow in time. False once it seems used up and cannot grow: `isUsedUp` then tells. */
+  /**
+   * Makes the hold grow in time. Returns false if it seems to be used up and cannot grow; `isUsedUp` then
+   * makes sure.
+   */
   isWithinHold(mayGrow: boolean): boolean {
     const { budget, hold } = this.#call
     if (mayGrow && !this.#tools.isWithinHold()) return false
     const tokens = this.tokens
-    // A request with a maximum of 0 fills the prompt cache: its events have no text and cost nothing more.
+    // A request with a maximum of 0 only fills the prompt cache: its events have no text and add no cost.
     if (tokens === 0) return true
     while (tokens >= this.#budget * GROW_AT) {
       if (!mayGrow || !hold.grow(this.#sliceQuota)) return tokens <= this.#limit()
@@ -79,14 +82,14 @@ export class OutputWatch {
     return true
   }
 
-  /** Counts exactly whether the hold is used up. */
+  /** Counts tokens exactly to find out whether the hold is used up. */
   async isUsedUp(): Promise<boolean> {
     const { emittedBytes: bytes, contentFrames: frames, text } = this.#emitted
     this.#counted = { tokens: await this.#call.count.count(text), bytes, frames }
     return !this.#tools.isWithinHold() || this.tokens > this.#limit()
   }
 
-  // Upstreams count by their own vocabularies: one that keeps to its maximum must not be cut off.
+  // Upstreams count with their own vocabularies; one that respects its maximum must not be cut off.
   #limit(): number {
     const { budget } = this.#call
     if (!budget.named || this.#grew) return this.#budget
@@ -94,14 +97,14 @@ export class OutputWatch {
   }
 }
 
-/** Watches that the uses of tools in a stream stay within what its hold pays for: one more than began. */
+/** Watches that the tool uses of a stream stay within what its hold covers: one more than have begun. */
 class ToolWatch {
   readonly #call: Call
   readonly #target: Target
   readonly #tap: Pick<Tap, 'tools'>
-  /** Uses that were seen. */
+  /** Number of uses seen. */
   #seen = 0
-  /** Uses that the hold pays for and that did not begin, by kind; undefined before any began. */
+  /** Uses that the hold covers and that have not begun, by kind; undefined before any began. */
   #paid: Map<ToolKind, number> | undefined
 
   constructor(call: Call, target: Target, tap: Pick<Tap, 'tools'>) {
@@ -110,7 +113,7 @@ class ToolWatch {
     this.#tap = tap
   }
 
-  /** Makes the hold grow with each use that began; false where it cannot pay for one. */
+  /** Makes the hold grow with each use that began. Returns false if it cannot cover one. */
   isWithinHold(): boolean {
     const { begun } = this.#tap.tools
     for (; this.#seen < begun.length; this.#seen++) {

@@ -16,14 +16,14 @@ import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
-/** How long a client may leave unread what was sent to it. */
+/** How long data sent to a client may remain unread. */
 const MAX_UNREAD_MS = 60_000
-/** Bytes of a response that are held until it is known what it is. */
+/** Maximum bytes of a response that are held until its kind is known. */
 const MAX_UNKNOWN_BYTES = 65_536
 
 /**
- * Takes in images and audio: their bytes go to the client as they come, in little memory, but for the last
- * ones, which wait until the charge is durable.
+ * Handles images and audio: their bytes are sent to the client as they arrive, with little memory, except for
+ * the last ones, which wait until the charge is durable.
  */
 export class PassedResponse extends ResponseHandler {
   readonly #responses: PassedResponses
@@ -42,7 +42,7 @@ export class PassedResponse extends ResponseHandler {
 
   override accepts(contentType: string): boolean {
     const passage = this.#responses.begin(contentType)
-    // A further response to the same call goes on where the one before it ended.
+    // A further response to the same call continues where the previous one ended.
     this.#passage ??= passage
     return passage !== undefined
   }
@@ -88,7 +88,7 @@ export class PassedResponse extends ResponseHandler {
     const next = isComplete && !this.#isDraining ? passage.next?.() : undefined
     if (next) {
       this.upstream.goOn(next)
-      // The new request is read as the one before it was.
+      // The new request is paused or read like the previous one.
       return this.#pauses.apply()
     }
     if (error) {
@@ -138,7 +138,7 @@ export class PassedResponse extends ResponseHandler {
       : errorWithStatus200(this.target.channel, Buffer.from(data))
   }
 
-  // Nothing was sent to the client, which is still there: another channel may try.
+  // Whether nothing was sent to the client, which is still connected, so that another channel can be tried.
   get #mayGoElsewhere(): boolean {
     return this.state === 'waiting'
   }
@@ -149,7 +149,7 @@ export class PassedResponse extends ResponseHandler {
     this.#outgoingBytes += bytes.length
   }
 
-  // `docs/ledger.md: Durability before delivery`: nothing is sent before a crash can no longer lose the hold.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold is durable.
   #sendWhenDurable(): void {
     const { hold } = this.call
     if (hold.isDurable) return this.#send()
@@ -212,7 +212,8 @@ export class PassedResponse extends ResponseHandler {
     }
     if (ending === 'client_gone' || response.isAborted) return
     const bytes = last()
-    // There are no words for it in the middle of an image: the client sees that the response is not complete.
+    // An error cannot be expressed in the middle of an image; the client sees that the response is
+    // incomplete.
     if (bytes === undefined) return response.destroy()
     this.#writeHead()
     response.end(Buffer.concat([...this.#outgoing.splice(0), bytes]))

@@ -14,10 +14,10 @@ import type { LocalCount } from './local-count.ts'
 /** Counts the tokens of the prompt. */
 type CountPrompt = () => Promise<number>
 
-/** End of a response that has content. */
+/** How a response with content ended. */
 export type Ending = 'complete' | 'cut' | 'client_gone'
 
-/** Prices a usage, with media that have a price of their own. */
+/** Prices a usage together with media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
 
 /** Terms of a charge. */
@@ -27,25 +27,28 @@ export interface Terms {
   readonly countPrompt: CountPrompt
   readonly count: LocalCount
   readonly unitsOf: RelayedRequest['searchUnits']
-  /** Uses that count, of those that a response shows. */
+  /** Filters the uses that a response shows to those that are charged. */
   readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
   readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]
 }
 
-/** Facts of a response that its charge depends on. */
+/** Facts of a response on which its charge depends. */
 export interface ChargeBasis {
   readonly ending: Ending
-  /** The upstream ended the response as its protocol says, whether or not the client was still there. */
+  /** Whether the upstream ended the response as its protocol demands, even if the client had left. */
   readonly isComplete: boolean
-  /** Usage as the upstream reported it, if it did. */
+  /** Usage reported by the upstream, if any. */
   readonly reported: ReportedUsage | undefined
-  /** Sound, pictures and hidden reasoning of a response. Called only where the usage is not reported. */
+  /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
   arrived(): ArrivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
   readonly tools: readonly ToolUse[]
-  /** Any text was generated. Called only where the reported output is zero, or only calls have a price. */
+  /**
+   * Reports whether any text was generated. Called only if the reported output is zero, or if only calls have
+   * a price.
+   */
   hasText(): boolean
-  /** The generated text. Called only where its tokens must be counted. */
+  /** Returns the generated text. Called only if its tokens must be counted. */
   text(): string
 }
 
@@ -68,12 +71,12 @@ export function streamBasis(
   }
 }
 
-/** A charge, and the reason for it. */
+/** A charge and the reason for it. */
 export interface PricedUsage {
   readonly usage: Usage
   /** Uses of the provider's tools that are charged. */
   readonly tools: readonly PricedTool[]
-  /** Quota units. */
+  /** The charge in quota units. */
   readonly quota: number
   readonly reason: SettlementReason
 }
@@ -84,12 +87,13 @@ const NO_TOOLS: readonly PricedTool[] = []
 export const NOTHING: PricedUsage = { usage: NO_USAGE, tools: [], quota: 0, reason: 'failed' }
 
 /**
- * The charge by the table in `docs/ledger.md: Outcomes`: reported usage for a complete response; a count of
- * prompt and output where it is missing or cannot be true, or of the output alone where the prompt was
- * reported without it; for any other ending the reported input, else the counted prompt, and the larger of
- * reported and counted output. A price of calls alone needs no count where nothing was generated. Search
- * units, which `unitsOf` knows by the tokens of the prompt, are charged where no priced tokens were reported;
- * tools by what was reported, else by what was shown. Returns no promise where nothing has to be counted.
+ * Computes the charge by the table in `docs/ledger.md: Outcomes`. A complete response is charged by its
+ * reported usage. If that is missing or implausible, prompt and output are counted; if only the output is
+ * missing, only the output. For any other ending, the reported or else the counted prompt is charged, and the
+ * larger of the reported and the counted output. If only calls have a price and nothing was generated,
+ * nothing is counted. Search units, which `unitsOf` derives from the tokens of the prompt, are charged if no
+ * priced tokens were reported. Tools are charged as reported, or else as shown. Returns a promise only if
+ * something must be counted.
  */
 export function priceUsage(
   { rate, media, shown, priceTools, countPrompt, count, unitsOf }: Terms,
@@ -112,7 +116,7 @@ export function priceUsage(
   return priceByCount(media(), priced, countPrompt, basis, count)
 }
 
-/** The usage where only calls have a price and nothing was generated: a count would change nothing. */
+/** The usage if only calls have a price and nothing was generated, so that a count would change nothing. */
 function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
   if (rate.perToken || rate.free || basis.hasText() || basis.arrived()?.isEmpty === false) return undefined
   return basis.reported ? countsOf(basis.reported) : NO_USAGE
@@ -155,7 +159,9 @@ async function priceByCount(
   return priced(usage, ending === 'complete' ? 'estimated' : ending, media)
 }
 
-/** Tools that a complete response reported; else the larger number of these and of those that it showed. */
+/**
+ * Tools that a complete response reported; otherwise the larger number of the reported and the shown ones.
+ */
 function usedTools(
   { isComplete, reported }: ChargeBasis,
   seen: readonly ToolUse[],
@@ -168,30 +174,30 @@ function usedTools(
   }
 }
 
-// Text is not made of no tokens. A prompt may be reported as 0: some upstreams do so when all of it was
-// cached.
+// Generated text cannot have zero tokens. A prompt may be reported as 0: some upstreams do so if all of it
+// was cached.
 function isCredible(usage: ReportedUsage, basis: ChargeBasis): boolean {
   return !usage.outputIsUnknown && !usage.promptIsUnknown && (usage.output > 0 || !basis.hasText())
 }
 
-/** Tokens of a second of sound where seconds have no price. */
+/** Tokens per second of audio if seconds have no price. */
 const TOKENS_PER_SECOND = 20
 
 /** Prices of media. */
 type MediaPrices = Pick<Price, 'second' | 'image'>
 
-/** Usage of a response with its media. */
+/** Usage of a response and its media. */
 interface UsageWithMedia {
   readonly usage: Usage
-  /** Media that have a price of their own; the usage has no tokens for them. */
+  /** Media that have a price of their own; the usage contains no tokens for them. */
   readonly media: readonly PricedTool[]
-  /** Output tokens if all media were tokens. */
+  /** Output tokens if all media were charged as tokens. */
   readonly allTokens: number
 }
 
 /**
- * Adds the media that arrived to a counted usage: sound by its duration and pictures by their size where they
- * have a price, as tokens where they have none.
+ * Adds the media that arrived to a counted usage: audio by duration and images by size if they have a price,
+ * otherwise as tokens.
  */
 function withMedia(
   { second, image }: MediaPrices,
@@ -225,7 +231,7 @@ function withMedia(
   }
 }
 
-/** Pictures by their sizes. */
+/** Prices images by their sizes. */
 function pricedPictures(pictures: readonly ArrivedPicture[], prices: Price['image']): PricedTool[] {
   const bySize = Map.groupBy(pictures, ({ size }) => size)
   return [...bySize].map(([size, { length: count }]) => ({

@@ -1,19 +1,19 @@
 import type { Call } from './call.ts'
 
 /**
- * How long a stream that has begun waits for the count, which is made while the upstream thinks. The time in
- * which the tokenizer is loaded comes on top.
+ * How long a started stream waits for the count, which runs while the model thinks. The time to load the
+ * tokenizer is added.
  */
 const TIMEOUT_MS = 250
 
-/** The parts of a call that a prompt is counted with. */
+/** What counting the prompt needs of a call. */
 type PromptCounting = Pick<Call, 'expectedPrompt' | 'countPrompt'> & {
   readonly count: Pick<Call['count'], 'loading'>
 }
 
-/** Count of the tokens of a call's prompt, made from the moment that the call is sent. */
+/** Counts the tokens of a call's prompt, from the moment when the call is sent. */
 export class PromptCount {
-  /** The count; the expected tokens where it was not made in time. */
+  /** The count, or the expected tokens if it did not finish in time. */
   tokens: number
   readonly #timeoutMs: number
   readonly #count: PromptCounting['count']
@@ -24,7 +24,8 @@ export class PromptCount {
     this.tokens = call.expectedPrompt
     this.#timeoutMs = timeoutMs
     this.#count = call.count
-    // Begins after this turn, in which the call is sent. After a failed count the expected tokens remain.
+    // Begins after this turn of the event loop, in which the call is sent. If the count fails, the expected
+    // tokens remain.
     this.#counting = Promise.resolve()
       .then(() => call.countPrompt())
       .then((tokens) => {
@@ -36,12 +37,12 @@ export class PromptCount {
       })
   }
 
-  /** Whether the count is not made yet, and may be waited for. */
+  /** Whether the count is not finished and may still be awaited. */
   get isPending(): boolean {
     return this.#isPending
   }
 
-  /** Resolves when the count is made, or when it took too long. */
+  /** Resolves when the count is finished or has taken too long. */
   async ready(): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = this.#count.loading.then(

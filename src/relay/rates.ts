@@ -6,23 +6,26 @@ import type { Settings } from '../domain/settings.ts'
 import type { PriceSets } from '../accounts/ledger/price-sets.ts'
 import { GatewayError } from '../errors.ts'
 
-/** Rates of calls; each is made when it is first needed. */
+/** Rates of calls. Each is computed when it is first needed. */
 export class Rates {
   readonly #priceSets: Pick<PriceSets, 'note'>
   #free: Rate | undefined
-  // A group belongs to one reading of the configuration, and so do its rates.
+  // Groups and prices belong to one version of the configuration, so the cache ends with it.
   readonly #byGroup = new WeakMap<Group, WeakMap<Price, Rate>>()
 
   constructor(priceSets: Pick<PriceSets, 'note'>) {
     this.#priceSets = priceSets
   }
 
-  /** The rate of calls that cost nothing, whatever the model costs. */
+  /** The rate of calls that are always free. */
   get free(): Rate {
     return (this.#free ??= rateOf(FREE_PRICE, ZERO, 1))
   }
 
-  /** The rate of `model` under `group`. An unpriced model is refused, unless the operator gives it away. */
+  /**
+   * The rate of `model` in `group`. A model without a price is refused, unless the operator has made such
+   * models free.
+   */
   of(settings: Settings, model: Model, group: Group): Rate {
     const { options } = settings
     const price = model.price ?? (options.unpriced_models === 'free' ? FREE_PRICE : refuse(model))

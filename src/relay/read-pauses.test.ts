@@ -61,7 +61,7 @@ test('an upstream whose chunks take long to read is read on in the next turn of 
 describe('large responses, of which each has always more to read,', () => {
   const CHUNK_MS = 1
 
-  /** Reads as Node does: in each turn, of each upstream in the same order, until it is paused. */
+  /** Simulates Node's reads: in each turn it reads every upstream that is not paused, in the same order. */
   function turnsOf(responses: number, turns: number): { work: number[]; worked: number[] } {
     const afterTurn: (() => void)[] = []
     const shared = new SharedTurns((callback) => afterTurn.push(callback))
@@ -85,7 +85,7 @@ describe('large responses, of which each has always more to read,', () => {
 
   test.each([4, 40])('take no more of a turn together than one alone: %i', (responses) => {
     const { work } = turnsOf(responses, 3 * responses)
-    // The first turn finds out which of them are large.
+    // The first turn only finds out which responses are large.
     expect(Math.max(...work.slice(1))).toBe(MAX_TURN_MS)
   })
 

@@ -2,15 +2,15 @@ import { LOOP_TURNS, MAX_TURN_MS, type SharedTurns } from '../limits/shared-turn
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
- * Bits of the reasons not to read: the hold is not durable, tokens are counted, the client reads slowly,
- * memory is short, other calls have their turn.
+ * Bits for the reasons to pause reading: the hold is not durable, tokens are being counted, the client reads
+ * slowly, other calls have their turn, memory is short.
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16 }
 
-/** Reason not to read an upstream for the moment. */
+/** Reason to pause reading an upstream. */
 type PauseReason = keyof typeof BITS
 
-/** Reasons not to read an upstream. It is read while there are none. */
+/** Reasons to pause reading an upstream. It is read while there are none. */
 export class ReadPauses {
   readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
   readonly #turns: SharedTurns
@@ -23,7 +23,7 @@ export class ReadPauses {
     this.#turns = turns
   }
 
-  /** Whether there is any reason not to read. */
+  /** Whether there is any reason to pause. */
   get isAny(): boolean {
     return this.#reasons !== 0
   }
@@ -32,32 +32,32 @@ export class ReadPauses {
     return (this.#reasons & BITS[reason]) !== 0
   }
 
-  /** Adds a reason, and stops the reading. */
+  /** Adds a reason and pauses reading. */
   begin(reason: PauseReason): void {
     this.#reasons |= BITS[reason]
     this.apply()
   }
 
-  /** Removes a reason, and reads on if it was the last. */
+  /** Removes a reason, and resumes reading if it was the last one. */
   end(reason: PauseReason): void {
     this.remove(reason)
     this.apply()
   }
 
-  /** Removes a reason; the reading stays as it is until `apply`. */
+  /** Removes a reason; reading is not resumed until `apply`. */
   remove(reason: PauseReason): void {
     this.#reasons &= ~BITS[reason]
   }
 
-  /** Reads on or stops, as the reasons say. */
+  /** Resumes or pauses reading, depending on the reasons. */
   apply(): void {
     if (this.#isOver || this.#reasons === 0) this.#upstream.resume()
     else this.#upstream.pause()
   }
 
   /**
-   * Notes work on what was read. A response that has had a turn's worth of it is a large one: it shares the
-   * turns of the event loop with the others from there on.
+   * Records time spent on what was read. A response that has used up a turn's worth is large: from then on it
+   * shares the turns of the event loop with others.
    */
   noteWork(ms: number): void {
     this.#workMs += ms
@@ -69,7 +69,7 @@ export class ReadPauses {
     })
   }
 
-  /** Reads on whatever the reasons: what still comes is discarded. */
+  /** Resumes reading regardless of reasons; what still arrives is discarded. */
   discardRest(): void {
     this.#isOver = true
     this.apply()

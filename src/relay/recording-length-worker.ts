@@ -3,14 +3,14 @@ import { parentPort } from 'node:worker_threads'
 import { ALL_FORMATS, BufferSource, CustomSource, Input, type Source } from 'mediabunny'
 import type { RecordingToMeasure } from './recording-length.ts'
 
-// mediabunny counts packets. music-metadata believes headers: ten seconds of WAV were ten hours for it,
-// because a header said so.
+// Uses mediabunny, which counts packets. music-metadata trusts headers: it read ten hours from ten seconds of
+// WAV because a header stated so.
 
-/** Bytes of a recording that are kept in memory at one time. */
+/** Maximum bytes of a recording that are in memory at a time. */
 const MAX_CACHE_BYTES = 2 * 1024 * 1024
-/** Bytes of a WAV file before its sound, at least. */
+/** Minimum size of a WAV file's header. */
 const MIN_HEADER_BYTES = 44
-/** Bytes of a sample, by the name of its uncompressed coding. */
+/** Matches the bits of a sample in the name of an uncompressed encoding. */
 const SAMPLE_BYTES = /^pcm-[suf](\d+)/
 
 parentPort?.on('message', (recording: RecordingToMeasure) => {
@@ -19,10 +19,10 @@ parentPort?.on('message', (recording: RecordingToMeasure) => {
     .then((seconds) => parentPort?.postMessage(seconds))
 })
 
-// The work of loading this file belongs to no recording.
+// Sent when this file is loaded, because the processor time of loading must not count for a recording.
 parentPort?.postMessage('ready')
 
-/** Seconds of the longest track of sound; undefined where there is none that can be read. */
+/** Seconds of the longest audio track; undefined if none can be read. */
 async function measured(recording: RecordingToMeasure): Promise<number | undefined> {
   using input = new Input({ source: sourceOf(recording), formats: ALL_FORMATS })
   const lengths = await Promise.all(
@@ -31,7 +31,7 @@ async function measured(recording: RecordingToMeasure): Promise<number | undefin
       const bytesPerSample = Number(SAMPLE_BYTES.exec(String(await track.getCodec()))?.[1] ?? 0) / 8
       if (bytesPerSample === 0) return byPackets
       const rate = (await track.getSampleRate()) * (await track.getNumberOfChannels()) * bytesPerSample
-      // A header may state fewer samples than follow it.
+      // A header may state fewer samples than the file contains.
       const bySize = Math.max(0, recording.length - MIN_HEADER_BYTES) / rate
       return byPackets < bySize / 2 ? bySize : byPackets
     }),

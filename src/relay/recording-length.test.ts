@@ -11,7 +11,10 @@ const KEY = 1
 const measured = (bytes: Buffer, key = KEY, by = lengths): ReturnType<RecordingLengths['measure']> =>
   by.measure(key, bytes, 0, bytes.length)
 
-/** MP3 file of silent frames: 128 kbit/s, 44.1 kHz. `hasHeader`: its first frame claims one frame in all. */
+/**
+ * MP3 file of silent frames: 128 kbit/s, 44.1 kHz. `hasHeader`: its first frame states that the file has one
+ * frame.
+ */
 function mp3(frames: number, hasHeader = false): Buffer {
   const frame = Buffer.alloc(417)
   frame.set([0xff, 0xfb, 0x90, 0xc0])
@@ -47,7 +50,7 @@ test('more recordings than can wait count by their size at once', async () => {
   expect(all.filter(({ seconds }) => seconds === 1)).toHaveLength(1_001)
 })
 
-/** AAC whose packets are of two bytes: hours of work for its size. */
+/** AAC with packets of two bytes: for its size it takes hours to read. */
 function tinyPackets(count: number): Buffer {
   const packet = Buffer.from([0xff, 0xf1, 0x50, 0x80, 0x01, 0x3f, 0xfc, 0, 0])
   return Buffer.alloc(count * packet.length, packet)

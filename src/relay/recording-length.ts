@@ -6,19 +6,19 @@ import type { HelperThreads } from './helper-threads.ts'
 /** How long a recording may wait for others, and how long one may be read, however busy the machine is. */
 const MAX_WAIT_MS = 60_000
 const TIMEOUT_MS = 20_000
-/** Processor time that one recording may take: ten times as much as any that is made of sound. */
+/** Maximum processor time per recording, ten times as much as any real recording needs. */
 const MAX_CPU_MS = 4_000
-/** How often that is compared. */
+/** Interval, in milliseconds, at which the processor time is checked. */
 const CPU_CHECK_MS = 100
-/** Recordings, waiting or being read, above which another one is not read. */
+/** If this many recordings are waiting or being read, another one is not read. */
 const MAX_WAITING = 1_000
-/** How long the worker outlives the last recording. */
+/** Idle time, in milliseconds, after which the worker is ended. */
 const IDLE_MS = 60_000
-/** Bytes of a second of sound: fewer than any usual coding of speech has, and more. */
+/** Bytes per second of audio: a minimum below that of any common speech codec, and an expected value. */
 const MIN_BYTES_PER_SECOND = 500
 const EXPECTED_BYTES_PER_SECOND = 4_000
 
-/** A recording for the worker: its bytes, or where they are in an open file. */
+/** A recording for the worker: its bytes, or their position in an open file. */
 export interface RecordingToMeasure {
   readonly bytes?: Uint8Array
   readonly file?: number
@@ -30,52 +30,52 @@ export interface RecordingToMeasure {
 export interface RecordingLength {
   /** Not rounded. */
   readonly seconds: number
-  /** Whether it was not read, but estimated by the size. */
+  /** Whether the length was estimated from the size. */
   readonly isEstimate: boolean
 }
 
-/** Recording whose turn has come. */
+/** Recording that is being read. */
 interface Reading {
   readonly worker: Worker
   readonly resolve: (seconds: number | undefined) => void
 }
 
-/** More recordings wait than are read. */
+/** Thrown if too many recordings are waiting. */
 class TooManyWaiting extends Error {}
 
 /**
- * Reads how long recordings are, in a thread of its own: their packets are counted, so that a header that
- * lies changes nothing. Keys take turns, and a recording that takes too long counts by its size.
+ * Measures the length of recordings in a thread of its own. Packets are counted, so that false headers have
+ * no effect. Keys take turns, and the length of a recording that takes too long is estimated from its size.
  */
 export class RecordingLengths {
   readonly #turns = new FairQueue(1, MAX_WAITING)
   readonly #threads: Pick<HelperThreads, 'start'>
   readonly #maxCpuMs: number
   #worker: Worker | undefined
-  /** Settles when the worker is loaded, or has ended. */
+  /** Settles when the worker is loaded or has ended. */
   #loaded: Promise<unknown> = Promise.resolve()
   #idle: NodeJS.Timeout | undefined
   #reading: Reading | undefined
   #isClosed = false
 
-  /** `maxCpuMs`: processor time that one recording may take. */
+  /** `maxCpuMs`: maximum processor time per recording. */
   constructor(threads: Pick<HelperThreads, 'start'>, maxCpuMs = MAX_CPU_MS) {
     this.#threads = threads
     this.#maxCpuMs = maxCpuMs
   }
 
   /**
-   * The length of the recording at these bytes of a body, which must stay until then. One that cannot be read
-   * counts by its size. `key`: the id of the token whose turn it takes.
+   * The length of the recording at these bytes of a body, which must remain available until then. If it
+   * cannot be read, it is estimated from the size. `key`: the id of the token in whose turn it is read.
    */
   async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
     const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)
     if (seconds === undefined) return { seconds: length / EXPECTED_BYTES_PER_SECOND, isEstimate: true }
-    // No coding of speech is smaller: whoever claims more is not believed.
+    // No codec is more compact, so longer durations are not trusted.
     return { seconds: Math.min(seconds, length / MIN_BYTES_PER_SECOND), isEstimate: false }
   }
 
-  /** Ends the thread; recordings that are being read count by their size. */
+  /** Ends the thread. Recordings that are being read are estimated from their size. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#idle)
@@ -172,7 +172,7 @@ export class RecordingLengths {
   }
 }
 
-/** Processor time that a thread has taken; 0 for one that does not run. */
+/** Processor time that a thread has used; 0 if it is not running. */
 async function cpuMs(worker: Worker): Promise<number> {
   try {
     const { user, system } = await worker.cpuUsage()

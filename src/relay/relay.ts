@@ -46,7 +46,7 @@ import type { SignatureStore } from './state/signature-store.ts'
 
 /** Services that relaying needs. */
 export interface RelayParts extends CallServices, AttemptParts, ResponseRequestParts {
-  /** The configuration in force; each call keeps the one it began with. */
+  /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
   readonly ledger: Ledger
   readonly bodies: BodyReader
@@ -55,9 +55,9 @@ export interface RelayParts extends CallServices, AttemptParts, ResponseRequestP
   readonly signatures: SignatureStore
 }
 
-/** Relays calls: reads, admits, tries channel after channel, and makes sure that each hold is settled. */
+/** Relays calls: reads and admits them, tries channels, and ensures that each hold is settled. */
 export class Relay {
-  /** Requests for responses by their ids. */
+  /** Handles requests for responses by id. */
   readonly responses: ResponseRequests
   readonly #parts: RelayParts
   readonly #rates: Rates
@@ -83,12 +83,12 @@ export class Relay {
     this.#attempts = new Attempts(parts)
   }
 
-  /** Streams under way. */
+  /** Number of running streams. */
   get openStreams(): number {
     return this.#attempts.openStreams
   }
 
-  /** Ends the calls that are still under way: streams with an error event, all of them with a settlement. */
+  /** Ends the running calls: streams with an error event, and all of them with a settlement. */
   stop(): void {
     this.#attempts.stop()
   }
@@ -98,12 +98,12 @@ export class Relay {
     this.#attempts.close()
   }
 
-  /** Answers with the number of tokens that a request would have. */
+  /** Responds with the number of tokens that a request would have. */
   countTokens(protocol: 'messages' | 'responses', incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#count(this.#counting[protocol], incoming, caller)
   }
 
-  /** The same for a request that names its model in the path. */
+  /** The same for a request whose model is in its path. */
   countContents(model: string, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#count(geminiCounting(model), incoming, caller)
   }
@@ -131,14 +131,14 @@ export class Relay {
     }
   }
 
-  /** Answers with a response of the caller's, whole or as the stream that it was. */
+  /** Responds with one of the caller's stored responses, as a whole or as a stream. */
   async retrieve(incoming: IncomingCall, caller: Caller, id: string): Promise<void> {
     const asked = await this.responses.find(incoming, caller, id)
     const replay = this.responses.replayOf(asked)
     return replay ? this.#replay(asked, replay, caller) : this.responses.retrieve(asked)
   }
 
-  // Nobody pays for a stream twice.
+  // A replayed stream is free, because it was paid for already.
   async #replay({ incoming, settings }: Asked, replay: Replay, caller: Caller): Promise<void> {
     const { accounts } = this.#parts.ledger
     const account = accounts.get(caller.token.id) ?? (await accounts.load(caller.token.id))
@@ -180,24 +180,22 @@ export class Relay {
     }
   }
 
-  /**
-   * Relays one call in the client's dialect. Rejects with the error for the client, where none was sent yet.
-   */
+  /** Relays one call in the client's dialect. Rejects with the error for the client, if none was sent yet. */
   call(endpoint: keyof ClientDialects, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: this.#dialects[endpoint] }, incoming, caller)
   }
 
-  /** Relays a request about images or audio, in JSON or as a form, as the endpoint takes them. */
+  /** Relays a request for images or audio, as JSON or as a form, depending on the endpoint. */
   media(endpoint: MediaEndpoint, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged(this.#media[endpoint], incoming, caller)
   }
 
-  /** Relays a call whose model and form are in its path, in the same way. */
+  /** The same for a call whose model and form are in its path. */
   generate(target: GeminiTarget, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }
 
-  /** Relays a request to compact a conversation, in the same way. */
+  /** The same for a request to compact a conversation. */
   compact(incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: this.#compaction }, incoming, caller)
   }
@@ -235,7 +233,7 @@ export class Relay {
     const called = { name: request.model, stream: request.stream }
     const { asked, resolutions } = this.#routing.resolve(settings, caller, called, dialect, mayFallBack)
     const own = resolutions.find(({ name }) => name === request.model)
-    // Refuses a request that no channel can take before it counts at any limit.
+    // Refuses a request that no channel can serve before it counts against any limit.
     if (own) request.channelsFor?.(own.channels)
     const { ledger, limits } = this.#parts
     const entering = limits.enter(settings, caller, asked)
@@ -244,12 +242,13 @@ export class Relay {
     const options = made instanceof Promise ? await made : made
     const [first] = options
     const amount = Math.max(...options.map(({ estimate }) => estimate.amount))
-    // Found and charged in one turn: in between the accounts might be forgotten, and read a second time.
+    // The accounts are found and charged in one turn of the event loop; in between they might be removed from
+    // the cache and read a second time.
     const { startedMs } = incoming
     const charged = { groups: groupsOf(options), startedMs, amount: request.isFree ? undefined : amount }
     const found = findPayer(ledger.accounts, { ...caller, ...charged })
     const { account, budgets } = found instanceof Promise ? await found : found
-    // The gateway may have stopped while the body came.
+    // The gateway may have stopped while the body arrived.
     if (this.#attempts.isStopped) throw STOPPING.refusal
     const facts: HoldFacts = {
       id: incoming.id,
@@ -281,7 +280,7 @@ export class Relay {
   }
 }
 
-/** The same refusal with its amounts in the display that the operator chose. */
+/** The same refusal, with its amounts in the format that the operator chose. */
 function withAmountText(refusal: Unaffordable, options: Options): Unaffordable {
   return refusal.showing((free, needed) => {
     const left = amountText(free, options, 'down')

@@ -8,16 +8,16 @@ import type { Failure } from './failure.ts'
 import type { ChargeBasis } from './priced-usage.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
-/** How an attempt ended: the call is settled, or nothing was delivered and it may go elsewhere. */
+/** Outcome of an attempt: the call is settled, or nothing was delivered and another attempt is possible. */
 export type AttemptEnd = Failure | 'settled'
 
 /**
- * State of a response: nothing of it is sent (waiting); its head is sent (open); its client left, and the
- * rest is read for the charge (draining); nothing is left to do (over).
+ * State of a response. waiting: nothing was sent; open: its head was sent; draining: its client left, and the
+ * remaining response is read for the charge; over: nothing is left to do.
  */
 type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
 
-/** The client's share of the memory is used up, and was for as long as the answer may take. */
+/** The client's share of memory is used up, and has been for as long as a response may take. */
 const NO_MEMORY: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -28,14 +28,14 @@ const NO_MEMORY: Failure = {
   cause: 'no memory',
 }
 
-/** Takes in an upstream's response for a client. Ends its attempt exactly once. */
+/** Receives an upstream's response for a client. Ends its attempt exactly once. */
 export abstract class ResponseHandler {
-  /** Resolves once, with how the attempt ended; rejects where the call could not be settled. */
+  /** Resolves once with the outcome of the attempt. Rejects if the call could not be settled. */
   readonly end: Promise<AttemptEnd>
   protected readonly call: Call
   protected readonly target: Target
   protected readonly upstream: UpstreamFlow
-  /** Memory for what is held of the answer, until the client has it. */
+  /** Memory of held parts of the response, until the client has received them. */
   protected readonly memory: AnswerMemory
   protected contentType = ''
   protected state: ResponseState = 'waiting'
@@ -55,34 +55,36 @@ export abstract class ResponseHandler {
     this.#reject = reject
   }
 
-  /** The moment, by `performance.now()`, at which the attempt ended; 0 before. */
+  /** Time by `performance.now()` at which the attempt ended; 0 before. */
   get finishedAt(): number {
     return this.#finishedAt
   }
 
-  /** Whether a response of this type is one that was asked for. */
+  /** Reports whether a response of this type was requested. */
   accepts(contentType: string): boolean {
     const isEvents = /^text\/event-stream\b/i.test(contentType)
     return isEvents === this.call.request.stream && !/^text\/html\b/i.test(contentType)
   }
 
-  /** The upstream succeeds; the client may be told this content type. */
+  /** Handles a successful response head; the content type may be sent to the client. */
   onSuccess(contentType: string): void {
     this.contentType = contentType
   }
 
   abstract onData(chunk: Buffer): void
 
-  /** The upstream's response is complete. */
+  /** Handles the end of a complete upstream response. */
   abstract onEnd(): void
 
-  /** No more will come that could be used. */
+  /** Handles a failure, after which nothing usable will arrive. */
   abstract onFailure(failure: Failure): void
 
   /** Called once a second. */
   onTick(_nowMs: number): void {}
 
-  /** The client left; `isReached`: the upstream may be at work for it. */
+  /**
+   * Handles the disconnect of the client. `isReached`: the upstream may already be working on the request.
+   */
   onClientLeft(isReached: boolean): void {
     if (this.state === 'over' || this.state === 'draining') return
     if (isReached && this.target.channel.on_client_gone === 'drain' && this.call.services.drains.begin()) {
@@ -100,7 +102,10 @@ export abstract class ResponseHandler {
     this.settled(Promise.resolve())
   }
 
-  /** Ends the attempt by a mistake of the gateway's own; without this its trial would stay open. */
+  /**
+   * Ends the attempt because of a bug in the gateway. Without this its trial of the circuit breaker would
+   * stay open.
+   */
   crash(error: unknown): void {
     this.upstream.cancel()
     this.#finish()
@@ -108,41 +113,42 @@ export abstract class ResponseHandler {
     if (this.state !== 'over') this.close()
   }
 
-  /** Called when the client has left and the rest is read. */
+  /** Called when the client has left and the remaining response is read. */
   protected onDraining(): void {}
 
-  /** Charges what is known of the response; its client has left. */
+  /** Charges what is known of the response after its client has left. */
   protected abstract settleWithoutClient(): void
 
-  /** Ends the work on this response, and gives back what it shares with other calls. */
+  /** Ends the work on this response and releases what it shares with other calls. */
   protected close(): void {
     if (this.state === 'draining') this.call.services.drains.end()
     this.state = 'over'
   }
 
-  /** Ends the attempt: nothing was delivered. */
+  /** Ends the attempt without a delivery. */
   protected undelivered(failure: Failure): void {
     this.#finish()
     this.#resolve(failure)
   }
 
   /**
-   * Ends the attempt of an answer for which memory was not free in time. It is charged, and no other upstream
-   * is asked: this one is paid for it.
+   * Ends the attempt of a response for which no memory became free in time. It is charged, and no other
+   * upstream is tried, because this one must be paid.
    */
   protected refused(basis: ChargeBasis): void {
     const charging = this.call.settle(this.target, basis, false)
     charging.then(() => this.undelivered(NO_MEMORY), this.#reject)
   }
 
-  /** Ends the attempt when `work`, which settles the call, is done. */
+  /** Ends the attempt when `work`, which settles the call, has finished. */
   protected settled(work: Promise<unknown>): void {
     work.then(() => this.#resolve('settled'), this.#reject).finally(() => this.#finish())
   }
 
   /**
-   * Like `settled`. If the charge cannot be written now, a client that has a part of the stream gets the
-   * bytes that are left and an error event; a client that has nothing gets the error as its response.
+   * Like `settled`. If the charge cannot be written now, a client that has received part of the stream gets
+   * the remaining bytes and an error event; a client that has received nothing gets the error as its
+   * response.
    */
   protected settledOrTold(
     work: Promise<void>,

@@ -1,13 +1,13 @@
-/** Retries available at first, and the most that are saved up. */
+/** Number of retries available at first, and the maximum that can be saved. */
 const MAX_SAVED = 50
 /** Retries that each call adds. */
 const PER_CALL = 0.1
-/** Retries that each second adds, so that failover works where calls are few. */
+/** Retries added per second, so that failover also works with few calls. */
 const PER_SECOND = 5
 
 /**
- * Limits the retries of all calls together, so that they do not multiply an outage: in the long run one for
- * ten calls, and a few a second besides.
+ * Limits the retries of all calls together, so that they do not multiply the load of an outage: in the long
+ * run one per ten calls, plus a few per second.
  */
 export class RetryBudget {
   #left = MAX_SAVED
@@ -17,14 +17,14 @@ export class RetryBudget {
     this.#countedMs = nowMs
   }
 
-  /** Notes that a call begins. */
+  /** Records that a call begins. */
   callBegan(nowMs: number): void {
     const since = Math.max(0, nowMs - this.#countedMs)
     this.#countedMs = nowMs
     this.#left = Math.min(MAX_SAVED, this.#left + PER_CALL + (since / 1000) * PER_SECOND)
   }
 
-  /** Takes one retry; false where none is left. */
+  /** Takes one retry. Returns false if none is left. */
   take(): boolean {
     if (this.#left < 1) return false
     this.#left -= 1

@@ -13,21 +13,21 @@ import { groupName, groupRefused, requireAllowedModel, routesOf, usableGroup } f
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
 import { truncatedName } from './truncated-name.ts'
 
-/** A model that a call may go to, its channels, and the group whose prices hold. */
+/** A model that can serve a call, its channels, and the group whose prices apply. */
 export interface Resolution {
-  /** Name by which the model is asked for. */
+  /** Name under which the model is requested. */
   readonly name: string
   readonly model: Model
   readonly group: Group
-  /** Channels in the order in which to try them; never empty. */
+  /** Channels in the order in which they are tried; never empty. */
   readonly channels: readonly Channel[]
 }
 
-/** The models that a call may go to. */
+/** The models that can serve a call. */
 export interface Routes {
-  /** The model that the client asked for. */
+  /** The model that the client requested. */
   readonly asked: Model
-  /** In the order in which to try them; never empty. */
+  /** In the order in which they are tried; never empty. */
   readonly resolutions: readonly Resolution[]
 }
 
@@ -38,10 +38,10 @@ interface ServingChannels {
   readonly channels: readonly Channel[]
 }
 
-/** An endpoint that a call came to, and the protocol that its clients speak. */
+/** The endpoint that received a call, and the protocol of its clients. */
 export type CalledEndpoint = Pick<Dialect, 'name' | 'endpoint' | 'servedBy'>
 
-/** A model by the name that it is called by, and whether the response is a stream. */
+/** The requested model name, and whether the response is a stream. */
 interface CalledModel {
   readonly name: string
   readonly stream: boolean
@@ -49,7 +49,7 @@ interface CalledModel {
 
 const NO_FALLBACKS: readonly string[] = []
 
-/** Hints for a model that was asked for at the wrong endpoint, by the protocols of its channels. */
+/** Hints for a model that was requested at the wrong endpoint, by the protocols of its channels. */
 const ELSEWHERE = {
   chat: ': its channels serve /v1/chat/completions, /v1/messages, /v1/responses and /v1beta/models',
   rerank: ': its channels serve /v1/rerank alone',
@@ -58,23 +58,22 @@ const ELSEWHERE = {
 /** Chooses the channels of calls. */
 export class Routing {
   readonly #random: () => number
-  /** Channels by the name of the model. Names without any are not kept: clients may ask for any name. */
+  /** Channels by model name. Names without channels are not cached, because clients may request any name. */
   readonly #found = new WeakMap<Settings, Map<string, ServingChannels[]>>()
 
   readonly #load: ChannelLoad
 
-  /** `random` yields numbers in [0, 1). */
+  /** `random` returns numbers in [0, 1). */
   constructor(load: ChannelLoad, random: () => number = Math.random) {
     this.#load = load
     this.#random = random
   }
 
   /**
-   * The models of a call with their groups and channels: the one asked for, and where `mayFallBack` its
-   * fallbacks that can be reached. Errors: `model_not_allowed` for a model outside the key's limits;
-   * `group_not_allowed` for a group that the user may not use; `model_not_found` where there is no channel,
-   * with a hint where there is one for another endpoint; `unsupported_endpoint` where no channel of the model
-   * has the endpoint.
+   * Finds the models of a call with their groups and channels: the requested one and, if `mayFallBack`, its
+   * available fallbacks. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed`
+   * for a group that the user may not use; `model_not_found` if there is no channel, with a hint if there is
+   * one for another endpoint; `unsupported_endpoint` if no channel of the model has the endpoint.
    */
   resolve(
     settings: Settings,
@@ -99,7 +98,7 @@ export class Routing {
     return { asked, resolutions }
   }
 
-  // With the suffix that the client gave, where a channel understands it, else without.
+  // Uses the suffix that the client gave if a channel supports it; otherwise the name without it.
   #fallback(
     settings: Settings,
     caller: Caller,
@@ -192,23 +191,23 @@ function unserved(
   )
 }
 
-// Conversations are converted from one protocol to another; a list of documents is no conversation.
+// Conversations can be converted between protocols; a list of documents is not a conversation.
 function isReranking(protocol: ProtocolName): boolean {
   return !PROTOCOLS[protocol].isConversation
 }
 
-// Only messages upstreams understand a request without the suffix: it becomes a field there.
+// Only messages upstreams support a request without the suffix, because it becomes a field there.
 function serves({ protocol: protocols, models }: Channel, name: string, plain: string): boolean {
   return models.includes(name) || (plain !== name && protocols.includes('messages') && models.includes(plain))
 }
 
-/** The name without the thinking suffix; the name itself where it has none. */
+/** The name without the thinking suffix, or the name itself if it has none. */
 export function plainName(name: string): string {
   return withoutThinkingSuffix(name) ?? name
 }
 
 /**
- * The model by which a name is priced and routed: its own where it has a price, else that of the plain
+ * The model by which a name is priced and routed: its own if it has a price, otherwise that of the plain
  * name.
  */
 export function modelOf(settings: Settings, name: string, plain: string): Model {
@@ -223,8 +222,8 @@ function groupOf(settings: Settings, caller: Caller, { vendor }: Model): Group {
   return group
 }
 
-// Higher priority first; among equals those of the client's protocol; among these the least by `measure`,
-// then a draw by weight. Channels of weight 0 are for the case that there is no other.
+// Sorts by priority, then channels of the client's protocol first, then by `measure`, smallest first, then
+// randomly by weight. Channels of weight 0 are used only if there are no others.
 function inOrder(
   channels: readonly Channel[],
   protocol: ProtocolName,
@@ -247,12 +246,13 @@ function inOrder(
   return drawn.map(({ channel }) => channel)
 }
 
-// Two infinities have no difference.
+// The difference of two infinities would be NaN.
 function compared(a: number, b: number): number {
   return a === b ? 0 : a - b
 }
 
-// Sorting by u^(1/weight) draws without replacement in proportion to the weights; weight 0 comes last.
+// Sorting by u^(1/weight) is a random draw without replacement in proportion to the weights. Weight 0 comes
+// last.
 function drawKey(weight: number, u: number): number {
   return weight > 0 ? u ** (1 / weight) : u - 1
 }

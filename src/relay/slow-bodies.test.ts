@@ -17,7 +17,7 @@ const memory = new RequestMemory(
 const refused = new Map<PendingBody, GatewayError>()
 beforeEach(() => refused.clear())
 
-/** Begins a watched body of a client, of which `bytes` have come. */
+/** Begins a watched body of a client, of which `bytes` have arrived. */
 function begin(slow: SlowBodies, client: Client, bytes: number): PendingBody {
   const request = new Request(
     { method: 'POST', url: '/', version: '1.1', headers: {}, hosts: 1, keepAlive: true },
@@ -66,7 +66,7 @@ describe('when memory for bodies is short', () => {
     expect(refused.get(stalled)?.code).toBe('request_timeout')
     expect(slow.refuseStalled(requester, memory)).toBe(true)
     expect([...refused.keys()]).toEqual([stalled, dripping])
-    // The fast one is never refused.
+    // The fast body is never refused.
     expect(slow.refuseStalled(requester, memory)).toBe(false)
     endAll(fast, requester)
   })

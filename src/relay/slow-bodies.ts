@@ -3,34 +3,37 @@ import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
 import type { RequestMemory, MemoryAllocation } from '../limits/request-memory.ts'
 
-/** Interval between two samples. */
+/** Interval between two samples, in milliseconds. */
 const SAMPLE_MS = 1_000
 /** Samples before a body can be too slow. */
 const GRACE_SAMPLES = 10
-/** Bytes that a body has to bring for each sample after those. */
+/** Minimum bytes per second after the grace period. */
 const MIN_BYTES_PER_SAMPLE = 1_024
-/** Ratio of the bytes that a body holds to those of the last two intervals, above which it has stalled. */
+/**
+ * A body has stalled if its size in bytes is more than this many times what arrived in the last two
+ * intervals.
+ */
 const STALL_RATIO = 8
 
 /** A body that is being read. */
 export class PendingBody {
   readonly allocation: MemoryAllocation
   readonly refuse: (error: GatewayError) => void
-  /** Position in the set of bodies, which alone changes it. */
+  /** Index in the set of bodies; only the set changes it. */
   index = -1
   readonly #request: Request
-  /** Bytes that had come over the connection before the body. */
+  /** Bytes that the connection had received before the body. */
   readonly #receivedBefore: number
   readonly #progress: () => number
   #samples = 0
   /** Progress at the last sample. */
   #progressAtSample = 0
-  /** Progress at the sample before the last. */
+  /** Progress at the sample before the last one. */
   #progressOneEarlier = 0
 
   /**
-   * `refuse` gives back the allocation before it returns. `progress`: bytes that have come, of which the body
-   * may hold fewer.
+   * `refuse` must release the allocation before it returns. `progress`: number of bytes received, of which
+   * the body may hold fewer.
    */
   constructor(
     request: Request,
@@ -45,19 +48,19 @@ export class PendingBody {
     this.refuse = refuse
   }
 
-  /** Ratio of the bytes held to those that came lately: seconds of receiving, about. */
+  /** Ratio of the held bytes to those received recently; roughly the seconds to receive them. */
   get stallRatio(): number {
     return this.allocation.bytes / Math.max(1, this.#progress() - this.#progressOneEarlier)
   }
 
-  /** Notes how much has come. */
+  /** Records the current progress. */
   sample(): void {
     this.#samples += 1
     this.#progressOneEarlier = this.#progressAtSample
     this.#progressAtSample = this.#progress()
   }
 
-  /** Whether the body comes too slowly. */
+  /** Whether the body arrives too slowly. */
   get isTooSlow(): boolean {
     const received = this.#request.bytesRead - this.#receivedBefore
     return this.#samples > GRACE_SAMPLES + received / MIN_BYTES_PER_SAMPLE
@@ -65,15 +68,16 @@ export class PendingBody {
 }
 
 /**
- * Refuses bodies that come more slowly than 1 KiB a second, ten seconds after they began: they would hold a
- * connection and a slot for nothing. A stalled body is refused at once where others need its memory.
+ * Refuses bodies that arrive at less than 1 KiB per second, ten seconds after they began: they would occupy a
+ * connection and a slot for nothing. A stalled body is refused immediately if others need its memory.
  */
 export class SlowBodies {
   readonly #pending = new DenseSet<PendingBody>()
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * Watches a body, and refuses it with `request_timeout` if it is too slow. The result ends the watching.
+   * Watches a body, and refuses it with `request_timeout` if it is too slow. The returned function ends the
+   * watching.
    */
   watch(body: PendingBody): () => void {
     this.#pending.add(body)
@@ -82,8 +86,8 @@ export class SlowBodies {
   }
 
   /**
-   * Refuses the stalled body with the least progress for its memory, in favour of `requester`: one of the
-   * same client, or of a client that holds at least as much. False where there is none, or where
+   * Refuses the stalled body with the least progress relative to its memory, in favour of `requester`: one of
+   * the same client, or of a client that holds at least as much memory. Returns false if there is none, or if
    * `requester` has stalled more.
    */
   refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: RequestMemory): boolean {

@@ -5,47 +5,47 @@ import { GatewayError } from '../errors.ts'
 import { type Owner, TwoLevelPool } from '../limits/two-level-pool.ts'
 
 const MIB = 1024 * 1024
-/** Bytes of disk for bodies, at least. */
+/** Minimum disk space for bodies, in bytes. */
 const MIN_DISK_BYTES = 2048 * MIB
-/** Bodies of the largest allowed size that there is disk for, at least. */
+/** Minimum number of bodies of the maximum size for which there is disk space. */
 const MIN_BODIES = 16
-/** Part of the disk for one client while no other has come lately. */
+/** Share of the disk space for one client while no other client is active. */
 const MAX_PART_OF_CLIENT = 7 / 8
 
-/** Disk for large request bodies, shared among clients as the memory is. */
+/** Disk space for large request bodies, shared among clients like the memory. */
 export class Spool {
   readonly #folder: string
   readonly #space: TwoLevelPool
 
-  /** `folder`: not one in memory, as `/tmp` may be. `bodyLimit`: bytes of the largest body. */
+  /** `folder` must not be in memory, as `/tmp` may be. `bodyLimit`: maximum bytes of one body. */
   constructor(folder: string, bodyLimit: () => number, nowMs: () => number) {
     this.#folder = folder
     const max = (): number => Math.max(MIN_DISK_BYTES, MIN_BODIES * bodyLimit())
     this.#space = new TwoLevelPool({ max, aloneShare: MAX_PART_OF_CLIENT, nowMs })
   }
 
-  /** Bytes of disk that all bodies hold. */
+  /** Bytes on disk that all bodies hold. */
   get held(): number {
     return this.#space.held
   }
 
-  /** A new file, for the bytes of one client's body. */
+  /** Creates a file for one client's body. */
   newFile(owner: Owner): SpoolFile {
     return new SpoolFile(owner, this.#space, openNameless(this.#folder))
   }
 }
 
-/** Bytes on disk that no other process can read, and that are gone when this process is, however it ends. */
+/** Bytes on disk that no other process can read and that disappear with this process, however it ends. */
 export class SpoolFile {
   readonly #owner: Owner
   readonly #space: TwoLevelPool
   readonly #opening: Promise<FileHandle>
-  /** The writes so far; they are made one after another. */
+  /** The writes so far; they run one after another. */
   #written: Promise<unknown>
   #length = 0
   #isClosed = false
 
-  /** Called by `Spool.newFile` alone. */
+  /** Only `Spool.newFile` may call this. */
   constructor(owner: Owner, space: TwoLevelPool, opening: Promise<FileHandle>) {
     this.#owner = owner
     this.#space = space
@@ -54,14 +54,14 @@ export class SpoolFile {
     opening.catch(() => {})
   }
 
-  /** Bytes that were added. */
+  /** Number of bytes added. */
   get length(): number {
     return this.#length
   }
 
   /**
-   * Adds bytes at the end; resolves when they are written. Throws `overloaded` where the client may have no
-   * more disk; rejects with it where the disk takes no more.
+   * Appends bytes; resolves when they are written. Throws `overloaded` if the client has used its share of
+   * the disk; rejects with it if the disk is full.
    */
   append(bytes: Buffer): Promise<void> {
     if (bytes.length > 0 && !this.#space.take(this.#owner, bytes.length)) throw noSpace()
@@ -72,19 +72,19 @@ export class SpoolFile {
     return writing
   }
 
-  /** Reads bytes, once they are written. Fewer than asked for only at the end. */
+  /** Reads bytes after they were written. Returns fewer than requested only at the end. */
   async read(position: number, length: number): Promise<Buffer> {
     const handle = await this.#opening
     const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(length), 0, length, position)
     return buffer.subarray(0, bytesRead)
   }
 
-  /** Descriptor of the file while it is open, for a thread that reads it. */
+  /** Descriptor of the open file, for a thread that reads it. */
   async descriptor(): Promise<number> {
     return (await this.#opening).fd
   }
 
-  /** Gives the disk back. */
+  /** Releases the disk space. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -105,7 +105,7 @@ export class SpoolFile {
   }
 }
 
-/** Opens a file that has no name: it is removed before anything is written to it. */
+/** Opens a file and removes its name before anything is written to it. */
 async function openNameless(folder: string): Promise<FileHandle> {
   const path = join(folder, `.body-${randomUUID()}`)
   const handle = await open(path, 'wx+', 0o600)

@@ -3,10 +3,10 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 
 const RETRY_AFTER = { retryAfter: 5 }
 
-/** Message to clients while the database refuses writes. */
+/** Message for clients while the database refuses writes. */
 export const STORAGE_UNAVAILABLE = 'the gateway cannot write its database at the moment; try again'
 
-/** The error for clients while the database cannot be used: out of reach, or refusing writes. */
+/** The error for clients while the database is unavailable or refuses writes. */
 export function storeRefusal(error: unknown): GatewayError {
   const isAway = error instanceof StoreUnavailable && !error.refusesWrites
   const sentence = 'the gateway cannot reach its database at the moment; try again'

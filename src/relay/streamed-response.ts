@@ -21,21 +21,21 @@ import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 
-/** Bytes that are taken at a time where a hold is nearly used up: some dozen events. */
+/** Number of bytes processed at a time while a hold is nearly used up: a few dozen events. */
 const MIN_READ_BYTES = 4_096
-/** How long a client may leave unread what was sent to it. */
+/** How long data sent to a client may remain unread. */
 const MAX_UNREAD_MS = 60_000
-/** Interval at which a running stream notes what it has cost so far. */
+/** Interval at which a running stream records what it has cost so far. */
 const MARK_INTERVAL_MS = 5_000
-/** Mark in the queue of chunks: the upstream's response ended here. */
+/** Marks the end of the upstream's response in the queue of chunks. */
 const END = Symbol('end')
 
-/** Makes the frame that a stream ends with, when it is known what was charged. */
+/** Creates the last frame of a stream, when the charge is known. */
 type LastFrame = (charged: Usage) => Buffer
 
 /**
- * Takes in a stream: its frames go to the client as they come, but for the last one, which waits until the
- * charge is durable.
+ * Handles a stream: its frames are sent to the client as they arrive, except for the last one, which waits
+ * until the charge is durable.
  */
 export class StreamedResponse extends ResponseHandler {
   readonly #tap: Tap
@@ -43,9 +43,11 @@ export class StreamedResponse extends ResponseHandler {
   readonly #gate: DeliveryGate
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
-  /** Bytes to be sent at the end of a read, and once the hold is durable. */
+  /** Bytes to be sent at the end of a read, once the hold is durable. */
   readonly #outgoing = new OutgoingBytes()
-  /** Chunks, and how they ended, that came while tokens were counted or with the chunk to be counted. */
+  /**
+   * Chunks that arrived while tokens were counted, or that must be counted first, and how the response ended.
+   */
   readonly #unread: (Buffer | typeof END | Failure)[] = []
   readonly #keepAlive = new KeepAlive()
   #clientPausedAt = 0
@@ -66,7 +68,7 @@ export class StreamedResponse extends ResponseHandler {
     this.call.noteFirstByte()
     this.#unread.push(chunk)
     if (!this.#prompt?.isPending) return this.#takeUnread()
-    // The first event tells the tokens of the prompt, which are being counted.
+    // The first event must contain the tokens of the prompt, which are still being counted.
     if (!this.#pauses.has('count')) this.#readAfter('count', this.#prompt.ready())
   }
 
@@ -108,7 +110,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#watch.mark()
   }
 
-  // A client that is still to read what it was sent needs no further event.
+  // A client that has not read everything needs no keep-alive event.
   #keepClient(nowMs: number): void {
     if (this.state === 'draining' || this.#pauses.isAny || this.#prompt?.isPending) return
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
@@ -130,7 +132,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#tap.release()
   }
 
-  // One read may bring more than the hold pays for: only affordable bytes are sent on before a count.
+  // One read may contain more than the hold covers: only bytes that it covers are forwarded before a count.
   #takeUnread(): void {
     while (this.state !== 'over' && !this.#pauses.has('count') && !this.#pauses.has('memory')) {
       const chunk = this.#unread.shift()
@@ -166,7 +168,7 @@ export class StreamedResponse extends ResponseHandler {
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
-  // A connection that breaks after the reason for the end was stated has brought the whole response.
+  // If the connection breaks after the finish reason, the response is complete.
   #complete(failure = noUsableResponse('stream ended early')): void {
     let isComplete: boolean
     try {
@@ -186,12 +188,13 @@ export class StreamedResponse extends ResponseHandler {
     } else this.#fail(failure)
   }
 
-  // Nothing is on its way to the client, which is still there: another channel may try.
+  // Whether nothing is being sent to the client, which is still connected, so that another channel can be
+  // tried.
   get #mayGoElsewhere(): boolean {
     return this.state === 'waiting' && !this.#outgoing.isDue && !this.#gate.isParking
   }
 
-  // `docs/ledger.md: Durability before delivery`: nothing is sent before a crash can no longer lose the hold.
+  // `docs/ledger.md: Durability before delivery`: nothing is sent before the hold is durable.
   #forward(bytes: Buffer): void {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
@@ -203,7 +206,8 @@ export class StreamedResponse extends ResponseHandler {
     this.#after(opening, (isDurable) => {
       this.#pauses.remove('hold')
       if (isDurable) {
-        // The charge of a stream that is over may be durable with its hold: then all goes out in one write.
+        // If the stream has ended, its charge may become durable together with its hold; then everything is
+        // sent in one write.
         if (this.state === 'over') this.#after(nextTurn(), () => this.#sendOutgoing())
         else this.#sendOutgoing()
         return this.#pauses.apply()
@@ -234,7 +238,7 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  // The hold seems used up: reading stops until an exact count is made.
+  // If the hold seems to be used up, reading pauses until the tokens are counted exactly.
   #checkHold(): void {
     if (this.#pauses.has('count') || this.state === 'over') return
     this.#pauses.begin('count')
@@ -257,7 +261,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#pauses.apply()
   }
 
-  // Exceptions after waiting end this call alone, as in the attempt's own callbacks.
+  // Exceptions after an await end only this call, as in the attempt's own callbacks.
   #after<Result>(waited: Promise<Result>, proceed: (result: Result) => void): void {
     waited.then(proceed).catch((error: unknown) => this.crash(error))
   }
@@ -268,23 +272,24 @@ export class StreamedResponse extends ResponseHandler {
 
   #finish(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): void {
     this.close()
-    // The rest of the response is discarded, so that its connection can be used again.
+    // The remaining response is discarded, so that its connection can be reused.
     this.#pauses.discardRest()
     this.settledOrTold(this.#settleAndEnd(ending, lastFrame, isComplete), this.#tap, this.#outgoing)
   }
 
-  // The last frame goes out once the charge is durable, with all that has not gone out before.
+  // The last frame is sent once the charge is durable, together with everything that was not sent before.
   async #settleAndEnd(ending: Ending, lastFrame: LastFrame | undefined, isComplete: boolean): Promise<void> {
     const [tap, { response }] = [this.#tap, this.call]
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
-      // The upstream goes on: the call is charged when its end is known.
+      // The upstream continues; the call is charged when its end is known.
     } else if (ending === 'cut' && tap.contentFrames + tap.tools.begun.length === 0)
       this.call.settleForNothing(this.target)
     else {
       const basis = streamBasis(tap, ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent
-      // The first event has the id, by which a client may refer to a response that it saw no end of.
+      // The first event contains the id by which a client may refer to a response whose end it did not
+      // receive.
       const known = isComplete || response.headersSent ? tap : undefined
       const charging = this.call.settle(this.target, basis, delivered, known)
       const keeping = isComplete && tap.keep?.(this.target, this.call, charging)
@@ -299,17 +304,17 @@ export class StreamedResponse extends ResponseHandler {
 }
 
 /**
- * Time without an event after which the client is told that the answer goes on. Clients end a stream that is
- * silent for some minutes, proxies one that is silent for one, and comments are no events to most clients.
+ * Time without an event after which a keep-alive event is sent. Clients end a stream that is silent for some
+ * minutes, proxies one that is silent for one minute, and for most clients comments are not events.
  */
 const MAX_SILENCE_MS = 15_000
 
-/** Events that keep a stream alive while its upstream takes its time; `docs/api.md: Events`. */
+/** Events that keep a stream alive while its upstream is slow; `docs/api.md: Events`. */
 class KeepAlive {
   #events = -1
   #silentSince = 0
 
-  /** The event to send, if one is due. To be called once a second. */
+  /** Returns the event to send, if one is due. Must be called once a second. */
   frameFor(tap: Tap, nowMs: number): Buffer | undefined {
     if (tap.sentEvents !== this.#events) {
       this.#events = tap.sentEvents

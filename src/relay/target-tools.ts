@@ -27,13 +27,13 @@ export function pricingAt(call: Call, target: Target): Terms {
   }
 }
 
-/** Prices of the uses that a response has shown so far. */
+/** Prices of the tool uses that a response has shown so far. */
 export function pricesOf(call: Call, target: Target, uses: readonly ToolUse[]): readonly PricedTool[] {
   const shown = shownBy(target, uses)
   return shown.length === 0 ? [] : pricedTools(0, shown, termsAt(call, target))
 }
 
-/** Notes the tools of a request that no list has a price for; returns whether there are any. */
+/** Records the tools of a request that have no price; returns whether there are any. */
 export function noteUnlisted(call: Call, { channel, prepared }: Target, unpriced: UnpricedTools): boolean {
   if (!prepared.tools) return false
   const types = unlistedTypes(toolsAt(call.settings, call.rate, channel, prepared.tools).known)
@@ -41,7 +41,7 @@ export function noteUnlisted(call: Call, { channel, prepared }: Target, unpriced
   return types.length > 0
 }
 
-// Sources that an answer cites alone tell of a search where the request asked for one.
+// If only citations show that the provider searched, the search counts only if the request offered one.
 function shownBy({ prepared }: Target, uses: readonly ToolUse[]): readonly ToolUse[] {
   if (uses.length === 0) return uses
   const isOffered = prepared.tools?.dialect === 'chat'

@@ -6,10 +6,10 @@ import { type KnownTool, knownTool, type ToolTerms, toolVendor } from '../domain
 import { GatewayError } from '../errors.ts'
 import type { ChannelRequest, ChannelTools } from './dialects/dialect.ts'
 
-/** Most characters of a tool's type that messages and alerts repeat. */
+/** Maximum characters of a tool's type in messages and alerts. */
 const MAX_TYPE_LENGTH = 64
 
-/** Terms of the tools at one upstream; `channel`: undefined if it is gone. */
+/** Terms of the tools at one upstream; `channel` is undefined if it no longer exists. */
 export function toolTerms(
   { models }: Pick<Settings, 'models'>,
   { price }: Pick<Rate, 'price'>,
@@ -37,13 +37,13 @@ export function toolsAt(
   return { terms, known: offered.flatMap((tool) => knownTool(tool, terms) ?? []) }
 }
 
-/** Types of the tools that no list has a price for, each once and without what may not be shown. */
+/** Types of the tools without a price, without duplicates and without characters that must not be shown. */
 export function unlistedTypes(known: readonly KnownTool[]): readonly string[] {
   const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
 }
 
-/** Refuses a request with a tool that has no price, where the operator has decided so. */
+/** Refuses a request with a tool that has no price, if the operator has configured that. */
 export function refuseUnlisted(settings: Settings, rate: Rate, requests: readonly ChannelRequest[]): void {
   if (settings.options.unknown_tools !== 'refuse') return
   for (const { channel, tools } of requests) {

@@ -1,34 +1,34 @@
 import type { UpstreamRequest } from '@sluice/http1'
 
-/** Flow control of one upstream response; without effect until the request is on its way. */
+/** Flow control of one upstream response; without effect until the request is being sent. */
 export class UpstreamFlow {
   #request: UpstreamRequest | undefined
   #isSilent = false
   #send: ((body: Buffer) => void) | undefined
 
-  /** Whether the upstream may be at work: the request is being sent. */
+  /** Whether the request is being sent, so that the upstream may already work on it. */
   get isSent(): boolean {
     return this.#request?.isSent === true
   }
 
-  /** Nothing more will come from the upstream. */
+  /** Whether nothing more will arrive from the upstream. */
   get isSilent(): boolean {
     return this.#isSilent
   }
 
-  /** Takes the request, as soon as there is one; `send` sends the same request with another body. */
+  /** Sets the request as soon as there is one. `send` sends the same request with another body. */
   start(request: UpstreamRequest, send: (body: Buffer) => void): void {
     this.#request = request
     this.#send = send
     this.#isSilent = false
   }
 
-  /** Asks for more, once a response is over. */
+  /** Sends the next request after a response has ended. */
   goOn(body: Buffer): void {
     this.#send?.(body)
   }
 
-  /** Notes that the upstream's response is over. */
+  /** Records that the upstream's response has ended. */
   noteSilence(): void {
     this.#isSilent = true
   }
@@ -41,7 +41,7 @@ export class UpstreamFlow {
     this.#request?.resume()
   }
 
-  /** Gives up the request; nothing is received afterwards. */
+  /** Cancels the request; nothing is received afterwards. */
   cancel(): void {
     this.#isSilent = true
     this.#request?.cancel()

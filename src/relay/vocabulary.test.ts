@@ -8,7 +8,7 @@ import { Vocabulary } from './vocabulary.ts'
 
 const FILE = fileURLToPath(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken'))
 const vocabulary = new Vocabulary(readFileSync(FILE), O200K_TOKEN_SPLIT_REGEX)
-/** The count of the library, of a text that may spell control tokens. */
+/** The library's count for a text that may contain control tokens. */
 const expected = (text: string): number => countTokens(text, { disallowedSpecial: new Set() })
 
 test.each([

@@ -1,7 +1,7 @@
 /** Rank of bytes that are not a token. */
 const NONE = 0x7fffffff
 const MAX_TOKENS = 2 ** 18
-/** Slots of the hash table. */
+/** Number of slots of the hash table. */
 const SLOTS = 2 * MAX_TOKENS
 const SPACE = 0x20
 const NEW_LINE = 0x0a
@@ -9,21 +9,21 @@ const PADDING = 0x3d
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
 /**
- * Counts the tokens of byte-pair encoding. The vocabulary is kept in arrays of numbers: 200,000 strings take
- * twice the time and memory (`docs/dependencies.md`).
+ * Counts the tokens of byte-pair encoding. The vocabulary is stored in arrays of numbers: 200,000 strings
+ * take twice the time and memory (`docs/dependencies.md`).
  */
 export class Vocabulary {
   readonly #split: RegExp
-  /** All tokens one after the other, in the order of their ranks, and the end of each. */
+  /** All tokens one after another, in the order of their ranks, and the end of each. */
   readonly #bytes: Uint8Array
   readonly #ends = new Uint32Array(MAX_TOKENS)
   /** Hash table of ranks; 0 is an empty slot, so that each is stored plus 1. */
   readonly #slots = new Int32Array(SLOTS)
 
   /**
-   * `file` is a vocabulary in the format of tiktoken: a line for each token in the order of their ranks, with
-   * its bytes in base64 before a space. It is decoded in place, and kept. `split` matches the words of a text,
-   * which have no common tokens.
+   * `file` is a vocabulary in the format of tiktoken: one line per token in the order of ranks, with its
+   * bytes in base64 before a space. It is decoded in place and kept. `split` matches the words of a text; a
+   * token never spans two words.
    */
   constructor(file: Uint8Array, split: RegExp) {
     this.#split = split
@@ -36,19 +36,19 @@ export class Vocabulary {
     }
   }
 
-  /** The number of tokens in a text. */
+  /** Counts the tokens in a text. */
   count(text: string): number {
     let tokens = 0
     for (const [word] of text.matchAll(this.#split)) tokens += this.#tokensOf(Buffer.from(word))
     return tokens
   }
 
-  /** Counts what is left when no two neighbours make a token: of those that do, the lowest rank is first. */
+  /** Merges adjacent tokens, lowest rank first, until no two make a token, and counts the remaining ones. */
   #tokensOf(word: Uint8Array): number {
     if (this.#rankOf(word, 0, word.length) !== NONE) return 1
     const starts = Int32Array.from({ length: word.length + 1 }, (_, at) => at)
     let tokens = word.length
-    // The rank of what each token and its next one make.
+    // For each token, the rank of its merge with the next one.
     const ranks = new Int32Array(tokens)
     const rankOfPair = (at: number): number =>
       at + 2 > tokens ? NONE : this.#rankOf(word, starts[at] as number, starts[at + 2] as number)
@@ -70,7 +70,7 @@ export class Vocabulary {
     return stored === 0 ? NONE : stored - 1
   }
 
-  /** Slot of these bytes, or the empty one in which they would be. */
+  /** Slot of these bytes, or the empty one in which they would be stored. */
   #slotOf(bytes: Uint8Array, start: number, end: number): number {
     // FNV-1a.
     let hash = 0x811c9dc5
@@ -89,7 +89,7 @@ export class Vocabulary {
   }
 }
 
-/** Decodes the tokens of a file in place, and notes the end of each. Returns their number. */
+/** Decodes the tokens of a file in place and records the end of each. Returns their number. */
 function decode(file: Uint8Array, ends: Uint32Array): number {
   const values = new Uint8Array(256)
   for (let value = 0; value < BASE64.length; value++) values[BASE64.charCodeAt(value)] = value

@@ -7,15 +7,15 @@ import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts
 import type { PreparedReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
-/** Bytes of the responses of one call that are held until it is charged. */
+/** Maximum bytes of the responses of one call that are held until it is charged. */
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Takes in a response that is no stream: holds it until its charge is durable, then sends it. */
+/** Handles a response that is not a stream: holds it until its charge is durable, then sends it. */
 export class WholeResponse extends ResponseHandler {
   readonly #bytes = new ChunkList()
   /** Bytes of earlier responses to parts of the request. */
   #earlierBytes = 0
-  /** Whether the upstream is not read for want of memory. */
+  /** Whether reading is paused for lack of memory. */
   #isWaiting = false
   #read = (bytes: Buffer): PreparedReply => this.target.prepared.reply(bytes)
 
@@ -92,7 +92,8 @@ export class WholeResponse extends ResponseHandler {
     this.#send(reply.body(charged))
   }
 
-  // The upstream goes on: the call's hold stays open, and is durable before the client sees the response.
+  // The upstream continues: the call's hold stays open, and is durable before the client receives the
+  // response.
   async #deliverBegun(reply: PreparedReply, goOn: NonNullable<PreparedReply['goOn']>): Promise<void> {
     const { hold } = this.call
     if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))

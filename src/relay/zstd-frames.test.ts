@@ -19,7 +19,7 @@ function decoded(pieces: readonly Buffer[]): Promise<string> {
   })
 }
 
-/** All ways to split the bytes in two. */
+/** All ways to split the bytes into two pieces. */
 function everyCut(bytes: Buffer): Buffer[][] {
   return Array.from({ length: bytes.length - 1 }, (_, i) => [bytes.subarray(0, i + 1), bytes.subarray(i + 1)])
 }

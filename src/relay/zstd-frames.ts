@@ -1,7 +1,7 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 
-/** Bound on the frames of one body: a frame may have nine bytes, and its decoder costs some 50 µs. */
+/** Maximum frames of one body: a frame may have only nine bytes, and its decoder costs about 50 µs. */
 const MAX_DECODERS = 100
 
 /**
@@ -11,10 +11,10 @@ const MAX_DECODERS = 100
  */
 export class ZstdFrames extends Transform {
   #decoder = this.#newDecoder()
-  /** Bytes that the current decoder was given. */
+  /** Number of bytes passed to the current decoder. */
   #bytesGiven = 0
   #lastWrite: Buffer = Buffer.alloc(0)
-  /** Callback of the write or the flush under way. */
+  /** Callback of the current write or flush. */
   #callback: TransformCallback = () => {}
   #isLast = false
   #decoders = 1
@@ -45,7 +45,8 @@ export class ZstdFrames extends Transform {
     this.#lastWrite = bytes
     this.#bytesGiven += bytes.length
     decoder.write(bytes, (error) => {
-      // The decoder's 'error' reports errors; its 'end' hands bytes that it left to the next decoder.
+      // The decoder's 'error' event reports errors; its 'end' event passes remaining bytes to the next
+      // decoder.
       if (!error && decoder === this.#decoder && decoder.bytesWritten === this.#bytesGiven) this.#callback()
     })
   }

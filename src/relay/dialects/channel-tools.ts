@@ -3,7 +3,7 @@ import type { ProtocolName } from '../../domain/protocols.ts'
 import type { ProviderTools } from '../../domain/tool-use.ts'
 import type { ChannelRequest } from './dialect.ts'
 
-/** The tools of a request that goes to a channel as it came, for the model `name`; nothing without any. */
+/** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */
 export function nativeTools(
   { model_mapping }: Channel,
   dialect: ProtocolName,

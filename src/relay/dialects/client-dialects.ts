@@ -10,8 +10,8 @@ import { rerankDialect } from './rerank/client-dialect.ts'
 import { responsesDialect } from './responses/client-dialect.ts'
 
 /**
- * Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is another form of one.
- * Gemini's paths name it.
+ * Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is a second form of one.
+ * Gemini is not among them, because its paths name the model.
  */
 export type ClientDialects = ReturnType<typeof clientDialects>
 

@@ -51,43 +51,43 @@ import {
 
 /** A request, beside its body. */
 interface DecodeOptions extends Beside {
-  /** The output maximum that holds where the request cannot be decoded. */
+  /** The maximum of output tokens if the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: Reader
-  /** Dialects in which channels are asked. */
+  /** Dialects of the channels' requests. */
   readonly spoken: ReadonlySet<ProtocolName>
-  /** The client reads its stream as one JSON array. */
+  /** Whether the client reads its stream as one JSON array. */
   readonly jsonArray?: boolean
 }
 
-/** A conversation for one channel. */
+/** A conversation adapted to one channel. */
 interface Fitted {
-  /** The dialect that the channel is asked in. */
+  /** The dialect of the channel's request. */
   readonly spoken: ProtocolName
   readonly conversation: Conversation
   readonly upstream: UpstreamModel
-  /** Member that goes along as the client wrote it. */
+  /** The `provider` member, which is sent as the client wrote it. */
   readonly provider: string | undefined
   readonly dropped: Dropped
   readonly history: SignedHistory
 }
 
-/** A client, as far as its responses depend on it. */
+/** Properties of a client on which its responses depend. */
 interface Client extends Pick<ConvertedDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
 }
 
 /**
- * Makes a channel's requests, in a dialect that it speaks, of a client's: one for each account of the channel
- * that gets another conversation.
+ * Creates a channel's requests, in a dialect that it speaks, from a client's request: one for each account of
+ * the channel that receives a different conversation.
  */
 export interface RequestFor {
   (channel: Channel, spoken: ProtocolName, model: Model): readonly ChannelRequest[]
-  /** Channel whose model signed the latest turn; undefined if that is unknown. */
+  /** Channel whose model signed the latest turn; undefined if unknown. */
   readonly origin?: string | undefined
 }
 
-/** Conversion between two dialects: requests there, replies back. */
+/** Conversion between two dialects, of requests in one direction and replies in the other. */
 export class Conversions {
   readonly #media: Media
   readonly #signatures: SignatureStore
@@ -98,9 +98,9 @@ export class Conversions {
   }
 
   /**
-   * Decodes a request of the dialect `from`, for all channels that speak another, with all that models have
-   * signed in it. If that fails, the refusal is thrown where a channel's request is prepared: a channel that
-   * speaks `from` may still be asked.
+   * Decodes a request of the dialect `from` for all channels that speak another one, and restores what models
+   * have signed in it. If decoding fails, the error is thrown only when a channel's request is prepared,
+   * because a channel that speaks `from` may still serve the call.
    */
   decode(
     from: ConvertedDialect,
@@ -157,7 +157,7 @@ export class Conversions {
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
     const body = withProvider(codec.encodeRequest(inline, upstream, dropped), provider)
     const answerTool = codec.answerTool(inline, upstream.capabilities)
-    // The turns can be large, and are not kept for as long as the answer takes.
+    // The turns can be large and must not be kept in memory during the whole response.
     const asked: Asked = { tools: inline.tools, ...(inline.repeated && { repeated: inline.repeated }) }
     return {
       protocol: spoken,
@@ -199,7 +199,7 @@ function refused(channel: Channel, outputMaximum: number | undefined, refusal: u
   }
 }
 
-/** The decoded request, as far as the channel and its model accept it. */
+/** Adapts the decoded request to what the channel and its model accept. */
 function fit(
   { conversation: decoded, provider: given, dropped: before }: Decoded,
   channel: Channel,
@@ -244,13 +244,13 @@ function streamEncoder(
   return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
 }
 
-/** Request that a reply answers. */
+/** What is known of the request when its reply arrives. */
 interface ReplyTo {
   /** The upstream's dialect. */
   readonly spoken: ProtocolName
-  /** Choices that it was asked for. */
+  /** Number of choices requested. */
   readonly choices: number
-  /** The upstream's name of the model, for upstreams that do not state it. */
+  /** The upstream's name for the model, used if its response does not name it. */
   readonly model: string
   readonly answerTool: string | undefined
   readonly asked: Asked
@@ -300,7 +300,9 @@ function minted(upstream: ProtocolName): ReplyIdentity {
   return { created: Math.floor(Date.now() / 1000), id: randomUUID().replaceAll('-', ''), upstream }
 }
 
-/** Dialects that calls are converted between; a list of documents is no conversation. */
+/**
+ * Dialects of converted calls. Rerank is not among them, because a list of documents is not a conversation.
+ */
 const CONVERTED_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefined>> = {
   chat: convertedChat,
   messages: convertedMessages,
@@ -310,7 +312,7 @@ const CONVERTED_DIALECTS: Readonly<Record<ProtocolName, UpstreamDialect | undefi
   rerank: undefined,
 }
 
-/** The dialect of that name, for conversions. Routing sees to it that there is one. */
+/** The dialect of this name for conversions. Routing ensures that it exists. */
 function convertedDialect(name: ProtocolName): UpstreamDialect {
   const dialect = CONVERTED_DIALECTS[name]
   if (!dialect) throw new Error(`no call is converted to or from ${name}`)
@@ -321,9 +323,9 @@ const NOTHING_REPEATED: RepeatedFields = new Map()
 
 /** Parts of a request that are not in its body. */
 interface Beside {
-  /** Parts that the request's path states, in a dialect whose bodies have none of them. */
+  /** Values from the request's path, in a dialect whose bodies do not contain them. */
   readonly target?: Pick<Conversation, 'model' | 'stream'>
-  /** Members that the response repeats besides the request's own. */
+  /** Members that the response repeats, in addition to those of the request. */
   readonly repeats?: RepeatedFields | undefined
 }
 
@@ -334,7 +336,7 @@ interface Decoded {
   readonly dropped: ReadonlySet<string>
 }
 
-/** Decodes a request of a dialect, or tells why it cannot be decoded. */
+/** Decodes a request of a dialect, or returns the error. */
 function decodeRequest(
   { codec }: ConvertedDialect,
   scan: ScannedObject,

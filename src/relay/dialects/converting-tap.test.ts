@@ -20,7 +20,7 @@ const CODECS: Record<string, Codec> = {
 const MINTED = { created: 1_760_000_000, id: '0123456789abcdef0123456789abcdef' }
 const OPTIONS = { includeUsage: true }
 
-/** Every encoder that a client's stream goes through. */
+/** Every encoder that writes a client's stream. */
 const ENCODERS: Record<string, () => StreamEncoder> = {
   ...Object.fromEntries(
     Object.entries(CODECS).map(([name, codec]) => [name, () => codec.streamEncoder(MINTED, OPTIONS)]),
@@ -34,11 +34,11 @@ const PAIRS = Object.entries(CODECS).flatMap(([from, upstream]) =>
 )
 const USAGE = { ...NO_USAGE, input: 5, output: 7 }
 
-/** UTF-8 bytes, one character each. */
+/** UTF-8 bytes as a string of one character per byte. */
 const latin = (text: string): string => Buffer.from(text).toString('latin1')
 const unicodeEscape = (unit: number): string => `\\u${unit.toString(16).padStart(4, '0')}`
 
-/** One character of a JSON string in any of its spellings, as bytes; the last is no UTF-8. */
+/** One character of a JSON string in any of its spellings, as bytes; the last one is not valid UTF-8. */
 const character = fc.oneof(
   { weight: 8, arbitrary: fc.constantFrom(...Array.from('abc xyz019.,')) },
   { weight: 2, arbitrary: fc.constantFrom('\\n', '\\"', '\\\\', '\\t', '\\r', '\\b', '\\f') },
@@ -68,7 +68,7 @@ function started(kind: string, index: number): StartedPart {
   return kind === 'tool-call' ? { kind, id: `call_${index}`, name: 'write' } : { kind: kind as 'text' }
 }
 
-/** The parts as an upstream sends them, with the literals in the place of marks. */
+/** The parts as an upstream sends them, with the placeholders replaced by the literals. */
 function streamOf(codec: Codec, parts: readonly Part[]): Buffer {
   const literals = parts.flatMap((one) => one.literals)
   let next = 0
@@ -94,7 +94,7 @@ function chunksOf(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end))
 }
 
-/** A decoder that decodes every text. */
+/** Wraps a decoder so that it never returns copied texts. */
 function withoutCopies(decoder: StreamDecoder): StreamDecoder {
   return {
     get usage() {
@@ -107,7 +107,7 @@ function withoutCopies(decoder: StreamDecoder): StreamDecoder {
   }
 }
 
-/** The same encoder with another method in the place of one of its own. */
+/** The same encoder with some of its methods replaced. */
 function changed(encoder: StreamEncoder, change: Partial<StreamEncoder>): StreamEncoder {
   return {
     push: (events) => encoder.push(events),
@@ -126,7 +126,7 @@ function converted(decoder: StreamDecoder, encoder: StreamEncoder, chunks: reado
   let error: string | undefined
   try {
     for (const chunk of chunks) {
-      // The bytes of a connection are overwritten by the next read.
+      // The next read overwrites the buffer of a connection.
       const read = Buffer.from(chunk)
       const { forward } = tap.push(read)
       read.fill(0)

@@ -16,30 +16,30 @@ import type { Call, Target } from '../call.ts'
 import type { Tap } from './dialect.ts'
 import type { StreamSignatures } from './signed-history.ts'
 
-/** Writer of the frames of one chunk. */
+/** Writes the frames of one chunk. */
 const WRITER = new FrameWriter()
 
-/** Values that the client is sent where the upstream does not state them. */
+/** Values sent to the client if the upstream does not provide them. */
 export interface TapDefaults {
   /** The name of the model. */
   readonly model: string
-  /** The tokens of the prompt. */
+  /** Returns the tokens of the prompt. */
   promptTokens(): number
 }
 
-/** Reads a stream in one dialect and writes it in another. Events go on as soon as they come. */
+/** Reads a stream in one dialect and writes it in another. Each event is forwarded immediately. */
 export class ConvertingTap implements Tap {
   error: StreamError | undefined
   note: CallNote | undefined
   emittedBytes = 0
   contentFrames = 0
-  /** Errors are put into the words of the client's dialect. */
+  /** The upstream's error frame is never forwarded, because errors are written in the client's dialect. */
   readonly errorFrame = undefined
   readonly endsWithError = true
   sentEvents = 0
-  /** Events go on whole. */
+  /** Events are always forwarded as a whole. */
   readonly isMidEvent = false
-  /** Nothing but events is written. */
+  /** Always true, because only events are written, never comments. */
   readonly sawEvent = true
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
@@ -47,10 +47,10 @@ export class ConvertingTap implements Tap {
   readonly #signatures: StreamSignatures | undefined
   readonly #text = new EmittedText()
   readonly #calls = new CallInputs()
-  /** Frames made at the end of the upstream's stream, to be sent with the last one. */
+  /** Frames written at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
   #isComplete = false
-  /** Bytes of thoughts that came as text since the last encrypted ones. */
+  /** Bytes of thoughts that arrived as text since the last encrypted ones. */
   #thinkingBytes = 0
 
   constructor(
@@ -88,7 +88,7 @@ export class ConvertingTap implements Tap {
   }
 
   end(): Pick<TapEnd, 'complete'> {
-    // The end of the upstream's stream may still complete the response.
+    // Events that the decoder returns at the end of the stream may still complete the response.
     if (!this.#isOver) this.#lastFrames = this.#step(this.#decoder.end()).forward?.toString() ?? ''
     return { complete: this.#isComplete && !this.error }
   }
@@ -140,7 +140,7 @@ export class ConvertingTap implements Tap {
     WRITER.text(this.#encoder.push([completed]))
   }
 
-  /** Writes a text as it came, as far as the encoder can. */
+  /** Copies the bytes of a text as far as the encoder allows. */
   #copy(event: CopiedText): void {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += event.frames
@@ -191,7 +191,7 @@ export class ConvertingTap implements Tap {
         else if (event.part.kind === 'opaque') this.#noteHidden(redactedIn(event.part.value))
         return
       case 'proof':
-        // Gemini tells the tokens of its thoughts with each event.
+        // Gemini reports the tokens of its thoughts with each event.
         if (event.proof.protocol !== 'gemini') this.#noteHidden(event.proof.value)
         return
       case 'end':
@@ -205,7 +205,7 @@ export class ConvertingTap implements Tap {
     }
   }
 
-  /** Encrypted thoughts, as far as no text came with them. */
+  /** Counts encrypted thoughts, minus the text that came with them. */
   #noteHidden(encrypted: string): void {
     this.arrived.addHidden(encrypted.length, this.#thinkingBytes)
     this.#thinkingBytes = 0
@@ -218,7 +218,7 @@ export class ConvertingTap implements Tap {
   }
 }
 
-/** The encrypted thoughts of a block that holds nothing else. */
+/** The encrypted thoughts of a block that contains nothing else; otherwise ''. */
 function redactedIn(block: unknown): string {
   const { data, redactedContent, reasoningContent } = asRecord(block) ?? {}
   const found = [data, redactedContent, asRecord(reasoningContent)?.['redactedContent']]

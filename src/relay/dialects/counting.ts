@@ -13,9 +13,9 @@ import { UpstreamRefusal } from '../failure.ts'
 import type { Dialect, Prepared, Reader, RelayedRequest } from './dialect.ts'
 import { unstreamed } from './unstreamed.ts'
 
-/** No channel of the model counts tokens: the gateway counts itself. */
+/** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
 export class CountingUnsupported extends Error {
-  /** The request with all that is kept here of what it refers to. */
+  /** The request with everything that the gateway keeps of what it refers to. */
   readonly composed: ScannedObject
 
   constructor(composed: ScannedObject) {
@@ -25,49 +25,51 @@ export class CountingUnsupported extends Error {
   }
 }
 
-/** Earlier responses that a counted request refers to. */
+/** Earlier responses to which a request to count tokens refers. */
 export interface CountedContext {
-  /** The request with all that is kept here of what it refers to; undefined where that is nothing. */
+  /**
+   * The request with everything that the gateway keeps of what it refers to; undefined if it keeps nothing.
+   */
   readonly composed: ScannedObject | undefined
-  /** Members as the upstream knows them, as JSON texts. */
+  /** Members that are changed for the upstream, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
-  /** Names of what the upstream is not told. */
+  /** Names of members that are not sent to the upstream. */
   readonly dropped: readonly string[]
-  /** The channels among these that know the response; throws where none does. */
+  /** Filters the channels that know the response. Throws if there are none. */
   channelsFor(channels: readonly Channel[]): readonly Channel[]
-  /** Whether a key of one of those channels may be asked. */
+  /** Reports whether a key of one of those channels may be used. */
   isOfKey(key: UpstreamKey, channel: Channel): boolean
-  /** The body of an upstream's error with the ids that the client knows. */
+  /** Returns the body of an upstream's error with the ids that the client knows. */
   errorBody(body: Buffer): Buffer
 }
 
 /** An endpoint of a protocol that counts the tokens of a request. */
 export interface Counting {
   readonly protocol: ClientProtocol
-  /** Names of its requests. */
+  /** Names of the fields of its requests. */
   readonly names: KnownNames
-  /** Below a channel's base URL. */
+  /** Path relative to a channel's base URL. */
   path(upstreamModel: string): string
-  /** Checks a request, and returns the model that tokens are counted for. */
+  /** Checks a request and returns the model for which tokens are counted. */
   model(scan: ScannedObject): string
-  /** The request with the name that the upstream knows, where the member `model` is not the place for it. */
+  /** Renders the request with the upstream's name for the model, if the name is not in the member `model`. */
   body?(scan: ScannedObject, upstreamModel: string): Buffer
-  /** Name of the member of the upstream's response that has the count. */
+  /** Name of the member of the upstream's response that contains the count. */
   readonly countedIn: string
   /** Headers for the upstream, names and values in turn. */
   upstreamHeaders(headers: Headers): readonly string[]
-  /** Earlier responses that a checked request refers to; absent where the protocol knows none. */
+  /** Finds the earlier responses to which a checked request refers; absent if the protocol has none. */
   contextOf?(scan: ScannedObject, reader: Reader): Promise<CountedContext | undefined> | undefined
   /**
-   * The text that the gateway counts itself; throws for a request whose text is not all in it. `isComposed`:
-   * all that a conversion would send is in it.
+   * Returns the text for the gateway to count. Throws if the request does not contain all of its text.
+   * `isComposed`: references were already replaced by what they refer to.
    */
   countable(scan: ScannedObject, isComposed: boolean): PromptText
-  /** The response that tells the count. */
+  /** Creates the response that contains the count. */
   response(tokens: number): object
 }
 
-/** The calls of such an endpoint, for channels that speak its protocol. They cost nothing. */
+/** Dialect of such an endpoint, for channels that speak its protocol. Its calls are free. */
 export function countingDialect(counting: Counting): Dialect {
   return {
     name: counting.protocol,
@@ -144,7 +146,7 @@ function withModel(scan: ScannedObject, upstreamModel: string, context: CountedC
   return edit(scan.bytes, scan, { remove: [], replace })
 }
 
-/** Whether an upstream of the messages protocol does not count: it need not have that endpoint. */
+/** Reports whether an upstream of the messages protocol cannot count tokens; the endpoint is optional. */
 export function isCountingUnsupported(error: unknown): boolean {
   return (
     error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.facts.status === 404)

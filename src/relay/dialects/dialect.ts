@@ -29,51 +29,53 @@ import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
 import type { PassedResponses } from './passage.ts'
 
-/** Bounds of measured units, and whether tokens may stand for audio or images. */
+/** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
 export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>
 
-/** A client's request as the relay sees it, in any dialect. */
+/** A client's request in any dialect, as the relay needs it. */
 export interface RelayedRequest {
   readonly model: string
   readonly stream: boolean
-  /** Content type of a stream to the client, where it is not made of events. */
+  /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
-  /** The client's own maximum of output tokens; undefined where the request has none. */
+  /** The client's maximum of output tokens; undefined if the request has none. */
   readonly maxTokens: number | undefined
-  /** At least as many tokens as the prompt can have. */
+  /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
-  /** Bounds of what is charged beside tokens of text; absent where nothing is. */
+  /** Upper bounds of what is charged in addition to text tokens; absent if there is nothing. */
   readonly measuredBounds?: MeasuredBounds
-  /** A call without a price and without an entry in the usage log, whatever the model costs. */
+  /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
   /**
-   * Seconds and characters of the prompt, the least number of images that come, and expected search units: a
-   * crash during the call is charged them.
+   * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
+   * charged if the gateway crashes during the call.
    */
   readonly measuredPrompt?: Partial<Pick<Usage, MeasuredUnit['count']>>
-  /** Search units of the request if its texts have so many tokens; absent where none are charged. */
+  /** Search units of the request if its texts have this many tokens; absent if none are charged. */
   readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
-  /** Parts of the prompt are only named, and may be as large as the model's context. */
+  /** Whether the request only refers to parts of its prompt, which may be as large as the model's context. */
   readonly namesPrompt?: boolean
-  /** Bytes of the request with the stored context in front, where the gateway keeps that. */
+  /** The request's body with the stored context included, if the gateway keeps that context. */
   readonly body?: Buffer
-  /** The channels among these that can take the request; throws where none can. All, if absent. */
+  /** Filters the channels that can serve the request. Throws if there are none. If absent, all can. */
   channelsFor?(channels: readonly Channel[]): readonly Channel[]
   /**
-   * The same request for another model, by the name that a client would ask for. Absent where only the model
-   * asked for can take it.
+   * Returns the same request for another model, given by its public name. Absent if only the requested model
+   * can serve it.
    */
   forModel?(name: string): RelayedRequest
   /** Names of what was left out before a channel was chosen. */
   readonly dropped?: readonly string[]
-  /** Upstreams need not have the endpoint: a 404 then says nothing of the model. */
+  /**
+   * Whether the endpoint is optional for upstreams, so that a 404 does not mean that the model is missing.
+   */
   readonly mayBeUnserved?: boolean
   /**
-   * The requests for these channels, in the order in which to try them; accounts of one channel may get
-   * requests of their own. A conversation is decoded here, once, if any of the channels speaks another
-   * dialect.
+   * Creates the requests for these channels, in the order in which they are tried; accounts of one channel
+   * may get different requests. If any of the channels speaks another dialect, the conversation is decoded
+   * here, once.
    */
   forChannels(
     channels: readonly Channel[],
@@ -81,161 +83,177 @@ export interface RelayedRequest {
   ): readonly ChannelRequest[] | Promise<readonly ChannelRequest[]>
 }
 
-/** Tools of a provider's own in a request for one channel. */
+/** The provider's own tools in a request for one channel. */
 export interface ChannelTools extends ProviderTools {
-  /** The dialect that the channel is asked in. */
+  /** The dialect of the channel's request. */
   readonly dialect: ProtocolName
-  /** The upstream's name of the model. */
+  /** The upstream's name for the model. */
   readonly model: string
 }
 
 /** A client's request for one channel. */
 export interface ChannelRequest {
   readonly channel: Channel
-  /** The maximum of output tokens that the channel will be told; undefined where it is told none. */
+  /** The maximum of output tokens that will be sent to the channel; undefined if none is sent. */
   readonly outputMaximum: number | undefined
-  /** Number of answers that the channel will be asked for, each of up to that maximum. */
+  /** Number of choices requested from the channel, each up to that maximum. */
   readonly choices: number
-  /** Tools that the channel's provider may run for it; absent without any. */
+  /** Tools that the channel's provider may run for it; absent if there are none. */
   readonly tools?: ChannelTools
-  /** Whether the request belongs to the account of this key; others are tried only if it is gone. */
+  /**
+   * Reports whether the request belongs to the account of this key. Other keys are tried only if that key no
+   * longer exists.
+   */
   isOfKey?(key: UpstreamKey): boolean
   /**
-   * The bytes for the channel; throws the error for the client where it cannot be asked. `requester`: on
-   * whose behalf files are fetched, if any must be.
+   * Creates the request body for the channel. Throws the error for the client if that is impossible.
+   * `requester`: the client on whose behalf files are fetched.
    */
   prepare(passThrough: boolean, requester: MediaRequester): Prepared | Promise<Prepared>
 }
 
-/** A request ready for a channel, and the way its response comes back. */
+/** A request ready for a channel, and how its response is converted back. */
 export interface Prepared {
   /** `POST` if absent. */
   readonly method?: 'GET'
-  /** The dialect that it is written in. */
+  /** The dialect of the request. */
   readonly protocol: ProtocolName
-  /** Below the channel's base URL. */
+  /** Path relative to the channel's base URL. */
   readonly path: string
-  /** Headers beside those of the channel, names and values in turn. */
+  /** Headers in addition to those of the channel, names and values in turn. */
   readonly headers: readonly string[]
   readonly body: Buffer | OutgoingBody
-  /** Type of the body; JSON if absent. */
+  /** Content type of the body; JSON if absent. */
   readonly contentType?: string
-  /** Members of the body that are prompt, or the text of the prompt; absent where no prompt is charged. */
+  /**
+   * Describes which members of the body are part of the prompt, or returns the prompt's text; absent if no
+   * prompt is charged.
+   */
   readonly prompt?: PromptLevels | (() => string)
-  /** Set where the response goes through as it comes: `tap` and `reply` are not called then. */
+  /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
   readonly passed?: PassedResponses
-  /** The model's name as the upstream knows it. */
+  /** The upstream's name for the model. */
   readonly upstreamModel: string
   /** Tools of its `ChannelRequest`. */
   readonly tools?: ChannelTools
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
-  /** The stream's first event tells the tokens of the prompt, which the upstream may tell only later. */
+  /**
+   * Whether the stream's first event must contain the tokens of the prompt, which the upstream may report
+   * only later.
+   */
   readonly beginsWithPrompt?: boolean
-  /** The body of an upstream's error for the client's eyes: with the ids that the client knows. */
+  /** Returns the body of an upstream's error with the ids that the client knows. */
   errorBody?(body: Buffer): Buffer
   /**
-   * The tap of the response's stream. `promptTokens` is called where the first event needs them; `memory` is
-   * that of events which must be complete.
+   * Creates the tap of the response's stream. `promptTokens` is called if the first event needs them;
+   * `memory` accounts for events that must be complete.
    */
   tap(promptTokens: () => number, memory: EventMemory): Tap
-  /** Reads a response that is no stream. */
+  /** Reads a response that is not a stream. */
   reply(bytes: Buffer): PreparedReply
 }
 
-/** Response that clients may refer to after its call. */
+/** Response to which clients may refer after its call. */
 export interface Lasting {
   /**
-   * Stores what clients may refer to, before they see the end; never rejects. `charged` is the usage that the
-   * call was charged for.
+   * Stores what clients may refer to, before they receive the end; never rejects. `charged` is the usage for
+   * which the call was charged.
    */
   keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
-  /** Origin of the response as far as it came, stored with its charge; undefined = nothing to refer to. */
+  /**
+   * Origin of the response as far as it came, stored with its charge; undefined if clients cannot refer to
+   * it.
+   */
   provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
-   * Set where the upstream goes on without its client: parks the call's hold, so that it is charged when the
-   * end is known. Resolves to whether that is durable. Called once, before the client sees anything.
+   * Set if the upstream continues without its client. Parks the call's hold, so that the call is charged when
+   * the end is known, and resolves to whether that is durable. Called once, before the client receives
+   * anything.
    */
   readonly goOn?: ((target: Target, call: Call) => Promise<boolean>) | undefined
-  /** Oddity of the response, for the call's row in the usage log. */
+  /** Peculiarity of the response for the call's row in the usage log. */
   readonly note?: CallNote | undefined
 }
 
-/** A response that is no stream, on its way to the client. */
+/** A response that is not a stream, ready for the client. */
 export interface PreparedReply extends Lasting {
   readonly facts: ReplyFacts
-  /** Bytes for the client, where the facts are valid. `charged`: the usage that the call was charged for. */
+  /**
+   * Returns the bytes for the client, if the facts are valid. `charged`: the usage for which the call was
+   * charged.
+   */
   body(charged: Usage): Buffer
   /**
-   * Set where the upstream must be asked for more: another body, sent like the first, and the reader of its
+   * Set if another request to the upstream is needed: its body, sent like the first, and the reader of its
    * response, whose facts include those of this one.
    */
   readonly next?: { readonly body: Buffer; reply(bytes: Buffer): PreparedReply }
 }
 
-/** Watches a stream, or converts it, on its way to the client. */
+/** Watches or converts a stream on its way to the client. */
 export interface Tap extends Lasting {
   /** The last valid usage. */
   readonly usage: ReportedUsage | undefined
   /** Uses of the provider's tools so far. */
   readonly tools: SeenTools
   readonly error: StreamError | undefined
-  /** The error's frame as it came, where the client's dialect is the upstream's. */
+  /** The error's frame unchanged, if the client's dialect is the upstream's. */
   readonly errorFrame: Buffer | undefined
-  /** Whether that frame is the end of a stream to clients of the dialect; else `failureFrame` follows. */
+  /** Whether clients treat that frame as the end of the stream; otherwise `failureFrame` follows. */
   readonly endsWithError: boolean
-  /** Events for the client so far, as far as the dialect needs them counted; comments are none. */
+  /** Number of events sent to the client so far, if the dialect needs it; comments do not count. */
   readonly sentEvents: number
-  /** An event came, be it one that is not forwarded; comments are none. */
+  /** Whether an event has arrived, even if it is not forwarded; comments do not count. */
   readonly sawEvent: boolean
-  /** A part of an event went on, and its end is to come. */
+  /** Whether the beginning of an event was forwarded and its end is still to come. */
   readonly isMidEvent: boolean
   /** UTF-8 bytes of generated text. */
   readonly emittedBytes: number
-  /** Frames that had generated text. */
+  /** Number of frames with generated text. */
   readonly contentFrames: number
-  /** The generated text so far, for counting. */
+  /** The generated text so far, for counting tokens. */
   readonly text: string
-  /** Sound, pictures and hidden reasoning so far. */
+  /** Audio, images and hidden reasoning so far. */
   readonly arrived: ArrivedMedia
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
   /**
-   * An event that only says that the answer goes on; undefined where none can be sent now, or where the
-   * dialect has none.
+   * Returns an event that only shows that the reply is in progress; undefined if none can be sent now, or if
+   * the dialect has none.
    */
   keepAliveFrame(): Buffer | undefined
-  /** The bytes that end a complete stream, once it is charged: `charged` is the usage to tell. */
+  /** Returns the bytes that end a complete stream, after it was charged. `charged` is the usage to report. */
   finalBytes(charged: Usage): Buffer
-  /** The frame that ends a broken-off stream. */
+  /** Returns the frame that ends a broken stream. */
   failureFrame(error: ErrorParts): Buffer
-  /** Gives back memory that is shared with other streams: nothing more comes. */
+  /** Releases memory that is shared with other streams. Nothing more may be pushed. */
   release(): void
 }
 
-/** Maker of a request, and the settings that it is read by. */
+/** Author of a request, and the settings by which it is read. */
 export interface Reader {
   readonly caller: Caller
   readonly settings: Settings
-  /** Takes memory for as many bytes beside the body, until the call ends; throws `overloaded` without any. */
+  /** Allocates memory in addition to the body until the call ends. Throws `overloaded` if none is left. */
   readonly hold: (bytes: number) => void
-  /** Begins a read of the store for the request; what it holds is held until the call ends. */
+  /** Begins a read of the store for the request. Its memory is held until the call ends. */
   readonly readStore: () => StoreRead
 }
 
 /** A protocol as clients speak it. */
 export interface Dialect {
   readonly name: ProtocolName
-  /** Endpoint that its calls are logged as. */
+  /** Endpoint under which its calls are logged. */
   readonly endpoint: Endpoint
-  /** Protocols of the channels that serve it; absent where all that calls are converted to do. */
+  /** Protocols of the channels that serve it; absent if all protocols to which calls are converted do. */
   readonly servedBy?: readonly ProtocolName[]
-  /** Names of its requests, which are checked before anything else. */
+  /** Names of the fields of its requests, which are checked before anything else. */
   readonly names: KnownNames
-  /** Limits of its requests where they are not those of all. */
+  /** Limits of its requests, if they differ from the common ones. */
   readonly scanLimits?: ScanLimits
-  /** A model without a price costs nothing here, whatever the operator has decided for others. */
+  /** Whether a model without a price is free here, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
-  /** Checks a request; throws `invalid_request` naming the field. */
+  /** Checks a request. Throws `invalid_request` that names the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): RelayedRequest | Promise<RelayedRequest>
 }

@@ -5,53 +5,55 @@ import type { Call } from '../call.ts'
 import type { Ending } from '../priced-usage.ts'
 import type { Tap } from './dialect.ts'
 
-/** The call that a measure is made for. */
+/** What measuring needs of a call. */
 export type MeasuredCall = Pick<Call, 'client' | 'rate' | 'count' | 'countChargedPrompt'>
 
-/** Usage that a call is charged by. */
+/** Usage by which a call is charged. */
 export interface Measure {
   readonly usage: Usage
   /** Size and quality of its images. */
   readonly form?: ImageForm
-  /** Neither reported nor measured exactly. */
+  /** Whether the usage was estimated rather than reported or measured exactly. */
   readonly isEstimate: boolean
 }
 
 /** Result of a push. */
 export interface PassedBytes {
-  /** Bytes that may go on now. */
+  /** Bytes that may be forwarded now. */
   readonly forward: Buffer | undefined
-  /** The response has ended by its own words, and is to be ended. */
+  /** Whether the response has reached its protocol's end and should be ended. */
   readonly isOver: boolean
 }
 
-/** A response on its way to the client, which is read but not changed and never held as a whole. */
+/** A response that is read on its way to the client, but neither changed nor held as a whole. */
 export interface Passage {
-  /** Whether it is known to be a response of its endpoint: another upstream may be asked before. */
+  /**
+   * Whether the bytes are known to be a response of this endpoint; until then another upstream may be tried.
+   */
   readonly hasBegun: boolean
-  /** The upstream's error in place of the response, or in the middle of it. */
+  /** The upstream's error, in place of the response or in the middle of it. */
   readonly error: StreamError | undefined
-  /** The tap of a stream of events, whose clients can be told why it ends. */
+  /** The tap of a stream of events, whose clients can be informed why it ends. */
   readonly tap?: Tap
   push(chunk: Buffer): PassedBytes
-  /** Ends the reading: whether the response is complete and of its endpoint. */
+  /** Ends the reading. Returns whether the response is complete and valid for its endpoint. */
   end(): boolean
-  /** The body of the request for the rest, where a complete response was not all. */
+  /** Returns the body of the next request, if one response is not enough. */
   next?(): Buffer | undefined
-  /** The bytes that were held back, once the call is charged. */
+  /** Returns the bytes that were held back, after the call was charged. */
   rest(): Buffer
-  /** Whether anything went on that is paid for. */
+  /** Whether anything chargeable was forwarded. */
   readonly hasContent: boolean
   /** Measures the usage to charge, at the end of the call or where it broke off. */
   measure(call: MeasuredCall, isComplete: boolean, ending: Ending): Measure | Promise<Measure>
 }
 
-/** The responses of an endpoint that go through as they come. */
+/** The responses of an endpoint that are passed through unchanged. */
 export interface PassedResponses {
-  /** Media types that the upstream is asked for. */
+  /** Media types to request from the upstream. */
   readonly accept: string
-  /** Begins a response of that type; undefined for a type that the endpoint does not have. */
+  /** Begins a response of this type; undefined if the endpoint does not have the type. */
   begin(contentType: string): Passage | undefined
-  /** Measures the usage to charge where the client left before a response began. */
+  /** Measures the usage to charge if the client left before a response began. */
   measureUnanswered(call: MeasuredCall): Measure | Promise<Measure>
 }

@@ -6,9 +6,9 @@ import type { RequestFor } from './conversions.ts'
 import { spokenDialect } from './spoken-dialect.ts'
 
 /**
- * A client's request for the model `name` to each channel: `native` for those that speak its dialect,
- * converted ones for the others. `decode` is called once, and only where there are others, with the dialects
- * that they are asked in. The channel that signed the latest turn comes before those of its priority.
+ * Creates a client's request for the model `name` to each channel: `native` for channels of its dialect,
+ * converted ones for the others. `decode` is called once, and only if there are others, with their dialects.
+ * The channel that signed the latest turn comes first among those of its priority.
  */
 export function requestsFor(
   dialect: ProtocolName,
@@ -30,7 +30,9 @@ export function requestsFor(
   return decoded instanceof Promise ? decoded.then(requests) : requests(decoded)
 }
 
-/** Moves the origin in front of the converted channels of its priority: others cannot read its signatures. */
+/**
+ * Moves the origin before the converted channels of its priority, because others cannot read its signatures.
+ */
 function withOriginFirst(
   channels: readonly Channel[],
   spoken: ReadonlyMap<Channel, ProtocolName>,

@@ -13,35 +13,35 @@ import type { Reader } from './dialect.ts'
 /** Dialect whose providers bind signatures to the account of a key. */
 const BOUND_TO_KEY: ProtocolName = 'responses'
 
-/** Conversation as one account of a channel gets it. */
+/** The conversation for one account of a channel. */
 export interface AccountConversation {
   readonly conversation: Conversation
-  /** Whether a key is of that account; absent if all keys are. */
+  /** Reports whether a key belongs to that account; absent if all keys do. */
   readonly isOfKey?: (key: UpstreamKey) => boolean
 }
 
-/** Signatures of a conversation that a client sends back without them. */
+/** Signatures of a conversation that the client sends back without them. */
 export interface SignedHistory {
-  /** Channel that signed last; undefined if nothing is known. */
+  /** Channel that signed last; undefined if unknown. */
   readonly origin: string | undefined
-  /** The conversation for each account of a channel, with what that account has signed. */
+  /** The conversation for each account of a channel, with the signatures of that account. */
   conversationsFor(channel: Channel, spoken: ProtocolName): readonly AccountConversation[]
   /**
-   * Keeps what a reply has signed; resolves when the other nodes know it, at the latest after a while.
-   * Undefined where nothing is kept.
+   * Stores what a reply has signed. Resolves when the other nodes know it, or after a maximum time. Undefined
+   * if nothing is stored.
    */
   readonly keep: ((parts: readonly ReplyPart[], target: Target, call: Call) => Promise<void>) | undefined
 }
 
-/** Signatures of a reply that comes as a stream. */
+/** Signatures of a streamed reply. */
 export interface StreamSignatures {
-  /** Notes an event. */
+  /** Reads an event. */
   add(event: ReplyEvent): void
-  /** Keeps what the events have signed. */
+  /** Stores what the events have signed. */
   keep(target: Target, call: Call): Promise<void>
 }
 
-/** Collects the signatures of a stream in the dialect `spoken`; undefined where there can be none. */
+/** Collects the signatures of a stream in the dialect `spoken`; undefined if it cannot have any. */
 export function streamSignatures(
   { keep }: SignedHistory,
   spoken: ProtocolName,
@@ -54,7 +54,7 @@ export function streamSignatures(
   }
 }
 
-/** A conversation whose signatures are neither kept nor restored. */
+/** A conversation whose signatures are neither stored nor restored. */
 export function unsignedHistory(conversation: Conversation): SignedHistory {
   return {
     origin: undefined,
@@ -64,8 +64,8 @@ export function unsignedHistory(conversation: Conversation): SignedHistory {
 }
 
 /**
- * Looks up what was signed in a conversation, for channels that will be asked in the dialects `spoken`.
- * Resolves later only if the memory of this node does not know enough.
+ * Looks up what was signed in a conversation, for channels that speak the dialects `spoken`. Returns a
+ * promise only if the memory of this node is not sufficient.
  */
 export function signedHistory(
   conversation: Conversation,
@@ -107,7 +107,7 @@ class KnownHistory implements SignedHistory {
     this.#found = found
   }
 
-  // The latest was found first.
+  // The latest signature was found first.
   get origin(): string | undefined {
     const [latest] = this.#found.known.values()
     return latest?.channel
@@ -128,7 +128,7 @@ class KnownHistory implements SignedHistory {
     const isOfKey = ({ value }: UpstreamKey): boolean => store.keyTag(value) === tag
     return [
       { conversation: restored, isOfKey },
-      // Other accounts can go on without what they cannot read.
+      // Other accounts get the conversation without what they cannot read.
       { conversation: this.#conversation, isOfKey: (key) => !isOfKey(key) },
     ]
   }

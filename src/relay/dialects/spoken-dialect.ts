@@ -3,7 +3,10 @@ import type { ProtocolName, ClientProtocol, ConversionProtocol } from '../../dom
 import { channelProtocols } from '../../protocols/channel-protocols.ts'
 import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
 
-/** The dialects that each client's calls can be converted to, by their distance: the least keeps the most. */
+/**
+ * The dialects to which each client's calls can be converted, with a distance. The smaller the distance, the
+ * less is lost.
+ */
 const DISTANCES: {
   readonly [Client in ProtocolName]: Readonly<Partial<Record<ProtocolName, number>>> &
     (Client extends ClientProtocol ? Readonly<Record<Exclude<ConversionProtocol, Client>, number>> : unknown)
@@ -17,14 +20,14 @@ const DISTANCES: {
 }
 
 /**
- * The dialect in which a channel is asked for the model `name`: the client's own where the channel speaks it,
- * else the nearest that it speaks.
+ * The dialect in which a channel serves the model `name`: the client's own if the channel speaks it,
+ * otherwise the nearest one.
  */
 export function spokenDialect(channel: Channel, client: ProtocolName, name: string): ProtocolName {
   const protocols = channelProtocols(channel, name)
   const [first = client] = protocols
   if (protocols.length === 1) return first
-  // A thinking suffix that the channel does not list becomes a field of messages requests.
+  // A thinking suffix that is not part of a model name of the channel becomes a field of messages requests.
   const hasSuffix = client === 'chat' && withoutThinkingSuffix(name) !== undefined
   if (hasSuffix && !channel.models.includes(name)) return 'messages'
   if (protocols.includes(client)) return client

@@ -4,16 +4,16 @@ import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Channel and key by which a native response can be reached. */
+/** Channel and key through which a native response can be reached. */
 export interface ResponseAccount {
   readonly channel: Channel
   readonly key: UpstreamKey
 }
 
 /**
- * The channel that created a native response, with the key that it was created with; the first key, if that
- * one is gone: providers store responses for an organisation, whose keys change. Undefined if the channel is
- * gone.
+ * The channel that created a native response, with the key that was used; if that key no longer exists, the
+ * first one, because providers store responses per organisation, whose keys change. Undefined if the channel
+ * no longer exists.
  */
 export function accountOf(
   { channel: name, keyTag }: StoredResponse,

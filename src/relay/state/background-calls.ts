@@ -30,20 +30,20 @@ import { accountOf } from './account-of.ts'
 import type { ResponseStore } from './response-store.ts'
 import { NOTE_MS, StreamedParts } from './streamed-parts.ts'
 
-/** Interval at which the upstreams of open calls are asked whether they are done. */
+/** Interval at which the upstreams of open calls are polled. */
 const POLL_MS = 60_000
-/** Interval at which the ends are looked up that other nodes have seen. */
+/** Interval at which this node looks up ends that other nodes have recorded. */
 const LOOK_UP_MS = 5_000
-/** Age at which a call is settled at the held amount, whatever became of it. */
+/** Age at which a call is settled at the held amount, even if its end is unknown. */
 const MAX_AGE_MS = 24 * 3_600_000
-/** Bytes of a response that is asked for. */
+/** Maximum bytes of a response that is polled. */
 const MAX_BYTES = 64 * 1024 * 1024
-/** How long an upstream may take to tell of a response; others wait meanwhile. */
+/** Timeout for polling a response; other polls wait meanwhile. */
 const ASK_MS = 30_000
-/** Calls whose upstreams are asked at a time. */
+/** Number of calls that are polled at a time. */
 const POLLED_AT_A_TIME = 8
 
-/** Services that calls in the background need. */
+/** Services that background calls need. */
 export interface BackgroundParts {
   readonly ledger: Ledger
   readonly responses: ResponseStore
@@ -52,29 +52,29 @@ export interface BackgroundParts {
   readonly count: LocalCount
   readonly limits: CallLimits
   readonly settings: () => Settings
-  /** Whether other nodes may see the end of a call of this one. */
+  /** Whether other nodes may see the end of a call of this node. */
   readonly isShared: boolean
   readonly log: { warn(fields: object, sentence: string): void }
 }
 
-/** Call whose response is made without its client. */
+/** Call whose response is generated without its client. */
 interface OpenCall {
   /** When an end without usage was first seen, by `performance.now()`. */
   endSeenAt?: number
   readonly hold: OpenHold
   readonly response: StoredResponse
   readonly rate: Rate
-  /** Whether its stream is still read by this node. */
+  /** Whether this node still reads its stream. */
   isStreamed: boolean
 }
 
 /**
- * Calls that go on at their upstreams after their clients have the first answer. Each is settled once, by the
- * node that admitted it: when a GET, a cancel or a poll shows the end of its response, or after a day at the
- * held amount. `docs/ledger.md: Background responses`.
+ * Calls that continue at their upstreams after their clients have received the first response. Each is
+ * settled once, by the node that admitted it: when a GET, a cancel or a poll shows the end of its response,
+ * or after a day at the held amount. `docs/ledger.md: Background responses`.
  */
 export class BackgroundCalls {
-  /** Notes of what is streamed of their responses. */
+  /** Records of what was streamed of their responses. */
   readonly streamed: StreamedParts
   readonly #parts: BackgroundParts
   readonly #open = new Map<string, OpenCall>()
@@ -94,7 +94,7 @@ export class BackgroundCalls {
     for (const timer of this.#timers) clearInterval(timer)
   }
 
-  /** Takes up the calls that an earlier run left open. Call once, before any call. */
+  /** Resumes the calls that an earlier run left open. Must be called once, before any call. */
   async takeUp(): Promise<void> {
     const { ledger, log } = this.#parts
     const holds = await ledger.takeUpParked((call) =>
@@ -116,10 +116,13 @@ export class BackgroundCalls {
     }
   }
 
-  /** Stores the response of a call that goes on, then parks its hold. False where either is not durable. */
+  /**
+   * Stores the response of a call that continues, then parks its hold. Returns false if either is not
+   * durable.
+   */
   async begin(call: Call, response: StoredResponse): Promise<boolean> {
     const { hold } = call
-    // A stream may end before its first bytes are sent: then its call is charged as any other.
+    // A stream may end before its first bytes are sent; its call is then charged like any other.
     if (hold.isSettled) return true
     const isKept = (await this.#isStored(response)) && (await hold.park())
     if (hold.isSettled) return true
@@ -143,7 +146,7 @@ export class BackgroundCalls {
     }
   }
 
-  // Nobody could ask for the response or be charged for it.
+  // Otherwise nobody could retrieve the response or be charged for it.
   async #cancel({ facts }: OpenHold, response: StoredResponse): Promise<void> {
     const hold = new OperatorHold(facts)
     await this.#exchange(hold, response, 'POST', '/cancel')
@@ -151,8 +154,8 @@ export class BackgroundCalls {
   }
 
   /**
-   * Looks at a response as its upstream has just given it, and settles its call if that is over. Resolves to
-   * whether it is.
+   * Examines a response as its upstream has just returned it, and settles its call if it has ended. Resolves
+   * to whether it has.
    */
   async see(response: StoredResponse, body: Buffer): Promise<boolean> {
     if (response.callId === null) return true
@@ -161,17 +164,17 @@ export class BackgroundCalls {
     return outcome !== undefined
   }
 
-  /** Notes how a stream of the response ended. */
+  /** Records how a stream of the response ended. */
   async note(response: StoredResponse, status: string, reported: ReportedUsage | undefined): Promise<void> {
     const usage = reported && withCredibleTotal(reported)
-    // Without usage, the response itself tells what was generated.
+    // Without usage, the response itself shows what was generated.
     if (usage)
       await this.#note(response, { status, usage: countsOf(usage), counted: 0, tools: usage.tools ?? [] })
   }
 
   async #note(response: StoredResponse, outcome: Outcome): Promise<void> {
     if (response.callId === null) return
-    // The charge of a response without usage waits for the notes of all.
+    // A response without usage is charged only after all records of streams were written.
     if (!outcome.usage) await this.streamed.noted(response.id)
     const open = this.#open.get(response.callId)
     if (this.#parts.isShared && (!open || !outcome.usage))
@@ -191,7 +194,8 @@ export class BackgroundCalls {
     return this.#settle(open, { ...priced, reason, ...(reason === 'failed' && { quota: 0 }) })
   }
 
-  // Other nodes note what they stream every few seconds. The next look-up comes back to it.
+  // Other nodes record what they stream every few seconds, so this call is examined again at the next
+  // look-up.
   #mayBeStreamedElsewhere(open: OpenCall): boolean {
     if (!this.#parts.isShared) return false
     const nowMs = performance.now()
@@ -199,7 +203,7 @@ export class BackgroundCalls {
     return nowMs - open.endSeenAt < 2 * NOTE_MS
   }
 
-  /** Tokens that were streamed on any road. */
+  /** Tokens that were streamed to any client, on any node. */
   async #streamedOf({ hold, response }: OpenCall): Promise<number> {
     await this.streamed.noted(response.id)
     const [known] = await this.#parts.responses.outcomes([hold.facts.id])
@@ -230,7 +234,7 @@ export class BackgroundCalls {
     await settling
   }
 
-  // Limits are those in force now: they may have changed since the call began.
+  // The current limits apply; they may have changed since the call began.
   #countOnLimits({ account, facts }: OpenHold, { usage, channel: name }: Settlement): void {
     const settings = this.#parts.settings()
     const model = settings.models.get(facts.model)
@@ -248,7 +252,7 @@ export class BackgroundCalls {
     }
   }
 
-  // Ages come first: an upstream that does not answer delays no settlement.
+  // Ages are checked first, so that an upstream that does not respond delays no settlement.
   async #poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true
@@ -276,7 +280,7 @@ export class BackgroundCalls {
     if (came && !('failure' in came) && came.status === 200) await this.see(response, came.body)
   }
 
-  // Undefined where the response's channel is gone.
+  // Returns undefined if the response's channel no longer exists.
   async #exchange(
     hold: Hold,
     response: StoredResponse,
@@ -291,7 +295,7 @@ export class BackgroundCalls {
     return exchangeWhole(upstreams, { hold, ...account }, sent, { maxBytes: MAX_BYTES, timeoutMs: ASK_MS })
   }
 
-  // The next round does what this one could not.
+  // Errors are ignored, because the next round repeats the work.
   async #guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work()
@@ -301,12 +305,12 @@ export class BackgroundCalls {
   }
 }
 
-/** Charge of a response that was made without its client. */
+/** Charge of a response that was generated without its client. */
 type OutcomeCharge = Pick<Settlement, 'quota' | 'usage' | 'particulars'>
 
 const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
 
-/** Prices what a response reported, with the uses of the provider's tools. */
+/** Prices what a response reported, including uses of the provider's tools. */
 function priceOutcome(
   settings: Settings,
   { rate, response }: { readonly rate: Rate; readonly response: StoredResponse },
@@ -316,7 +320,7 @@ function priceOutcome(
   const channel = settings.channels.find(({ name }) => name === response.channel)
   const model = channel?.model_mapping.get(response.model) ?? response.model
   const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
-  // The response repeats the forms of the tools that it used.
+  // The response repeats the configuration of the tools that it used, so the request's is not needed.
   const terms = toolTerms(settings, rate, channel, { dialect: 'responses', model, offered: [] })
   const tools = pricedTools(searches, usesBeside(uses, 'web_search'), terms)
   const usage = { ...reported, webSearches: searches }
@@ -327,21 +331,21 @@ function priceOutcome(
   }
 }
 
-/** Statuses of a response that is over. */
+/** Statuses of a finished response. */
 const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 
 /** End of a response, as far as its charge depends on it. */
 interface Outcome {
   readonly status: string
-  /** Null where the upstream reported none. */
+  /** Null if the upstream reported none. */
   readonly usage: Usage | null
-  /** Tokens of the output by a count of the gateway's own; 0 where usage was reported. */
+  /** Tokens of the output counted by the gateway; 0 if usage was reported. */
   readonly counted: number
   /** Uses of the provider's tools. */
   readonly tools: readonly ToolUse[]
 }
 
-/** Reads the end of a response as its upstream tells it; undefined while it is being made. */
+/** Reads the end of a response from its upstream's answer; undefined while it is still being generated. */
 async function outcomeOf(body: Buffer, count: LocalCount): Promise<Outcome | undefined> {
   const { status, max_output_tokens: maximum } = parseRecord(body.toString()) ?? {}
   if (!FINAL.has(status)) return undefined
@@ -352,14 +356,14 @@ async function outcomeOf(body: Buffer, count: LocalCount): Promise<Outcome | und
   return { status: String(status), usage: usage ? countsOf(usage) : null, counted, tools }
 }
 
-/** Whether a response ended as its protocol says. */
+/** Reports whether a response was generated completely or up to a limit. */
 function isFinished({ status }: Outcome): boolean {
   return status === 'completed' || status === 'incomplete'
 }
 
 /**
- * Usage that a response is charged by: as reported; else its counted prompt, and the larger of the output
- * that it shows and of what was streamed. A failed one of which nothing was streamed costs nothing.
+ * Usage by which a response is charged: as reported; otherwise its counted prompt, and the larger of the
+ * output that it shows and of what was streamed. A failed response of which nothing was streamed is free.
  */
 function chargedUsage(
   outcome: Outcome,

@@ -11,20 +11,20 @@ import { type ItemSource, itemSource } from './item-source.ts'
 import { textOfItems } from './kept-item-page.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Copies of a long conversation while it is converted: what is read of it, and the request that is sent. */
+/** Copies of a long conversation during its conversion: the parsed one, and the request that is sent. */
 const COPIES = 2
-/** Bytes of a conversation whose copies do not count. */
+/** Conversations up to this size need no memory for copies. */
 const SMALL_BYTES = 4 * 1024 * 1024
 
-/** The response that a request continues: at its upstream, or kept by the gateway. */
+/** The response that a request continues: stored at its upstream, or kept by the gateway. */
 export type Continued =
   | { readonly kind: 'native'; readonly response: StoredResponse }
-  /** `scan` is the request with the items of the whole chain in front of its own. */
+  /** `scan` is the request with the items of the whole chain before its own. */
   | { readonly kind: 'kept'; readonly response: StoredResponse; readonly scan: ScannedObject }
 
 /**
  * Finds the response that a request continues. Throws `previous_response_not_found` for an id that is not one
- * of the caller's, where a part of a kept chain is gone, and where the chain is too long to be rebuilt.
+ * of the caller's, if a part of a kept chain no longer exists, or if the chain is too long to be rebuilt.
  */
 export async function findContinued(
   scan: ScannedObject,
@@ -65,8 +65,8 @@ export async function findContinued(
 }
 
 /**
- * The channels that can continue a response: a native one needs the channel that created it; a kept one is
- * best continued there, too.
+ * The channels that can continue a response. A native response needs the channel that created it; for a kept
+ * one that channel comes first.
  */
 export function channelsToContinue(
   { kind, response }: Continued,
@@ -109,24 +109,28 @@ function notFound(id: string, keepResponsesMs: number): GatewayError {
   )
 }
 
-// Other texts may be anything, even a key.
+// Shows the id in an error message. Any other text is shortened, because it may even be a key.
 function shown(id: string): string {
   return /^resp_[\w-]{1,64}$/.test(id) ? id : truncatedName(id.replace(/[^\w-]/g, '?')).slice(0, 16)
 }
 
-/** Texts whose first parts are read together: one after the other, those of a long chain would take long. */
+/**
+ * Number of texts whose first parts are read together; reading a long chain one after another would be slow.
+ */
 const READ_AT_ONCE = 8
 const CLOSE_ARRAY = 0x5d
 
-/** A request with further items before those of its own input, in one buffer that is filled part by part. */
+/**
+ * A request with additional items before those of its own input, in one buffer that is filled part by part.
+ */
 class ComposedInput {
-  /** Bytes that it takes, at most. */
+  /** Maximum bytes of the result. */
   readonly size: number
-  /** The request as it is alone, and where its first item is. */
+  /** The request without the additional items, and the offset of its first item. */
   readonly #own: Buffer
   readonly #at: number
 
-  /** `bytes`: what the texts of the further items have, at most; `texts`: their number. */
+  /** `bytes`: maximum bytes of the additional items' texts; `texts`: the number of these texts. */
   constructor(scan: ScannedObject, bytes: number, texts: number) {
     const input = inputItems(scan, (prefix) => `${prefix}_0`)
     this.#own = edit(scan.bytes, scan, { remove: [], replace: new Map([['input', input]]) })
@@ -134,7 +138,7 @@ class ComposedInput {
     this.size = this.#own.length + bytes + texts
   }
 
-  /** Puts the items of these texts before its own. */
+  /** Inserts the items of these texts before the request's own. */
   async compose(sources: readonly ItemSource[]): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(this.size)
     let length = this.#own.copy(bytes, 0, 0, this.#at)

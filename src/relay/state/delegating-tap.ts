@@ -6,7 +6,7 @@ import type { SeenTools } from '../../protocols/tool-tally.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import type { Tap } from '../dialects/dialect.ts'
 
-/** A tap around another; subclasses change what they must. */
+/** A tap around another one; subclasses override what they change. */
 export abstract class DelegatingTap<Inner extends Tap> implements Tap {
   protected readonly inner: Inner
 

@@ -1,11 +1,11 @@
 import type { KeptText } from '../../store/operations/stored-responses.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** A text with items, of one kept response. */
+/** A stored text with items, of one kept response. */
 export interface ItemSource {
-  /** Whether it is a list of items, or a response that has them as its `output`. */
+  /** Whether the text is a list of items, or a response with the items in `output`. */
   readonly of: 'array' | 'output'
-  /** Reads one of the parts that it is stored in, from 0; the latest is remembered. */
+  /** Reads one of its stored parts, numbered from 0; the last one read is cached. */
   readonly part: (index: number) => Promise<KeptText>
 }
 

@@ -13,7 +13,7 @@ async function opened(space: Space) {
     nowMs: () => state.nowMs,
   })
   onTestFinished(() => room.close())
-  /** Room for responses and signatures, once the next measurement is there. */
+  /** Whether there is room for responses and for signatures after the next measurement. */
   const found = async (next: Space): Promise<boolean[]> => {
     state.space = next
     state.nowMs += 2_000

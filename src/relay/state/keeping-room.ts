@@ -1,18 +1,23 @@
 import { statfs } from 'node:fs/promises'
 
-/** Nothing is kept where less is free than the smaller of these bytes and this share of the file system. */
+/**
+ * Nothing is stored if less space is free than the smaller of these bytes and this share of the file system.
+ */
 const LEAST_FREE_BYTES = 2 * 2 ** 30
 const LEAST_FREE_SHARE = 0.1
-/** Signatures are kept until half of that is free. */
+/** Signatures are stored until the free space is half of that. */
 const SIGNATURES_FACTOR = 0.5
-/** Age of a measurement from which it is repeated when something is to be kept. */
+/**
+ * Maximum age of a measurement before it is repeated when something is to be stored, and the regular interval
+ * of measurements.
+ */
 const FRESH_MS = 1_000
 const INTERVAL_MS = 10_000
 
-/** Kind of what is kept for users. */
+/** Kinds of data that are kept for users. */
 export type KeptKind = 'responses' | 'signatures'
 
-/** Bytes of a file system. */
+/** Size of a file system in bytes. */
 export interface Space {
   readonly free: number
   readonly total: number
@@ -31,7 +36,7 @@ interface KeepingRoomParts {
   readonly nowMs: () => number
 }
 
-/** Watch over the file system: whether it has room for what is kept for users. */
+/** Monitors whether the file system has room for what is kept for users. */
 export class KeepingRoom {
   readonly #parts: KeepingRoomParts
   readonly #timer: NodeJS.Timeout
@@ -44,14 +49,17 @@ export class KeepingRoom {
     this.#timer = setInterval(() => void this.#measure(), INTERVAL_MS).unref()
   }
 
-  /** Begins to watch; resolves after the first measurement. */
+  /** Starts monitoring; resolves after the first measurement. */
   static async open(parts: KeepingRoomParts): Promise<KeepingRoom> {
     const room = new KeepingRoom(parts)
     await room.#measure()
     return room
   }
 
-  /** Whether there was room for this kind at the latest measurement; a new one begins where that is old. */
+  /**
+   * Whether there was room for this kind at the last measurement. Starts a new measurement if that one is
+   * old.
+   */
   hasRoomFor(kind: KeptKind): boolean {
     if (this.#parts.nowMs() - this.#measuredMs > FRESH_MS) void this.#measure()
     return this.#room[kind]
@@ -66,7 +74,7 @@ export class KeepingRoom {
     clearInterval(this.#timer)
   }
 
-  // A file system that cannot be measured is taken to be as before.
+  // If the file system cannot be measured, the last result remains.
   async #measure(): Promise<void> {
     if (this.#isMeasuring) return
     this.#isMeasuring = true

@@ -3,35 +3,35 @@ import type { KeptSum } from '../../store/operations/kept-sums.ts'
 import type { Rows } from '../../store/store.ts'
 import type { KeepingRoom, KeptKind } from './keeping-room.ts'
 
-/** Rows that one write drops: charges share its commit. */
+/** Rows deleted by one write, which shares its commit with charges. */
 const DROPPED_AT_A_TIME = 100
 
-/** Services that the bound needs. */
+/** Services that the limit needs. */
 interface KeptBoundParts {
   readonly rows: Pick<Rows, 'write'>
-  /** Most bytes that are kept for one user: `options.keep_bytes`. */
+  /** Maximum bytes kept for one user: `options.keep_bytes`. */
   readonly mostBytes: () => number
-  /** Undefined where the database is not in this file system. */
+  /** Undefined if the database is not on this file system. */
   readonly room: Pick<KeepingRoom, 'hasRoomFor'> | undefined
 }
 
-/** Bound of what is kept for each user: the oldest makes room for the newest. */
+/** Limits what is kept for each user: the oldest entries are deleted for the newest. */
 export class KeptBound {
   readonly #parts: KeptBoundParts
-  /** Users for whom the oldest is being dropped. */
+  /** Users whose oldest entries are being deleted. */
   readonly #dropping = new Set<number>()
 
   constructor(parts: KeptBoundParts) {
     this.#parts = parts
   }
 
-  /** Whether a content of so many bytes is kept at all. */
+  /** Reports whether content of this size is kept at all. */
   admits(kind: KeptKind, bytes: number): boolean {
     const { room, mostBytes } = this.#parts
     return bytes <= mostBytes() && (room?.hasRoomFor(kind) ?? true)
   }
 
-  /** Drops the oldest of users whose sums are above the bound; a failure is made up for by the next sum. */
+  /** Deletes the oldest entries of users above the limit. A failure is corrected at the next sum. */
   note(sums: readonly KeptSum[]): void {
     for (const { userId, bytes } of sums)
       if (bytes > this.#parts.mostBytes() && !this.#dropping.has(userId)) void this.#drop(userId)
@@ -51,7 +51,7 @@ export class KeptBound {
         more = dropped.more
       }
     } catch {
-      // The database is out of reach, or closed.
+      // The database is unavailable or closed.
     } finally {
       this.#dropping.delete(userId)
     }

@@ -5,7 +5,7 @@ import { itemQuery } from '../../protocols/responses/index.ts'
 import type { ItemSource } from './item-source.ts'
 import { keptItemPage } from './kept-item-page.ts'
 
-/** A text in parts of so many characters, and the parts that were read of it. */
+/** A text in parts of this many characters, and the list of the parts that were read. */
 function source(text: string, length = 7, of: ItemSource['of'] = 'array') {
   const read: number[] = []
   const part = (index: number): Promise<{ text: string; isLast: boolean }> => {

@@ -2,16 +2,16 @@ import { GatewayError } from '../../errors.ts'
 import { type ItemQuery, type ItemSpan, ItemSpans } from '../../protocols/responses/index.ts'
 import type { ItemSource } from './item-source.ts'
 
-/** Place of an item. */
+/** Position of an item. */
 export interface Place extends ItemSpan {
   readonly source: ItemSource
-  /** Where the parts of the text begin, in UTF-16 units, as far as the text was read. */
+  /** Offsets of the text's parts in UTF-16 units, as far as the text was read. */
   readonly starts: readonly number[]
 }
 
 /**
- * The page of a list of items as JSON, in pieces: only parts of the texts are held at a time. `sources` are
- * in the order of the conversation. Rejects before the first piece where `after` is no item.
+ * A page of a list of items as JSON, in pieces, so that only parts of the texts are in memory at a time.
+ * `sources` are in the order of the conversation. Rejects before the first piece if there is no item `after`.
  */
 export async function* keptItemPage(
   sources: readonly ItemSource[],
@@ -30,7 +30,10 @@ export async function* keptItemPage(
   yield `],"first_id":${idOf(page[0])},"last_id":${idOf(page.at(-1))},"has_more":${places.length > limit}}`
 }
 
-/** One place more than the page has, in the order of the conversation; undefined without `after`. */
+/**
+ * Positions of one item more than the page has, in the order of the conversation; undefined if `after` was
+ * not found.
+ */
 async function firstPlaces(
   sources: readonly ItemSource[],
   { limit, after }: ItemQuery,
@@ -45,7 +48,7 @@ async function firstPlaces(
   return found
 }
 
-/** The same, the latest first: of each text, only the last places are kept until it ends. */
+/** The same, the latest first: of each text only the last positions are kept until it ends. */
 async function lastPlaces(
   sources: readonly ItemSource[],
   { limit, after }: ItemQuery,
@@ -70,7 +73,7 @@ async function lastPlaces(
   return found
 }
 
-/** The items of a text, as each of them ends. */
+/** Yields the items of a text as each of them ends. */
 export async function* placesIn(source: ItemSource): AsyncGenerator<Place, void, undefined> {
   const spans = new ItemSpans(source.of)
   const starts = [0]
@@ -82,7 +85,7 @@ export async function* placesIn(source: ItemSource): AsyncGenerator<Place, void,
   }
 }
 
-/** All items of a text, in pieces, as they are between the brackets of their list. */
+/** Yields all items of a text, in pieces, without the brackets of their list. */
 export async function* textOfItems(source: ItemSource): AsyncGenerator<string, void, undefined> {
   let first: Place | undefined
   let end = 0
@@ -93,7 +96,7 @@ export async function* textOfItems(source: ItemSource): AsyncGenerator<string, v
   if (first) yield* textAt({ ...first, end })
 }
 
-/** The text of an item, in pieces. */
+/** Yields the text of an item in pieces. */
 export async function* textAt({
   source,
   starts,

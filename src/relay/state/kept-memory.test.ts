@@ -16,7 +16,7 @@ const FIRST = `resp_${'a'.repeat(32)}`
 const SECOND = `resp_${'b'.repeat(32)}`
 const THIRD = `resp_${'c'.repeat(32)}`
 const CONTENT_BYTES = 100_000
-/** Reads that load contents. */
+/** Reads that load stored contents. */
 const LOADING = new Set(['keptText'])
 
 function kept(id: string, previousId: string | null): StoredResponse {
@@ -41,7 +41,7 @@ function kept(id: string, previousId: string | null): StoredResponse {
   }
 }
 
-/** Two kept responses, and the names of what is read of them, with the memory that is taken. */
+/** Two kept responses, and a log of what is read of them and of the memory that is allocated. */
 async function stage({ bodyLimit = 10_000_000 } = {}) {
   const store = await openedStore()
   await store.write('storeResponse', kept(FIRST, null))
@@ -80,7 +80,7 @@ test('a kept response is removed with the parts that its content is stored in', 
   )
 })
 
-/** Memory that was taken before contents were loaded. */
+/** Memory that was allocated before contents were loaded. */
 function heldBeforeLoading(steps: readonly (string | number)[]): number {
   const loading = steps.findIndex((step) => LOADING.has(String(step)))
   expect(loading).toBeGreaterThan(0)
@@ -124,7 +124,7 @@ test('items take their memory before they are loaded', async () => {
   const input = ['a', 'b'].map((key) => ({ type: 'item_reference', id: `msg_${key.repeat(32)}000` }))
   const scan = scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))
   await withKeptItems(scan, reader, responses)
-  // Each item, and then the request with both.
+  // First each item, then the request with both.
   expect(steps.filter((step) => typeof step === 'number' && step > CONTENT_BYTES)).toHaveLength(3)
   expect(steps.at(-1)).toBe('end')
 })

@@ -13,13 +13,13 @@ import type { ResponseStore } from './response-store.ts'
 /** How a converted response is kept. */
 export interface Keeping {
   readonly responses: ResponseStore
-  /** The request without the items of what it continues. */
+  /** The request without the items of the response that it continues. */
   readonly scan: ScannedObject
   readonly previousId: string | null
   readonly retentionMs: number
 }
 
-/** The request for a channel whose response is kept by the gateway. */
+/** The request for a channel whose response the gateway keeps. */
 export function keptRequest(request: ChannelRequest, keeping: Keeping): ChannelRequest {
   return {
     ...request,
@@ -50,7 +50,7 @@ function keptReply(reply: PreparedReply, input: string, keeping: Keeping): Prepa
   }
 }
 
-/** Tap of a converted stream whose final event holds the response to be kept. */
+/** Tap of a converted stream; its final event contains the response to be kept. */
 class KeepingTap extends DelegatingTap<Tap> {
   readonly #input: string
   readonly #keeping: Keeping
@@ -62,7 +62,7 @@ class KeepingTap extends DelegatingTap<Tap> {
     this.#keeping = keeping
   }
 
-  /** Final frames are numbered: they are made once. */
+  /** Final frames are numbered, so they must be created only once. */
   override finalBytes(charged: Usage): Buffer {
     return (this.#final ??= this.inner.finalBytes(charged))
   }

@@ -6,9 +6,9 @@ import type { Referred } from './referred.ts'
 const NONE: readonly StoredResponse[] = []
 
 /**
- * The part of a prompt that its request only names: tokens of the responses that it continues or has items
- * of, as they were reported, and whether there are parts of which the gateway knows nothing. Together, items
- * count as no more than a prompt can have: the model's context, or the largest of these responses.
+ * The part of a prompt that its request only refers to: the reported tokens of the responses that it
+ * continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
+ * most as much as a prompt can have: the model's context, or the largest of these responses.
  */
 export function namedPrompt(
   { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
@@ -29,7 +29,7 @@ export function namedPrompt(
   }
 }
 
-// A response that is made in the background is stored before its tokens are known; others may report none.
+// A background response is stored before its tokens are known; other responses may report none.
 function isUnreported({ callId, tokens }: StoredResponse): boolean {
   return callId !== null || tokens === 0
 }

@@ -10,7 +10,7 @@ import type { BackgroundCalls } from './background-calls.ts'
 import { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './streamed-parts.ts'
 
-/** Facts that a response told of itself. */
+/** Facts that a response reported about itself. */
 interface Told {
   /** Id at the upstream. */
   readonly id: string
@@ -19,7 +19,7 @@ interface Told {
   readonly usage: ReportedUsage | undefined
 }
 
-/** Facts of the request that a native response belongs to. */
+/** Facts of the request to which a native response belongs. */
 export interface NativeRequest {
   /** Whether the upstream stores the response. */
   readonly isStored: boolean
@@ -34,7 +34,7 @@ export interface NativeParts {
   readonly background: BackgroundCalls
 }
 
-/** Longest id of an upstream that is stored, in UTF-16 units. */
+/** Maximum length of an upstream's id that is stored, in UTF-16 units. */
 const MAX_ID_LENGTH = 1_024
 
 /** Statuses of a response that is not finished. */
@@ -43,7 +43,7 @@ const UNFINISHED: ReadonlySet<string | undefined> = new Set(['queued', 'in_progr
 /** One native response on its way to the client: its ids, and what is stored of it. */
 export class NativeResponse {
   readonly ids = new RenamedIds()
-  /** Id that clients know; '' before the upstream told its own. */
+  /** Id that the client knows; '' until the upstream has sent its own. */
   #id = ''
   #upstreamId = ''
   readonly #parts: NativeParts
@@ -60,7 +60,7 @@ export class NativeResponse {
     return this.#request.isBackground
   }
 
-  /** Learns the upstream's id, of which the first counts; called for each chunk. */
+  /** Takes the upstream's id; only the first one counts. Called for each chunk. */
   learn(upstreamId: string): void {
     if (upstreamId === this.#upstreamId) return
     this.#upstreamId = upstreamId
@@ -68,7 +68,7 @@ export class NativeResponse {
     this.ids.add(upstreamId, this.#id)
   }
 
-  /** The reply of a response that came whole. */
+  /** The reply of a response that is not a stream. */
   reply(bytes: Buffer, facts: ResponseFacts): PreparedReply {
     this.learn(facts.id)
     const goesOn = this.isBackground && facts.valid && facts.id !== '' && UNFINISHED.has(facts.status)
@@ -80,12 +80,14 @@ export class NativeResponse {
     }
   }
 
-  /** Notes what is streamed of the response; call the result when the stream is over. */
+  /**
+   * Records what is streamed of the response. The returned function must be called when the stream has ended.
+   */
   note(stream: ReadStream): () => void {
     return this.#parts.background.streamed.begin(this.#id, stream)
   }
 
-  /** Stores the response that goes on, with its counted prompt, and parks its hold. */
+  /** Stores the response that continues, with its counted prompt, and parks its hold. */
   async goOn(target: Target, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
@@ -96,12 +98,12 @@ export class NativeResponse {
     return this.#parts.background.begin(call, response)
   }
 
-  /** Origin of all that a client may refer to after the call. */
+  /** Origin of everything to which a client may refer after the call. */
   provenance(told: Told, { key }: Target, call: Call, charged: Usage): Provenance | undefined {
     const { id: upstreamId, encrypted, itemIds, usage } = told
     const isReferable = this.#request.isStored && isStorable(upstreamId)
     if (!isReferable && encrypted.length === 0) return undefined
-    // A count of the gateway's own bounds nothing.
+    // Tokens that the gateway counted are not exact enough to be an upper bound.
     const isReported = usage !== undefined && !usage.promptIsUnknown && !usage.outputIsUnknown
     const tokens = isReported ? promptTokens(charged) + charged.output : 0
     const previousId = this.#request.previous?.id ?? null
@@ -133,7 +135,7 @@ export class NativeResponse {
   }
 }
 
-/** Whether an upstream's id can be stored: no database takes NUL, and no id is that long. */
+/** Reports whether an upstream's id can be stored: databases refuse NUL, and ids have a maximum length. */
 function isStorable(upstreamId: string): boolean {
   return upstreamId !== '' && upstreamId.length <= MAX_ID_LENGTH && !upstreamId.includes('\0')
 }

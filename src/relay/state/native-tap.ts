@@ -5,10 +5,10 @@ import type { Call, Target } from '../call.ts'
 import type { NativeResponse } from './native-response.ts'
 import { RenamingTap } from './renaming-tap.ts'
 
-/** Tap of a native response as it is made. */
+/** Tap of a native response while it is generated. */
 export class NativeTap extends RenamingTap {
   readonly #response: NativeResponse
-  /** Ends the noting of what is streamed. */
+  /** Ends the recording of what is streamed. */
   #endNote: (() => void) | undefined
   #isReleased = false
 
@@ -17,7 +17,7 @@ export class NativeTap extends RenamingTap {
     this.#response = response
   }
 
-  /** A background stream goes on without its client, once it has an id by which it can be asked for. */
+  /** A background stream continues without its client once it has an id by which it can be retrieved. */
   get goOn(): ((target: Target, call: Call) => Promise<boolean>) | undefined {
     const { responseId } = this.inner
     if (!this.#response.isBackground || responseId === '') return undefined

@@ -24,7 +24,7 @@ describe.each([
       const counts = new Map<string, number>()
       for (const text of texts) counts.set(text[place] ?? '', (counts.get(text[place] ?? '') ?? 0) + 1)
       expect(counts.size).toBe(characters)
-      // Chance does not lead eight standard deviations away from what is expected.
+      // Random counts do not deviate by eight standard deviations.
       for (const count of counts.values())
         expect(Math.abs(count - expected)).toBeLessThan(8 * Math.sqrt(expected))
     }

@@ -1,27 +1,30 @@
 import { randomBytes } from 'node:crypto'
 
-/** Texts that are made ahead at a time: asking the system for bytes costs more than encoding them. */
+/**
+ * Number of texts generated in advance: requesting random bytes from the system costs more than encoding
+ * them.
+ */
 const TEXTS_AHEAD = 128
 
-/** Random bits of a character in each alphabet. */
+/** Random bits per character of each alphabet. */
 const BITS = { hex: 4, base64url: 6 } as const
 
-/** Random texts that nobody can guess. */
+/** Random texts that cannot be guessed. */
 export class RandomText {
   readonly #alphabet: keyof typeof BITS
   readonly #bytes: number
-  /** Characters that are made ahead. */
+  /** Characters generated in advance. */
   #ahead = ''
   #at = 0
 
-  /** `maxLength`: characters of the longest text. */
+  /** `maxLength`: maximum length of a text in characters. */
   constructor(alphabet: keyof typeof BITS, maxLength: number) {
     this.#alphabet = alphabet
-    // Whole groups of three bytes make whole characters in each alphabet.
+    // In each alphabet, groups of three bytes make a whole number of characters.
     this.#bytes = 3 * Math.ceil((maxLength * TEXTS_AHEAD * BITS[alphabet]) / 24)
   }
 
-  /** The next text, of `length` characters; no part of it is used again. */
+  /** Returns a text of `length` characters; no part of it is used again. */
   next(length: number): string {
     if (this.#at + length > this.#ahead.length) {
       this.#ahead = randomBytes(this.#bytes).toString(this.#alphabet)

@@ -5,15 +5,15 @@ import { encryptedInput } from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** The account that a request belongs to. */
+/** The account to which a request belongs. */
 export interface Origin {
   readonly channel: string
   readonly keyTag: string
 }
 
 /**
- * Finds the account that made the encrypted reasoning in a request's input; resolves to undefined where that
- * is unknown. Undefined where there is nothing to look up.
+ * Finds the account that created the encrypted reasoning in a request's input; resolves to undefined if it is
+ * unknown. Returns undefined if there is nothing to look up.
  */
 export function findOrigin(
   scan: ScannedObject,
@@ -25,8 +25,8 @@ export function findOrigin(
 }
 
 /**
- * The origin's channel among these: others would refuse the reasoning. All of them if that channel is gone:
- * another may be of the same account.
+ * Keeps only the origin's channel, because others would refuse the reasoning. If that channel no longer
+ * exists, all are kept, because another one may use the same account.
  */
 export function channelsOfOrigin(channels: readonly Channel[], { channel }: Origin): readonly Channel[] {
   const own = channels.filter(
@@ -35,10 +35,13 @@ export function channelsOfOrigin(channels: readonly Channel[], { channel }: Orig
   return own.length > 0 ? own : channels
 }
 
-/** Whether channels have several accounts, by their list: each call asks, and the list changes rarely. */
+/**
+ * Whether channels have several accounts, cached by their list: each call needs it, and the list changes
+ * rarely.
+ */
 const severalAccounts = new WeakMap<Settings['channels'], boolean>()
 
-// With one account there is no other to mistake it for.
+// With a single account there is nothing to look up.
 function hasSeveralAccounts({ channels }: Settings): boolean {
   const known = severalAccounts.get(channels)
   if (known !== undefined) return known

@@ -16,16 +16,16 @@ import { type Place, placesIn, textAt } from './kept-item-page.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Earlier responses that a request refers to. */
+/** Earlier responses to which a request refers. */
 export interface Referred {
-  /** The request refers to nothing, and its input has nothing but messages. */
+  /** Whether the request refers to nothing and its input contains only messages. */
   readonly isPlain?: true
   readonly continued?: Continued | undefined
   /** Items of responses that their provider keeps. */
   readonly items?: ReferredItems | undefined
-  /** The account that made the encrypted reasoning in its input, or an item that it refers to. */
+  /** The account that created the encrypted reasoning in its input, or an item to which it refers. */
   readonly account?: Origin | undefined
-  /** The request with all that the gateway keeps of what it refers to. */
+  /** The request with everything that the gateway keeps of what it refers to. */
   readonly composed?: ScannedObject | undefined
 }
 
@@ -33,8 +33,8 @@ const PLAIN: Referred = { isPlain: true }
 const NOTHING: Referred = {}
 
 /**
- * Finds what a request refers to, at once where there is nothing to look up; `previousId` is the response
- * that it continues. Throws as `findContinued` and `withKeptItems` do.
+ * Finds what a request refers to; without a promise if there is nothing to look up. `previousId` is the
+ * response that it continues. Throws like `findContinued` and `withKeptItems`.
  */
 export function findReferred(
   scan: ScannedObject,
@@ -43,7 +43,7 @@ export function findReferred(
   responses: ResponseStore,
 ): Promise<Referred> | Referred {
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
-  // A continued response tells the account by itself.
+  // A continued response already determines the account.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
   if (previousId === undefined && !origin && referredIds(scan).length === 0) return NOTHING
   return find()
@@ -51,7 +51,7 @@ export function findReferred(
   async function find(): Promise<Referred> {
     const continued =
       previousId === undefined ? undefined : await findContinued(scan, previousId, reader, responses)
-    // A provider that is continued looks up the items, too.
+    // A provider that stores the continued response looks up its items too.
     const whole =
       continued?.kind === 'native' ? scan : await withKeptItems(continued?.scan ?? scan, reader, responses)
     const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
@@ -60,7 +60,7 @@ export function findReferred(
   }
 }
 
-/** A request as a provider of responses understands it. */
+/** A request as a provider of the responses dialect understands it. */
 export interface ForProvider {
   /** Members that differ from the client's, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
@@ -70,7 +70,10 @@ export interface ForProvider {
 
 const UNCHANGED: ForProvider = { replace: new Map(), dropped: [] }
 
-/** Translates a request for a provider of responses, which knows neither our ids nor thoughts of others. */
+/**
+ * Translates a request for a provider of responses, which knows neither the gateway's ids nor thoughts of
+ * other providers.
+ */
 export function forProvider(scan: ScannedObject, { isPlain, continued, composed }: Referred): ForProvider {
   if (isPlain) return UNCHANGED
   const replace = new Map<string, string>()
@@ -82,18 +85,21 @@ export function forProvider(scan: ScannedObject, { isPlain, continued, composed 
   return { replace, dropped: isForeign ? ['input.reasoning'] : [] }
 }
 
-/** Responses that are looked up for one request; items of further ones count as unknown. */
+/**
+ * Maximum number of responses that are looked up for one request; items of further responses count as
+ * unknown.
+ */
 const MAX_RESPONSES = 100
 
-/** Items that a request refers to, and their provider keeps. */
+/** Items to which a request refers and which their provider keeps. */
 interface ReferredItems {
-  /** Responses that they are of, as far as these are known. */
+  /** Their responses, as far as known. */
   readonly responses: readonly StoredResponse[]
-  /** Whether there are others. */
+  /** Whether there are items of unknown responses. */
   readonly hasUnknown: boolean
 }
 
-/** Finds the responses of items by their ids. */
+/** Finds the responses of items by the items' ids. */
 async function findItems(
   userId: number,
   itemIds: readonly string[],
@@ -107,12 +113,15 @@ async function findItems(
   return { responses: found, hasUnknown: ids.includes(undefined) || found.length < known.length }
 }
 
-/** Responses that are looked up for one request; references to further ones stay as they are. */
+/**
+ * Maximum number of responses that are looked up for one request; references to further responses stay as
+ * they are.
+ */
 const MAX_REFERRED_RESPONSES = 1_000
 
 /**
- * The request with the items of the caller's kept responses in place of references to them; the same request
- * where there are none. Throws `request_too_large` where that is larger than a body may be.
+ * The request with references to the caller's kept items replaced by these items; the same request if there
+ * are none. Throws `request_too_large` if the result is larger than a body may be.
  */
 export async function withKeptItems(
   scan: ScannedObject,
@@ -124,7 +133,7 @@ export async function withKeptItems(
     0,
     MAX_REFERRED_RESPONSES,
   )
-  /** How often each item is referred to. */
+  /** Number of references to each item. */
   const wanted = new Map<string, number>()
   for (const { id } of references) wanted.set(id, (wanted.get(id) ?? 0) + 1)
   const items = new Map<string, string>()

@@ -4,7 +4,7 @@ import type { StreamError, TapStep } from '../../protocols/sse/stream-tap.ts'
 import type { ErrorParts } from '../../protocols/upstream-error.ts'
 import { DelegatingTap } from './delegating-tap.ts'
 
-/** Tap of a native stream whose ids become those that the gateway issued. */
+/** Tap of a native stream that replaces the upstream's ids with those that the gateway issued. */
 export abstract class RenamingTap extends DelegatingTap<ResponsesTap> {
   readonly #ids: RenamedIds
 
@@ -13,7 +13,7 @@ export abstract class RenamingTap extends DelegatingTap<ResponsesTap> {
     this.#ids = ids
   }
 
-  /** Learns the upstream's id; called before any of it goes on. */
+  /** Takes the upstream's id; called before any bytes are forwarded. */
   protected abstract learn(): void
 
   override get error(): StreamError | undefined {

@@ -7,23 +7,23 @@ import type { ResponseAccount } from './account-of.ts'
 import type { ReadStream } from './streamed-parts.ts'
 import { RenamingTap } from './renaming-tap.ts'
 
-/** A stream that is replayed: where from, and with which ids. */
+/** A stream to be replayed: its source and its ids. */
 export interface Replay {
   readonly account: ResponseAccount
-  /** Model as the client requested it. */
+  /** Model name that the client requested. */
   readonly model: string
-  /** Path and query below the channel's base URL. */
+  /** Path and query, relative to the channel's base URL. */
   readonly path: string
   readonly ids: RenamedIds
-  /** The response that it continues, as its client knows it. */
+  /** Client's id of the response that it continues. */
   readonly previousId: string | null
-  /** Notes what is streamed; the result is called when the stream is over. */
+  /** Records what is streamed. The returned function must be called when the stream has ended. */
   note(stream: ReadStream): () => void
-  /** Called with the status and the usage that the stream ended with. */
+  /** Called with the final status and usage of the stream. */
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
 }
 
-/** The request for a replay, of its channel alone. */
+/** The request for a replay, which only its channel can serve. */
 export function replayRequest(replay: Replay): RelayedRequest {
   const { channel, key } = replay.account
   const request: ChannelRequest = {
@@ -55,7 +55,7 @@ export function replayRequest(replay: Replay): RelayedRequest {
   }
 }
 
-/** Tap of a replay, whose tokens were charged when the response was made. */
+/** Tap of a replay, whose tokens were already charged when the response was generated. */
 class ReplayTap extends RenamingTap {
   readonly #replay: Replay
   readonly #endNote: () => void
@@ -74,7 +74,7 @@ class ReplayTap extends RenamingTap {
     return 0
   }
 
-  // Text that a reader has read before it left counts on no limit.
+  // Empty, so that replayed text counts against no limit if the client leaves.
   override get text(): string {
     return ''
   }
@@ -89,7 +89,7 @@ class ReplayTap extends RenamingTap {
     this.#endNote()
   }
 
-  // The row of the response before it may be gone, and with it the id that the upstream calls it by.
+  // The row of the previous response may have been deleted, and with it the upstream's id of that response.
   protected learn(): void {
     const { ids, previousId } = this.#replay
     if (previousId !== null) ids.add(this.inner.previousId, previousId)

@@ -19,7 +19,7 @@ import { openAtUpstream, passedOn, type Pieces, readAtUpstream, readBeginning } 
 
 /** Memory for a response that is sent part by part. */
 const PARTS_BYTES = 4 * 1024 * 1024
-/** Parameters of a query that are passed on for streams, beside those of all. */
+/** Query parameters that are forwarded for streams, in addition to the common ones. */
 const OF_STREAMS = ['stream', 'starting_after'] as const
 
 /** Services that requests for stored responses need. */
@@ -36,19 +36,21 @@ export interface ResponseRequestParts {
 export interface Asked {
   readonly incoming: IncomingCall
   readonly settings: Settings
-  /** The read of the store that this is, until the client has its response. */
+  /** The read of the store for this request, until the client has received its response. */
   readonly reading: StoreRead
   readonly response: StoredResponse
   /** Whether the gateway keeps its content. */
   readonly isKept: boolean
-  /** Ids of the response's bytes as its client knows them. */
+  /** Replaces the ids in the response's bytes by those that the client knows. */
   readonly ids: RenamedIds
-  /** Whether these are all: not where the response that it continues is gone. */
+  /** Whether all ids are known: not if the response that it continues no longer exists. */
   readonly hasAllIds: boolean
   readonly query: URLSearchParams
 }
 
-/** Requests for responses by their ids. They cost nothing, and go to the account that made the response. */
+/**
+ * Handles requests for responses by id. They are free, and are sent to the account that created the response.
+ */
 export class ResponseRequests {
   readonly #parts: ResponseRequestParts
 
@@ -56,12 +58,12 @@ export class ResponseRequests {
     this.#parts = parts
   }
 
-  /** Finds a response of the caller's, and takes the request off the caller's limits. */
+  /** Finds a response of the caller, and counts the request against the caller's limits. */
   async find(incoming: IncomingCall, caller: Caller, id: string): Promise<Asked> {
     const settings = this.#parts.settings()
     const reading = this.#parts.reads.of(caller.user.id)
     incoming.response.onClosed(() => reading.end())
-    // The response may have been aborted before its listener was set.
+    // The response may have been aborted before the listener was set.
     if (incoming.response.isAborted) reading.end()
     await reading.begin()
     const known = await this.#parts.responses.facts(caller.user.id, id)
@@ -82,7 +84,7 @@ export class ResponseRequests {
     }
   }
 
-  /** Answers with the response as it stands. */
+  /** Responds with the current state of the response. */
   async retrieve(asked: Asked): Promise<void> {
     const { incoming, reading, response, isKept, query } = asked
     if (isKept) {
@@ -93,11 +95,11 @@ export class ResponseRequests {
     return this.#passOn(asked, 'GET', '')
   }
 
-  /** The stream that a client asks to see again; undefined where it asks for the response as it stands. */
+  /** The stream that a client requests again; undefined if it requests the current state of the response. */
   replayOf(asked: Asked): Replay | undefined {
     const { reading, response, isKept, query, ids } = asked
     if (isKept || query.get('stream') !== 'true') return undefined
-    // Its upstream is read from here on, and not the store.
+    // From here on its upstream is read, not the store.
     reading.end()
     return {
       account: this.account(asked),
@@ -110,12 +112,12 @@ export class ResponseRequests {
     }
   }
 
-  /** Deletes the response, at its upstream too. */
+  /** Deletes the response, also at its upstream. */
   async remove(asked: Asked): Promise<void> {
     const { incoming, response, isKept } = asked
     const { background, responses } = this.#parts
     if (!isKept) {
-      // A deleted response can no longer tell what it cost.
+      // After the deletion it would be impossible to find out what the response cost.
       const isOver =
         response.callId === null ||
         (await background.see(response, await readAtUpstream(this.#upstream(asked), asked, 'GET', '')))
@@ -130,7 +132,7 @@ export class ResponseRequests {
     )
   }
 
-  /** Cancels a response that is made in the background. */
+  /** Cancels a response that is generated in the background. */
   async cancel(asked: Asked): Promise<void> {
     if (asked.isKept)
       throw new GatewayError(
@@ -140,7 +142,7 @@ export class ResponseRequests {
     return this.#passOn(asked, 'POST', '/cancel')
   }
 
-  /** Answers with a page of the items that the response was made from. */
+  /** Responds with a page of the input items of the response. */
   async inputItems(asked: Asked): Promise<void> {
     const { incoming, reading, response, isKept, ids, query } = asked
     await reading.hold(PARTS_BYTES)
@@ -160,12 +162,12 @@ export class ResponseRequests {
     return answerPieces(incoming, keptItemPage(sources, wanted))
   }
 
-  /** Answers with a native response; a large one is passed on as it comes. */
+  /** Responds with a native response; a large one is forwarded as it arrives. */
   async #passOn(asked: Asked, method: 'GET' | 'POST', below: '' | '/cancel'): Promise<void> {
     const { incoming, response, ids, hasAllIds } = asked
     const pieces = await openAtUpstream(this.#upstream(asked), asked, method, below)
     const { bytes, rest } = await readBeginning(asked, pieces, hasAllIds ? PARTS_BYTES : undefined)
-    // The call of a large response in the background is settled by the next look at its upstream.
+    // The call of a large background response is settled by the next poll.
     if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
     await this.#parts.background.see(response, bytes)
     return answer(incoming, renamed(asked, bytes))
@@ -188,7 +190,7 @@ export class ResponseRequests {
     return { upstreams: this.#parts.upstreams, account: this.account(asked) }
   }
 
-  /** The account of a native response; throws where its channel is gone. */
+  /** The account of a native response. Throws if its channel no longer exists. */
   account({ settings, response }: Asked): ResponseAccount {
     const account = accountOf(response, settings, this.#parts.responses)
     if (account) return account
@@ -196,7 +198,7 @@ export class ResponseRequests {
   }
 }
 
-// The row of the response before it may be gone, and with it the id that the upstream calls it by.
+// The row of the previous response may have been deleted, and with it the upstream's id of that response.
 function renamed({ ids, response: { previousId } }: Asked, body: Buffer): Buffer {
   if (previousId !== null) ids.add(usageOfResponse(body).previousId, previousId)
   return ids.whole(body)

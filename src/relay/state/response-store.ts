@@ -16,42 +16,45 @@ import type { KeptBound } from './kept-bound.ts'
 import { RandomText } from './random-text.ts'
 import { RetriedWrites } from './retried-writes.ts'
 
-/** Lengths of ids that the gateway issues, in hexadecimal digits unless there is room for fewer than 32. */
+/**
+ * Minimum and default length of ids that the gateway issues, including the prefix. Shorter ids would have too
+ * few random bits.
+ */
 const MIN_ID_LENGTH = 37
 const ID_LENGTH = 49
 const MAX_ID_LENGTH = 65
-/** Keys whose tags are remembered: making a tag costs more than storing it. */
+/** Maximum number of keys whose tags are cached: creating a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
-/** Items of responses whose ids are remembered: some ten megabytes. */
+/** Maximum number of response items whose ids are cached: about ten megabytes. */
 const MAX_ITEMS = 50_000
-/** Items of one response whose ids are remembered. */
+/** Maximum number of items of one response whose ids are cached. */
 const MAX_ITEMS_OF_ONE = 100
 
-/** Random texts in ids, of 120 bits at least. */
+/** Random texts in ids, with at least 120 bits. */
 const DIGITS = new RandomText('hex', MAX_ID_LENGTH)
 const CHARACTERS = new RandomText('base64url', ID_LENGTH)
 
-/** Beginning of the ids that are issued now: many are issued in a millisecond. */
+/** Beginning of the ids that are issued in the current millisecond; there can be many. */
 const newest = { ms: 0, beginning: idBeginning(0) }
 
 /** Services that the store of responses needs. */
 export interface ResponseStoreParts {
   readonly rows: Pick<Rows, 'read' | 'write'>
-  /** Tags a text, to compare it without storing it. */
+  /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'reasoning', text: string) => string
   readonly bound: KeptBound
-  /** Called for each kept response that could not be stored, and is given up. */
+  /** Called for each kept response that could not be stored and was discarded. */
   readonly onLost: () => void
 }
 
-/** Responses that clients may refer to, and the accounts that they belong to. Every node sees the same. */
+/** Responses to which clients may refer, and the accounts to which they belong. Every node sees the same. */
 export class ResponseStore {
   readonly #rows: ResponseStoreParts['rows']
   readonly #tag: ResponseStoreParts['tag']
   readonly #bound: KeptBound
   readonly #retried: RetriedWrites
   readonly #largeContents: LargeContents
-  /** Responses by their users and the ids of their items; made with the first response. */
+  /** Responses by user and item id; created with the first response. */
   #byItem: LRUCache<string, string> | undefined
   readonly #keyTags = new LRUCache<string, string>({ max: MAX_KEY_TAGS })
 
@@ -64,9 +67,9 @@ export class ResponseStore {
   }
 
   /**
-   * A new id, which nobody can guess (at least 120 random bits), of `length` characters where that is
-   * possible: an id as long as the one that it stands for is written over it without a copy. It begins with
-   * the time, so that rows of new responses are neighbours: a commit of many writes few pages.
+   * Creates an id that cannot be guessed (at least 120 random bits), with `length` characters if possible: an
+   * id of the same length as the one that it replaces is written over it without a copy. It begins with the
+   * time, so that new rows are adjacent and a commit of many writes few pages.
    */
   static newId(length = ID_LENGTH): string {
     const size = length >= MIN_ID_LENGTH && length <= MAX_ID_LENGTH ? length : ID_LENGTH
@@ -87,8 +90,8 @@ export class ResponseStore {
   }
 
   /**
-   * Remembers the items of a response, until others take their places. A row for each would cost more than
-   * the rest of a call's, so that only this process knows them.
+   * Caches the items of a response until others replace them. Only this process knows them, because a row for
+   * each would cost more than everything else that a call writes.
    */
   rememberItems(userId: number, itemIds: readonly string[], responseId: string): void {
     if (itemIds.length === 0) return
@@ -96,7 +99,7 @@ export class ResponseStore {
     for (const id of itemIds.slice(-MAX_ITEMS_OF_ONE)) byItem.set(`${userId} ${id}`, responseId)
   }
 
-  /** Id of the response that an item of this user is of; undefined if that is not remembered. */
+  /** Id of the response that contains an item of this user; undefined if it is not cached. */
   responseOfItem(userId: number, itemId: string): string | undefined {
     return this.#byItem?.get(`${userId} ${itemId}`)
   }
@@ -106,7 +109,7 @@ export class ResponseStore {
     return (await this.facts(userId, id))?.response
   }
 
-  /** The same, and the bytes that the content takes; 0 = it has none. */
+  /** The same, with the size of its content in bytes; 0 if it has none. */
   async facts(
     userId: number,
     id: string,
@@ -116,14 +119,14 @@ export class ResponseStore {
   }
 
   /**
-   * A response of this user and all that it continues, the latest first: one more than `MAX_CHAIN` where
-   * there are too many, and none behind the first with which they are larger than `maxBytes`.
+   * A response of this user and all responses that it continues, the latest first. If there are too many,
+   * `MAX_CHAIN` + 1 are returned; if together they are larger than `maxBytes`, only the first one.
    */
   chain(userId: number, id: string, maxBytes: number): Promise<readonly ChainLink[]> {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
   }
 
-  /** Reads a part of a kept text; rejects with `not_found` where it was removed meanwhile. */
+  /** Reads a part of a kept text. Rejects with `not_found` if it was deleted meanwhile. */
   async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<KeptText> {
     const found = await this.#rows.read('keptText', { id, userId, nowMs: Date.now(), of, part })
     if (!found) throw new GatewayError('not_found', 'this response is not kept any more')
@@ -139,7 +142,7 @@ export class ResponseStore {
     }
   }
 
-  /** Responses of background calls, with their ends and what was streamed, as all nodes noted them. */
+  /** Responses of background calls, with their ends and what was streamed, as recorded by all nodes. */
   outcomes(callIds: readonly string[]): Promise<readonly BackgroundOutcome[]> {
     return this.#rows.read('backgroundOutcomes', { callIds })
   }
@@ -155,8 +158,8 @@ export class ResponseStore {
   }
 
   /**
-   * Stores a kept response whose call is over; tried again later where the database is out of reach. One for
-   * which there is no room is not stored.
+   * Stores a kept response whose call has ended. It is retried if the database is unavailable. If there is no
+   * room for the response, it is not stored.
    */
   async keep(response: StoredResponse & { readonly content: StoredContent }): Promise<void> {
     const { input, response: output } = response.content
@@ -179,7 +182,7 @@ export class ResponseStore {
     }
   }
 
-  /** The account that made the first of these encrypted contents that is known. */
+  /** The account that created the first known of these encrypted contents. */
   async originOf(userId: number, contents: readonly string[]): Promise<ReasoningOrigin | undefined> {
     const hashes = contents.map((content) => this.#hash(userId, content))
     const known = await this.#rows.read('reasoningOrigins', { hashes, nowMs: Date.now() })
@@ -187,17 +190,17 @@ export class ResponseStore {
     return hashes.map((hash) => byHash.get(hash)).find((origin) => origin !== undefined)
   }
 
-  /** Notes how a background response ended, for the node that holds its quota. */
+  /** Records how a background response ended, for the node that has its hold. */
   async noteOutcome(id: string, outcome: string): Promise<void> {
     await this.#rows.write('noteOutcome', { id, outcome })
   }
 
-  /** Notes that a part of a background response was streamed to a client. */
+  /** Records that a part of a background response was streamed to a client. */
   async noteStreamed(id: string, part: StreamedPart): Promise<void> {
     await this.#rows.write('noteStreamed', { id, part })
   }
 
-  /** Removes a response of this user. */
+  /** Deletes a response of this user. */
   async remove(userId: number, id: string): Promise<void> {
     await this.#rows.write('deleteResponse', { userId, id, nowMs: Date.now() })
     await removeParts(this.#rows, id)
@@ -208,7 +211,7 @@ export class ResponseStore {
   }
 }
 
-/** Whether an id can be one of the gateway's: others need no look-up. */
+/** Reports whether an id can be one of the gateway's; others need no look-up. */
 function isIssued(id: string): boolean {
   return /^resp_[\w-]{1,60}$/.test(id)
 }

@@ -1,26 +1,31 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 
-/** Pauses before a write is tried again; its client has the id already. */
+/** Pauses before a write is retried; its client already has the id. */
 const PAUSES_MS = [1_000, 5_000, 25_000, 60_000] as const
-/** Most bytes of all writes that wait to be tried again. */
+/** Maximum bytes of all writes that wait to be retried. */
 const MAX_BYTES = 67_108_864
 
-/** Writes that a call does not fail for: where the store is unavailable, they wait in bounded memory. */
+/**
+ * Writes whose failure does not fail their call. If the store is unavailable, they wait in bounded memory.
+ */
 export class RetriedWrites {
   readonly #onLost: () => void
   readonly #maxBytes: number
   readonly #pausesMs: readonly number[]
   #waitingBytes = 0
 
-  /** `onLost` is called for each write that is given up, for lack of memory or of success. */
+  /**
+   * `onLost` is called for each write that is discarded because there is no memory or because all retries
+   * failed.
+   */
   constructor(onLost: () => void, maxBytes = MAX_BYTES, pausesMs: readonly number[] = PAUSES_MS) {
     this.#onLost = onLost
     this.#maxBytes = maxBytes
     this.#pausesMs = pausesMs
   }
 
-  /** Resolves after the first attempt. `bytes`: memory that the write takes while it waits. */
+  /** Resolves after the first attempt. `bytes`: memory that the write needs while it waits. */
   async run(write: () => Promise<void>, bytes: number): Promise<void> {
     try {
       await write()
@@ -45,7 +50,7 @@ export class RetriedWrites {
         await write()
         return true
       } catch {
-        // The next pause is longer.
+        // Ignored: the next pause is longer.
       }
     }
     return false

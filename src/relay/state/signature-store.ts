@@ -8,20 +8,20 @@ import type { Rows } from '../../store/store.ts'
 import type { KeptBound } from './kept-bound.ts'
 import { SignatureWrites } from './signature-writes.ts'
 
-/** Characters of all that one reply has signed; a larger reply is not kept. */
+/** Maximum characters of all that one reply has signed; larger replies are not stored. */
 const MAX_REPLY = 2 * 1024 * 1024
-/** Characters of signatures in memory; those used last stay. */
+/** Maximum characters of cached signatures; the least recently used are removed. */
 const MAX_MEMORY = 16 * 1024 * 1024
-/** Anchors of one request that are looked up, the latest first. */
+/** Maximum anchors of one request that are looked up, the latest first. */
 const MAX_ANCHORS = 1_000
-/** Characters that are restored into one request, the latest turns first. */
+/** Maximum characters that are restored in one request, the latest turns first. */
 const MAX_RESTORED = 16 * 1024 * 1024
-/** Time for which an anchor without a row is not looked up again. */
+/** How long an anchor without a row is not looked up again. */
 const MISSING_MS = 60_000
-/** Size of an entry of memory beside its content. */
+/** Estimated size of a cache entry in addition to its content. */
 const ENTRY = 200
 
-/** Account that signed a reply: only it accepts the signatures. */
+/** Account that signed a reply; only this account accepts the signatures. */
 export interface SigningAccount {
   readonly protocol: ProtocolName
   readonly channel: string
@@ -29,7 +29,7 @@ export interface SigningAccount {
   readonly keyTag: string
 }
 
-/** Signed parts with the account that signed them. */
+/** Signed parts and the account that signed them. */
 export interface SignedEntry extends SigningAccount {
   readonly run: SignedRun
   /** Characters of its text. */
@@ -42,15 +42,15 @@ export type FoundSignatures = ReadonlyMap<string, SignedEntry>
 /** Services that the store of signatures needs. */
 export interface SignatureStoreParts {
   readonly rows: Pick<Rows, 'read' | 'write'>
-  /** Tags a text, to compare it without storing it. */
+  /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
-  /** Whether other nodes write the same rows, in commits of their own. */
+  /** Whether other nodes write the same rows in commits of their own. */
   readonly isShared: boolean
   readonly bound: KeptBound
   readonly metrics: Pick<Metrics, 'add'>
 }
 
-/** Entry of memory; without an entry, the database has none either. */
+/** Cached result of a look-up; without an entry, the database has none either. */
 interface Remembered {
   readonly entry: SignedEntry | undefined
   readonly expiresMs: number
@@ -59,8 +59,8 @@ interface Remembered {
 const NOTHING: FoundSignatures = new Map()
 
 /**
- * Signatures of converted replies, for turns that come back without them. Every node sees the same; a missing
- * entry is never an error. `docs/decisions/stored-responses.md`.
+ * Signatures of converted replies, for turns that clients send back without them. Every node sees the same; a
+ * missing entry is never an error. `docs/decisions/stored-responses.md`.
  */
 export class SignatureStore {
   readonly #parts: SignatureStoreParts
@@ -81,8 +81,8 @@ export class SignatureStore {
   }
 
   /**
-   * Keeps what a reply has signed, by anchor. At once known to this node; resolves when others know it too,
-   * or when that takes too long.
+   * Stores what a reply has signed, by anchor. This node knows it immediately. Resolves when others know it
+   * too, or after a maximum time.
    */
   keep(
     userId: number,
@@ -108,7 +108,10 @@ export class SignatureStore {
     return this.#writes.write({ userId, signatures, keptMs, expiresMs })
   }
 
-  /** Finds what was signed at these anchors of a user's turns; at once, if the memory of this node knows. */
+  /**
+   * Finds what was signed at these anchors of a user's turns; without a promise if the cache of this node is
+   * sufficient.
+   */
   find(userId: number, anchors: readonly string[]): FoundSignatures | Promise<FoundSignatures> {
     const nowMs = Date.now()
     const latest = anchors.slice(-MAX_ANCHORS)
@@ -137,7 +140,7 @@ export class SignatureStore {
     return found
   }
 
-  // A database that is out of reach knows nothing for the moment.
+  // If the database is unavailable, nothing is found for now.
   async #load(userId: number, anchors: readonly string[], nowMs: number): Promise<void> {
     const byHash = new Map(anchors.map((anchor) => [this.#hash(userId, anchor), anchor]))
     const hashes = [...byHash.keys()]
@@ -154,7 +157,7 @@ export class SignatureStore {
     const missing = { entry: undefined, expiresMs: nowMs + MISSING_MS }
     for (const anchor of byHash.values()) {
       const key = memoryKey(userId, anchor)
-      // The reply may have been kept by a call that ended meanwhile.
+      // A call that ended meanwhile may have stored the reply.
       if (!this.#isRemembered(userId, anchor, nowMs)) this.#memory.set(key, missing)
     }
   }

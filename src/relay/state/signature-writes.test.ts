@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
 import { SignatureWrites } from './signature-writes.ts'
 
-/** A database whose commits end when the test says so, and what it was given. */
+/** A database whose commits end when the test decides, and what was written to it. */
 function slowRows(): {
   readonly batches: number[][]
   readonly rows: ConstructorParameters<typeof SignatureWrites>[0]['rows']

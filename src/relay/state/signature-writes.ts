@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
 import type { SignatureStoreParts } from './signature-store.ts'
 
-/** Longest time that the end of a reply waits for its signatures to be known to other nodes. */
+/** Maximum time that the end of a reply waits until other nodes know its signatures. */
 const MAX_WAIT_MS = 500
-/** Characters of signatures that wait to be written; further ones are not written. */
+/** Maximum characters of signatures that wait to be written; further ones are discarded. */
 const MAX_WAITING = 32 * 1024 * 1024
 
 /** Replies that are written together. */
@@ -15,8 +15,8 @@ interface Batch {
 }
 
 /**
- * Writes of signatures. Without other nodes, each is a part of the commit that its call's charge is written
- * with. On a shared database at most one commit is under way, and the next has all that gathers meanwhile.
+ * Writes of signatures. Without other nodes, each is part of the commit of its call's charge. On a shared
+ * database at most one commit runs at a time, and the next one contains everything that gathered meanwhile.
  */
 export class SignatureWrites {
   readonly #parts: SignatureStoreParts

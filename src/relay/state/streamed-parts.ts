@@ -1,20 +1,20 @@
 import type { LocalCount } from '../local-count.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Interval at which it is noted what was streamed so far. */
+/** Interval at which the streamed length is recorded. */
 export const NOTE_MS = 5_000
 
 /** A stream of a response, as far as it was read. */
 export interface ReadStream {
-  /** Numbers of the first and the last event so far. */
+  /** Numbers of the first and of the last event so far. */
   readonly firstSequence: number
   readonly lastSequence: number
   readonly text: string
-  /** Usage that its end reported: the response is charged by that. */
+  /** Usage reported at its end; the response is charged by it. */
   readonly usage: unknown
 }
 
-/** A stream under way, and the length of its text when it was last noted. */
+/** A running stream, and the length of its text when it was last recorded. */
 interface Road {
   readonly responseId: string
   readonly stream: ReadStream
@@ -22,14 +22,14 @@ interface Road {
 }
 
 /**
- * Notes what any client streams of background responses, on any node: a response whose
- * provider reports no usage is charged by it.
+ * Records what any client streams of background responses, on any node. A response whose provider reports no
+ * usage is charged by these records.
  */
 export class StreamedParts {
   readonly #responses: ResponseStore
   readonly #count: LocalCount
   readonly #roads = new Set<Road>()
-  /** Notes that are being written, by response. */
+  /** Records that are being written, by response. */
   readonly #pending = new Map<string, Set<Promise<void>>>()
   readonly #timer: NodeJS.Timeout
 
@@ -43,7 +43,7 @@ export class StreamedParts {
     clearInterval(this.#timer)
   }
 
-  /** Begins to note a stream; call the result when it is over. */
+  /** Begins to record a stream. The returned function must be called when the stream has ended. */
   begin(responseId: string, stream: ReadStream): () => void {
     const road: Road = { responseId, stream, noted: 0 }
     this.#roads.add(road)
@@ -52,7 +52,7 @@ export class StreamedParts {
     }
   }
 
-  /** Resolves once all that was streamed of a response by this process so far is noted. */
+  /** Resolves once everything that this process has streamed of a response so far is recorded. */
   async noted(responseId: string): Promise<void> {
     for (const road of this.#roads) if (road.responseId === responseId) void this.#note(road)
     const pending = this.#pending.get(responseId)
@@ -73,7 +73,7 @@ export class StreamedParts {
     const noting = this.#count
       .count(text)
       .then((tokens) => this.#responses.noteStreamed(responseId, { first, last, tokens }))
-      // Tried again with what comes next.
+      // Written again with the next record.
       .catch(() => void (road.noted = 0))
       .finally(() => {
         pending.delete(noting)

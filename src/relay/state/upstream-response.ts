@@ -10,21 +10,21 @@ import { failureOfStatus } from '../failure.ts'
 import type { IncomingCall } from '../incoming-call.ts'
 import type { ResponseAccount } from './account-of.ts'
 
-/** Bytes of a response that is read whole, and of an error. */
+/** Maximum bytes of a response that is read as a whole, and of an error. */
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 1024 * 1024
-/** Copies of a response that is read whole: its pieces, its text, and the objects that are parsed of it. */
+/** Copies of a response that is read as a whole: its pieces, its text, and the parsed objects. */
 const COPIES = 3
-/** Parameters of a query that are passed on; others might mean something to an upstream alone. */
+/** Query parameters that are forwarded; others might have a meaning only at an upstream. */
 const PASSED_ON = ['include', 'include[]', 'limit', 'order', 'after'] as const
 const NOTHING = Buffer.alloc(0)
 /** The dialect of all these requests. */
 const SPOKEN = { protocol: 'responses' } as const
 
-/** Body of a response, as it comes. */
+/** Body of a response as it arrives. */
 export type Pieces = AsyncGenerator<Buffer, void, undefined>
 
-/** A request for a response that an upstream has. */
+/** A request for a response that an upstream stores. */
 interface AskedUpstream {
   readonly incoming: IncomingCall
   readonly reading: StoreRead
@@ -39,7 +39,7 @@ interface Upstream {
   readonly account: ResponseAccount
 }
 
-/** Resolves to the whole body of a response, for which memory is taken as it comes. */
+/** Resolves to the whole body of a response. Memory for it is allocated as it arrives. */
 export async function readAtUpstream(
   upstream: Upstream,
   asked: AskedUpstream,
@@ -50,15 +50,15 @@ export async function readAtUpstream(
   return bytes
 }
 
-/** Beginning of a body, and what comes after it; undefined where that was all. */
+/** Beginning of a body, and the pieces after it; undefined if that was all. */
 export interface Begun {
   readonly bytes: Buffer
   readonly rest: Pieces | undefined
 }
 
 /**
- * Reads a body up to the piece that goes beyond `wholeBytes`, with memory taken as it comes. Without a
- * number, the whole body is read, which is an error above `MAX_BYTES`.
+ * Reads a body up to the piece that exceeds `wholeBytes`; memory is allocated as it arrives. Without
+ * `wholeBytes` the whole body is read, and it is an error if it exceeds `MAX_BYTES`.
  */
 export async function readBeginning(
   { reading }: Pick<AskedUpstream, 'reading'>,
@@ -83,7 +83,7 @@ export async function readBeginning(
   return { bytes: Buffer.concat(chunks), rest: pieces }
 }
 
-/** Resolves to the body of a response of status 2xx, as it comes; rejects with the error for the client. */
+/** Resolves to the body of a successful response as it arrives. Rejects with the error for the client. */
 export async function openAtUpstream(
   { upstreams, account }: Upstream,
   asked: AskedUpstream,
@@ -114,7 +114,7 @@ export async function openAtUpstream(
   throw failure.refusal ?? failed()
 }
 
-/** Permission for requests that are not charged. */
+/** Hold for requests that are not charged. */
 function freeHold({ incoming, response }: AskedUpstream): OperatorHold {
   return new OperatorHold({
     id: incoming.id,
@@ -124,7 +124,7 @@ function freeHold({ incoming, response }: AskedUpstream): OperatorHold {
   })
 }
 
-/** The query for an upstream: known parameters, and `more`. */
+/** The query for an upstream: known parameters and those in `more`. */
 export function passedOn(query: URLSearchParams, more: readonly string[] = []): string {
   const passed = new URLSearchParams()
   for (const name of [...PASSED_ON, ...more])
@@ -132,7 +132,7 @@ export function passedOn(query: URLSearchParams, more: readonly string[] = []): 
   return passed.size === 0 ? '' : `?${passed.toString()}`
 }
 
-/** The body of an answer, whose end is an error of ours where it breaks off. */
+/** The body of a response. If it breaks off, the error is converted to one for the client. */
 async function* answered(pieces: Pieces): Pieces {
   try {
     yield* pieces

@@ -17,8 +17,8 @@ type CheckedRequest = Parameters<typeof gateChatRequest>[1] & {
 }
 
 /**
- * Requests of an endpoint of the chat protocol for channels: bytes to those that speak it, converted to
- * others. `choices`: the number of answers asked for.
+ * Requests to channels from an endpoint of the chat protocol: unchanged for channels that speak it, converted
+ * for others. `choices`: the number of choices requested.
  */
 export function chatRequests(
   conversions: Conversions,

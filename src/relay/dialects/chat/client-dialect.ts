@@ -4,7 +4,7 @@ import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { chatRequests } from './chat-requests.ts'
 import { convertedChat } from './converted-chat.ts'
 
-/** Chat completions: bytes to channels that speak them, converted to others. */
+/** Dialect of chat completions: passed through to channels that speak it, converted for others. */
 export function chatDialect(conversions: Conversions): Dialect {
   return {
     name: 'chat',

@@ -4,7 +4,7 @@ import type { SharedField } from '../../../protocols/conversation.ts'
 import type { Capabilities } from '../../../protocols/model-capabilities.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 
-/** Chat completions, to and from other dialects. */
+/** Chat completions, for conversion to and from other dialects. */
 export const convertedChat: ConvertedDialect = {
   codec: chatCodec,
   prompt: CHAT_PROMPT,
@@ -21,16 +21,16 @@ export const convertedChat: ConvertedDialect = {
 }
 
 /**
- * Whether a channel's upstream takes `cache_control` in chat requests: strict vendors refuse it, and above
- * all its `ttl`. `docs/configuration.md: Channels`, `allow`.
+ * Reports whether a channel's upstream accepts `cache_control` in chat requests. Strict providers refuse it,
+ * especially its `ttl`. `docs/configuration.md: Channels`, `allow`.
  */
 function takesCacheMarks({ allow, base_url }: Channel): boolean {
   return allow.has('cache_control') || isRouter(base_url)
 }
 
 /**
- * Whether a channel's upstream takes a shared field in chat requests: servers of models other than OpenAI's
- * refuse what they do not know.
+ * Reports whether a channel's upstream accepts a shared field in chat requests. Servers of models other than
+ * OpenAI's refuse unknown fields.
  */
 export function takesSharedField(
   field: SharedField,

@@ -23,8 +23,8 @@ const convertedCompletions: ConvertedDialect = {
 }
 
 /**
- * Completions of a prompt: bytes to channels of chat, converted to others. A request with messages is one of
- * chat, as older clients send it here.
+ * Dialect of text completions: passed through to channels of chat, converted for others. A request with
+ * messages is treated as a chat request, because older clients send such requests here.
  */
 export function completionsDialect(conversions: Conversions, chat: Dialect): Dialect {
   return {
@@ -48,7 +48,8 @@ function completion(conversions: Conversions, scan: ScannedObject, reader: Reade
     return {
       ...request,
       channelsFor(channels) {
-        // Refused before a limit or a quota counts it, where no channel takes it as it is.
+        // If no channel accepts the request unchanged, it is checked here, so that a refused request counts
+        // against no limit.
         if (!channels.some((channel) => spokenDialect(channel, 'chat', model) === 'chat'))
           checkConvertible(scan)
         return channels

@@ -7,9 +7,9 @@ export const convertedConverse: UpstreamDialect = {
   prompt: CONVERSE_PROMPT,
   path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
   headers: [],
-  // Names of some vendors' models end like that suffix.
+  // Model names of some vendors end like this suffix.
   hasThinkingField: false,
-  // Depends on the model: the codec leaves them out where it takes none.
+  // Depends on the model; the codec leaves the marks out if the model does not accept them.
   takesCacheMarks: () => true,
   search: () => undefined,
   outputMaximum: maxTokensOf,

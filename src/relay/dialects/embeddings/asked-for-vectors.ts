@@ -5,7 +5,7 @@ import { unstreamed } from '../unstreamed.ts'
 import { vectorsResponses } from './converted-passage.ts'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 
-/** A request for vectors: as many requests, one after the other, as the texts need. */
+/** A request for vectors, sent as one or more requests in succession, depending on the texts. */
 export function askedForVectors(
   { form, protocol, path, model }: EmbedUpstream,
   texts: TextsToEmbed,

@@ -19,7 +19,10 @@ import { EmbeddingsPassage } from './embeddings-passage.ts'
 import { embeddingsResponses } from './responses.ts'
 import { SERVING } from './serving.ts'
 
-/** Embeddings: bytes to channels of chat, with vectors in the form asked for; converted for others. */
+/**
+ * Dialect of embeddings: passed through to channels of chat, with vectors in the requested format; converted
+ * for others.
+ */
 export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
@@ -52,7 +55,8 @@ export const embeddingsDialect: Dialect = {
         promptBound,
         forModel,
         channelsFor(channels) {
-          // Refused before a limit or a quota counts it, where no channel takes it as it is.
+          // If no channel accepts the request unchanged, it is checked here, so that a refused request counts
+          // against no limit.
           if (!channels.some(isAskedAsSent)) checkTexts(scan)
           return channels
         },

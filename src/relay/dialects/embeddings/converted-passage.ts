@@ -14,7 +14,10 @@ import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } fro
 import { HeldStart } from './held-start.ts'
 import { embeddingsResponses, measureCounted, measureEmbeddings } from './responses.ts'
 
-/** The responses to requests for vectors; a client that left before the first is charged that one. */
+/**
+ * The responses to requests for vectors. If the client leaves before the first response, it is charged for
+ * that request.
+ */
 export function vectorsResponses(
   form: EmbedForm,
   requests: EmbedRequests,
@@ -26,23 +29,23 @@ export function vectorsResponses(
   )
 }
 
-/** Vectors in an upstream's form, which come in as many responses as the texts need, written as one. */
+/** Writes vectors of several upstream responses as one response. */
 class ConvertedPassage implements Passage {
   readonly #form: EmbedForm
   readonly #writer: VectorsWriting
   readonly #texts: number
-  /** The request under way. */
+  /** The current request. */
   #current: EmbedRequest
   /** The requests that are still to be sent. */
   readonly #more: EmbedRequest[]
-  /** The texts of the requests that were answered. */
+  /** The texts of the answered requests. */
   readonly #answered: string[] = []
   readonly #held = new HeldStart()
   readonly #written = new ChunkList()
   #reply: VectorsReading
   #facts: ReplyFacts | undefined
   #vectors = 0
-  /** Undefined where a response told none. */
+  /** Undefined if a response did not report its usage. */
   #usage: Usage | undefined = NO_USAGE
   #charged = NO_USAGE
 
@@ -90,7 +93,7 @@ class ConvertedPassage implements Passage {
   }
 
   rest(): Buffer {
-    // Some responses are read at their end.
+    // Some responses are parsed only at their end.
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
@@ -102,7 +105,7 @@ class ConvertedPassage implements Passage {
     return measure
   }
 
-  /** By the requests that were answered, and by the texts of the one under way if that is paid for, too. */
+  /** Measures the answered requests, and the texts of the current one if it must be paid for too. */
   #measureSent(call: MeasuredCall, isCurrentPaid: boolean): Promise<Measure> {
     const uncounted = this.#usage ? [] : this.#answered
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted

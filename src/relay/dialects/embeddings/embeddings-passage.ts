@@ -4,21 +4,21 @@ import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
 import { HeldStart } from './held-start.ts'
 import { measureEmbeddings } from './responses.ts'
 
-/** A response with vectors, read while it comes. */
+/** A response with vectors, read while it streams. */
 interface VectorsReply {
-  /** Whether it looks like one with vectors so far. */
+  /** Whether the response looks like one with vectors so far. */
   readonly hasBegun: boolean
   /** The response so far, without its vectors. */
   readonly outline: string
-  /** Facts of the response, once it has ended. */
+  /** Facts of the response after it has ended. */
   readonly facts: ReplyFacts | undefined
-  /** The bytes for the client that this chunk completes. */
+  /** Returns the bytes for the client that this chunk completes. */
   push(chunk: Buffer): Buffer
-  /** Ends the response: the bytes that were still held. */
+  /** Ends the response. Returns the bytes that were still held. */
   end(): Buffer
 }
 
-/** A response with vectors, in the client's own dialect. */
+/** A response with vectors in the client's own dialect. */
 export class EmbeddingsPassage implements Passage {
   readonly #reply: VectorsReply
   readonly #held = new HeldStart()

@@ -1,7 +1,7 @@
 import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
 import type { Measure, MeasuredCall, PassedResponses, Passage } from '../passage.ts'
 
-/** Responses with vectors, of which `begin` takes in each. */
+/** Passes responses with vectors through; `begin` creates the reader of each. */
 export function embeddingsResponses(
   begin: () => Passage,
   measureUnanswered: PassedResponses['measureUnanswered'] = (call) => measureEmbeddings(call, undefined),
@@ -13,13 +13,16 @@ export function embeddingsResponses(
   }
 }
 
-/** By the tokens that were reported, else by those of the prompt; a price of calls alone needs neither. */
+/**
+ * Measures by the reported tokens, otherwise by those of the prompt. If only calls have a price, neither is
+ * needed.
+ */
 export function measureEmbeddings(call: MeasuredCall, reported: Usage | undefined): Promise<Measure> {
   if (reported) return Promise.resolve({ usage: reported, isEstimate: false })
   return measureCounted(call, NO_USAGE, () => call.countChargedPrompt())
 }
 
-/** By the tokens that `count` finds, beside those that were reported. */
+/** Measures by the tokens that `count` returns, in addition to those reported. */
 export async function measureCounted(
   { rate }: MeasuredCall,
   reported: Usage,

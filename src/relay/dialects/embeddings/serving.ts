@@ -1,4 +1,4 @@
 import { protocolsThat } from '../../../domain/protocols.ts'
 
-/** Protocols of the channels that embed. */
+/** Protocols of the channels that serve embeddings. */
 export const SERVING = protocolsThat(({ embeds }) => embeds)

@@ -40,14 +40,14 @@ import { requestsFor } from '../requests-for.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { convertedGemini } from './converted-gemini.ts'
 
-/** Parts of a request that its path states, and no body. */
+/** Parts of a request that are in its path and not in its body. */
 export interface GeminiTarget {
   readonly model: string
-  /** An answer at once, a stream of events, the same chunks as one array, or a method that embeds. */
+  /** A whole response, a stream of events, a stream as one JSON array, or an embeddings method. */
   readonly form: 'whole' | 'events' | 'array' | EmbedMethod
 }
 
-/** The Gemini API: bytes to channels that speak it, converted to others. */
+/** Dialect of the Gemini API: passed through to channels that speak it, converted for others. */
 export function geminiDialect(conversions: Conversions, { model, form }: GeminiTarget): Dialect {
   if (form === 'embedContent' || form === 'batchEmbedContents') return embedDialect(model, form)
   const stream = form !== 'whole'
@@ -117,16 +117,16 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
   }
 }
 
-/** Whether a name is one of Gemini's: the bytes for other models stay as they are. */
+/** Reports whether a name is one of Gemini's; requests for other models are not changed. */
 function isGemini(...names: readonly string[]): boolean {
   return names.some((name) => /gemini/i.test(name))
 }
 
-/** Tap of a native stream of events for a client that reads one JSON array. */
+/** Converts a native stream of events for a client that reads one JSON array. */
 class ArrayTap extends DelegatingTap<Tap> {
   readonly #array = new JsonArray()
 
-  /** The upstream's frame is no element: its error is told in `failureFrame`. */
+  /** The upstream's frame is not an array element; `failureFrame` reports its error instead. */
   override get errorFrame(): undefined {
     return undefined
   }
@@ -154,7 +154,7 @@ class ArrayTap extends DelegatingTap<Tap> {
   }
 }
 
-/** Embeddings of the Gemini API: bytes to channels that speak it, converted to those of others. */
+/** Dialect of the Gemini API's embeddings: passed through to channels that speak it, converted for others. */
 function embedDialect(asked: string, method: EmbedMethod): Dialect {
   return {
     name: 'gemini',
@@ -181,7 +181,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
           tap: unstreamed,
           reply: unstreamed,
         })
-        // Asked as by the client of chat's endpoint.
+        // The upstream of a channel that speaks OpenAI's protocol for embeddings.
         const inTexts = (channel: Channel): EmbedUpstream => ({
           form: textForm,
           protocol: 'chat',

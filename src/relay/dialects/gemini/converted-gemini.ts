@@ -1,7 +1,7 @@
 import { GEMINI_PROMPT, answerPath, geminiCodec, maxTokensOf } from '../../../protocols/gemini/index.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 
-/** The Gemini API, to and from other dialects. */
+/** The Gemini API, for conversion to and from other dialects. */
 export const convertedGemini: ConvertedDialect = {
   codec: geminiCodec,
   prompt: GEMINI_PROMPT,
@@ -11,7 +11,7 @@ export const convertedGemini: ConvertedDialect = {
   endsWithAnswer: false,
   hasThinkingField: false,
   takesCacheMarks: () => false,
-  // Functions and a search together are refused by most models: the functions stay.
+  // Most models refuse functions together with web search; the functions are kept.
   search: ({ webSearch, tools }) => (webSearch && tools.length === 0 ? { type: 'googleSearch' } : undefined),
   outputMaximum: maxTokensOf,
 }

@@ -3,7 +3,7 @@ import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import { NO_USAGE } from '../../../domain/usage.ts'
 import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
 
-/** A stream of events that goes through as it comes. `measured`: by what its tap has read. */
+/** A stream of events that passes through unchanged. `measured`: measures by what its tap has read. */
 export class EventPassage implements Passage {
   readonly tap: MediaTap
   readonly #measured: (call: MeasuredCall, isComplete: boolean) => Measure | Promise<Measure>

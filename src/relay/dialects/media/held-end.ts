@@ -1,14 +1,14 @@
 const NOTHING = Buffer.alloc(0)
 
-/** Holds back the end of a response, without which no client takes it for complete. */
+/** Holds back the end of a response, without which clients do not accept it as complete. */
 export interface HeldEnd {
-  /** The bytes that go on with this chunk. */
+  /** Adds a chunk. Returns the bytes that are forwarded now. */
   push(chunk: Buffer): Buffer | undefined
-  /** The bytes that are held; none where none came. */
+  /** Returns the bytes that are held; empty if there are none. */
   rest(): Buffer
 }
 
-/** Holds the last byte alone, for sound that is heard while it comes. */
+/** Holds only the last byte, for audio that is played while it arrives. */
 export class HeldByte implements HeldEnd {
   #held: Buffer = NOTHING
 

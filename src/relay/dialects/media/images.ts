@@ -19,18 +19,18 @@ import { type EditableBody, formBody, jsonBody, relayedMedia } from './media-req
 import { type FormDialect, jsonMedia, formMedia } from './media-dialect.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 
-/** Images of one request: the providers allow ten. */
+/** Maximum images of one request; the providers allow ten. */
 const MAX_IMAGES = 128
 const MAX_PARTIALS = 10
-/** Tokens of an image of the dearest usual form, and of a partial image. */
+/** Tokens of an image in the most expensive common format, and of a partial image. */
 const IMAGE_TOKENS = 6_240
 const PARTIAL_TOKENS = 100
-/** Tokens that an image of the prompt may count as. */
+/** Maximum tokens of an image in the prompt. */
 const INPUT_IMAGE_TOKENS = 6_500
 
 type Path = '/images/generations' | '/images/edits' | '/images/variations'
 
-/** Images of a JSON request. */
+/** Image endpoints with JSON requests. */
 export const imagesByJson = (path: Path): Dialect =>
   jsonMedia('images', (scan) => {
     const fields = jsonFields(scan)
@@ -39,14 +39,14 @@ export const imagesByJson = (path: Path): Dialect =>
     return relayedImages(path, fields, jsonBody(scan), inputs + (fields.get('mask') === undefined ? 0 : 1))
   })
 
-/** Images of a form. */
+/** Image endpoints with forms. */
 export const imagesByForm = (path: Path): FormDialect =>
   formMedia('images', (form) => {
     const files = form.parts.filter(({ filename }) => filename !== undefined).length
     return relayedImages(path, formFields(form.parts), formBody(form), files)
   })
 
-/** Fields of a request that its charge may depend on. */
+/** Fields of a request on which its charge may depend. */
 interface ImageRequest {
   readonly n: number
   readonly size: string | undefined
@@ -94,7 +94,7 @@ function imageEvents(request: ImageRequest): Passage {
   })
 }
 
-/** A whole response, of any size. */
+/** A whole response of any size. */
 class ImagePassage implements Passage {
   readonly #request: ImageRequest
   readonly #reply = new ImageReply()
@@ -133,7 +133,9 @@ class ImagePassage implements Passage {
   }
 }
 
-/** By the tokens that were reported, else by the images; by estimated tokens where images have no price. */
+/**
+ * Measures by the reported tokens, otherwise by the images, or by estimated tokens if images have no price.
+ */
 async function measureImages(
   call: MeasuredCall,
   form: ImageRequest,

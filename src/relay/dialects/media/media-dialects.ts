@@ -13,7 +13,7 @@ export type MediaEndpoint =
   | 'transcriptions'
   | 'translations'
 
-/** The endpoints for images and audio. */
+/** Creates the endpoints for images and audio. */
 export function mediaDialects(lengths: RecordingLengths): Readonly<Record<MediaEndpoint, RequestForms>> {
   return {
     generations: { json: imagesByJson('/images/generations') },

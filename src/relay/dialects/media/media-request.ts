@@ -8,13 +8,13 @@ import { EditedForm } from '../../form-body.ts'
 import type { PassedResponses } from '../passage.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** Request's bytes, which can be edited for a channel. */
+/** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {
-  /** The type to state; JSON if absent. */
+  /** Content type to send; JSON if absent. */
   readonly contentType?: string
   /**
-   * The bytes with this name in place of the client's, and without what may lead to another model or price
-   * unless `isOpen`.
+   * Returns the body with this model name, and without what may lead to another model or price unless
+   * `isOpen`.
    */
   forChannel(name: string, channel: Channel, isOpen: boolean): Pick<Prepared, 'body' | 'dropped'>
 }
@@ -29,7 +29,7 @@ export function jsonBody(scan: ScannedObject): EditableBody {
   }
 }
 
-/** A form. */
+/** A form body. */
 export function formBody({ parts, bytes, contentType }: FormBody): EditableBody {
   return {
     contentType,
@@ -49,25 +49,25 @@ export function formBody({ parts, bytes, contentType }: FormBody): EditableBody 
   }
 }
 
-/** A checked request about images or audio. */
+/** A checked request for images or audio. */
 interface MediaRequest {
   readonly model: string
-  /** Below a channel's base URL. */
+  /** Path relative to a channel's base URL. */
   readonly path: string
   readonly body: EditableBody
   readonly stream: boolean
-  /** Text of the prompt, for counting. */
+  /** Text of the prompt, for counting tokens. */
   readonly prompt: string
-  /** Tokens that its files may count as. */
+  /** Maximum tokens of its files. */
   readonly fileTokens: number
-  /** The most output tokens that are held for. */
+  /** Maximum output tokens that the hold covers. */
   readonly outputTokens: number
   readonly measuredBounds: NonNullable<RelayedRequest['measuredBounds']>
   readonly measuredPrompt?: NonNullable<RelayedRequest['measuredPrompt']>
   readonly passed: PassedResponses
 }
 
-/** The request as the relay sees it. */
+/** The request as the relay needs it. */
 export function relayedMedia(request: MediaRequest): RelayedRequest {
   const { model, stream, prompt, measuredBounds } = request
   return {

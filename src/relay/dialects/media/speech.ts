@@ -10,19 +10,19 @@ import type { Dialect } from '../dialect.ts'
 import { jsonMedia } from './media-dialect.ts'
 import { jsonBody, relayedMedia } from './media-request.ts'
 
-/** Characters of a second of speech that is slow, and of usual speech. */
+/** Characters per second of slow speech and of normal speech. */
 const SLOW_CHARACTERS = 5
 const USUAL_CHARACTERS = 15
 const SLOWEST_SPEED = 0.25
-/** Tokens of a second of speech, and the most that a hold counts with. */
+/** Tokens per second of speech, and the maximum that a hold assumes. */
 const TOKENS_PER_SECOND = 20.8
 const HELD_TOKENS_PER_SECOND = 32
-/** Raw samples: 24 kHz, 16 bits, one channel. */
+/** Raw samples: 24 kHz, 16 bits, mono. */
 const PCM_BYTES_PER_SECOND = 48_000
-/** Bytes by which the length of all is told. */
+/** Bytes at the start of the response from which its duration is estimated. */
 const SAMPLE_BYTES = 262_144
 
-/** Speech of a text. */
+/** Endpoint for speech. */
 export const speech = (lengths: RecordingLengths): Dialect =>
   jsonMedia('speech', (scan) => {
     const fields = jsonFields(scan)
@@ -46,7 +46,7 @@ export const speech = (lengths: RecordingLengths): Dialect =>
     })
   })
 
-// Providers count code points; a letter with a hundred accents is no single one.
+// Providers count code points, so a letter with a hundred accents is more than one character.
 function codePoints(text: string): number {
   let count = 0
   for (const _ of text) count += 1
@@ -79,7 +79,7 @@ function speechResponses(characters: number, isRaw: boolean, lengths: RecordingL
   }
 }
 
-/** Sound as plain bytes. */
+/** Audio as plain bytes. */
 class SpeechPassage implements Passage {
   readonly error: undefined
   readonly #characters: number
@@ -130,7 +130,7 @@ class SpeechPassage implements Passage {
   }
 }
 
-/** By characters, else by seconds of sound, else by tokens that are estimated by these. */
+/** Measures by characters, otherwise by seconds of audio, otherwise by tokens estimated from the seconds. */
 async function measureSpeech(
   call: MeasuredCall,
   characters: number,

@@ -18,18 +18,18 @@ import { HeldChunk } from './held-end.ts'
 import { type FormDialect, formMedia } from './media-dialect.ts'
 import { formBody, relayedMedia } from './media-request.ts'
 
-/** Tokens of a second of sound, and the most that a hold counts with, of sound and of its transcript. */
+/** Tokens per second of audio, and the maximum that a hold assumes, for the audio and for its transcript. */
 const TOKENS_PER_SECOND = 10
 const HELD_TOKENS_PER_SECOND = 32
 const HELD_OUTPUT_PER_SECOND = 8
 const MIN_HELD_OUTPUT = 64
-/** Bytes of text that are kept: the end of subtitles tells how long the recording is. */
+/** Bytes of text that are kept: the last subtitle shows how long the recording is. */
 const KEPT_TEXT_BYTES = 65_536
-/** Members by which a transcript is recognized. */
+/** Matches the members by which a transcript is recognised. */
 const BEGUN = /"(?:text|task|segments|words|duration)"\s*:/
 const BYTES_PER_TOKEN = 4
 
-/** Transcripts of a recording. */
+/** Endpoint for transcripts and translations of a recording. */
 export const transcriptions = (
   path: '/audio/transcriptions' | '/audio/translations',
   lengths: RecordingLengths,
@@ -125,7 +125,7 @@ class JsonPassage implements Passage {
   }
 }
 
-/** A transcript as text: plain, or subtitles. */
+/** A transcript as text: plain or subtitles. */
 class TextPassage implements Passage {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -151,7 +151,7 @@ class TextPassage implements Passage {
     return { forward: this.#held.push(chunk), isOver: false }
   }
 
-  /** A recording without speech has an empty transcript. */
+  /** Always complete, because a recording without speech has an empty transcript. */
   end(): boolean {
     return true
   }
@@ -166,8 +166,9 @@ class TextPassage implements Passage {
 }
 
 /**
- * By the tokens that were reported, else by the seconds of the recording: as the response says, else as read
- * from it, but at least to where the subtitles go. Tokens are estimated where seconds have no price.
+ * Measures by the reported tokens, otherwise by the seconds of the recording: as the response reports them,
+ * otherwise as read from the file, but at least up to the last subtitle. Tokens are estimated if seconds have
+ * no price.
  */
 async function measureTranscript(
   { rate, count }: MeasuredCall,

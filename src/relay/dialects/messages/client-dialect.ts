@@ -13,7 +13,7 @@ import { requestsFor } from '../requests-for.ts'
 import { convertedMessages } from './converted-messages.ts'
 import { versionHeaders } from './version-headers.ts'
 
-/** Messages: bytes to channels that speak them, converted to others. */
+/** Dialect of messages: passed through to channels that speak it, converted for others. */
 export function messagesDialect(conversions: Conversions): Dialect {
   return {
     name: 'messages',

@@ -2,7 +2,7 @@ import { MESSAGES_PROMPT, maxTokensOf, messagesCodec } from '../../../protocols/
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import { versionHeaders } from './version-headers.ts'
 
-/** Messages, to and from other dialects. */
+/** Messages, for conversion to and from other dialects. */
 export const convertedMessages: ConvertedDialect = {
   codec: messagesCodec,
   prompt: MESSAGES_PROMPT,

@@ -1,15 +1,15 @@
 import type { HeaderName, Headers } from '../../../http/request.ts'
 
-/** Version of the messages protocol where the client names none. `docs/api.md: Versioning`. */
+/** Version of the messages protocol if the client names none. `docs/api.md: Versioning`. */
 const DEFAULT_VERSION = '2023-06-01'
 
-/** Header values that may be passed on. */
+/** Header values that may be forwarded. */
 const PRINTABLE = /^[\x20-\x7e]{1,1024}$/
 
 /**
- * Headers of a messages request for its upstream, names and values in turn: the version, under the
- * specification's name and under the one of official clients, and the beta features that the client asks
- * for.
+ * Headers of a messages request for its upstream, names and values in turn: the version, both under the name
+ * in the specification and under that used by official clients, and the beta features that the client
+ * requests.
  */
 export function versionHeaders(headers: Headers): string[] {
   const version = value(headers, 'vendor-version') ?? value(headers, 'anthropic-version') ?? DEFAULT_VERSION

@@ -8,7 +8,7 @@ import {
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** Moderations: bytes to channels of chat; free where the model has no price. */
+/** Dialect of moderations: passed through to channels of chat; free if the model has no price. */
 export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',

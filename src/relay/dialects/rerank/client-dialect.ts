@@ -12,7 +12,7 @@ import {
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** Creates rerank: bytes to channels that speak it; the results come back in order. */
+/** Dialect of rerank: passed through to channels that speak it; the results are returned in order. */
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',
   endpoint: 'rerank',

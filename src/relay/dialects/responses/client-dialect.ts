@@ -25,7 +25,7 @@ import { convertedResponses } from './converted-responses.ts'
 /** Settings that a kept response repeats. */
 const KEPT = new Map([['store', 'true']])
 
-/** Responses: bytes to channels that speak them, converted to others. */
+/** Dialect of responses: passed through to channels that speak it, converted for others. */
 export function responsesDialect(conversions: Conversions, parts: NativeParts): Dialect {
   const { responses } = parts
   return {
@@ -85,7 +85,7 @@ export function responsesDialect(conversions: Conversions, parts: NativeParts): 
     return {
       ...request,
       ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
-      // Only the model that made a response can continue it.
+      // A response can be continued only by the model that created it.
       ...(!continued && { forModel: (model) => relayed({ ...own, model }, ownScan, referred, reader) }),
       ...namedPrompt(request, referred, reader.settings.models.get(name).contextTokens),
       ...(composed && { body: scan.bytes }),
@@ -121,7 +121,7 @@ function keptRequests(convert: RequestFor, keeping: Keeping): RequestFor {
   )
 }
 
-// A response that goes on without its client must be stored by its upstream.
+// A response that continues without its client must be stored by its upstream.
 function ableToGoOn(channels: readonly Channel[]): readonly Channel[] {
   const able = channels.filter(
     ({ protocol: protocols, disable_store }) => protocols.includes('responses') && !disable_store,

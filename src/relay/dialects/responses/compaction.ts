@@ -18,7 +18,10 @@ import { ResponseStore } from '../../state/response-store.ts'
 import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 
-/** `POST /v1/responses/compact`: bytes to channels that speak responses, whose form a compaction has. */
+/**
+ * `POST /v1/responses/compact`: passed through to channels that speak responses. A compaction has the form of
+ * a response.
+ */
 export function compactionDialect(responses: ResponseStore): Dialect {
   return {
     name: 'responses',

@@ -1,7 +1,7 @@
 import { RESPONSES_PROMPT, maxTokensOf, responsesCodec } from '../../../protocols/responses/index.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 
-/** Responses, to and from other dialects. */
+/** Responses, for conversion to and from other dialects. */
 export const convertedResponses: ConvertedDialect = {
   codec: responsesCodec,
   prompt: RESPONSES_PROMPT,
