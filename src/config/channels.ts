@@ -11,7 +11,6 @@ import {
   type Field,
   integer,
   list,
-  name,
   oneOf,
   oneOrList,
   Refusal,
@@ -50,8 +49,6 @@ const plainKey = credential('a key: printable characters without spaces')
 const serviceAccount = secret("the JSON of a service account's key, or file: and its path", (given) =>
   given.trim().startsWith('{') ? given : undefined,
 )
-
-const model = name('the name of a model')
 
 const baseUrl = text('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
@@ -137,21 +134,17 @@ function channelWith(
   key: Field<string>,
 ): Field<Channel> {
   const shape = declaredShape(CHANNEL_SETTINGS.fields, {
-    name: name('a name for the channel'),
     protocol: protocols,
     base_url: address as Field<string>,
     proxy,
     keys: list(key, 'a list of keys'),
-    models: list(model, 'a list of at least one model', 1),
     groups: list(groupName(groups), 'a list of at least one group', 1).default([DEFAULT_GROUP]),
     weight,
-    model_mapping: dictionary(model, 'a mapping from asked-for to upstream model names'),
     override,
     allow,
     headers,
     status_mapping: statusMapping,
     rate_limit: rateLimit,
-    probe: duration,
     timeouts,
   })
   return section(shape).transform((given, ctx): Channel => {

@@ -10,7 +10,7 @@ import type { Options, RateLimits } from '../domain/settings.ts'
 import { channel } from './channels.ts'
 import { type Path, pathText } from './diagnostics.ts'
 import type { DocumentDiagnostic, ParsedDocument } from './document.ts'
-import { dictionary, type Field, list, name, oneOf, secret, section } from './fields.ts'
+import { dictionary, type Field, list, oneOf, secret, section } from './fields.ts'
 import { declaredGroups, groups } from './groups.ts'
 import { type Issue, issuesOf } from './issues.ts'
 import { login } from './login.ts'
@@ -71,10 +71,8 @@ export function readSections(tree: YamlNode): { content?: FileContent; issues: I
 }
 
 const settings = declaredShape(MODEL_SETTINGS.fields, {
-  vendor: name('the name of a vendor'),
   price,
   rate_limit: rateLimit,
-  fallback: list(name('the name of a model'), 'a list of models'),
 })
 
 /** `docs/configuration.md: Models`. */

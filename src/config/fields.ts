@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { type Decimal, parseDecimal } from '../domain/decimal.ts'
 import { nearest } from '../domain/nearest.ts'
-import { parseDuration, parseSize } from './units.ts'
+import {
+  declaredName,
+  duration as aDuration,
+  type FieldType,
+  mismatch as unmet,
+  type Stored,
+  whole,
+} from '../domain/records/field-types.ts'
+import { parseDuration, parseSize } from '../domain/units.ts'
 import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
 /** Reads a node of the file into a `T`. Its issues have the form `expected …, found …`. */
@@ -18,8 +26,6 @@ export class Refusal {
 /** The message of an issue that was reported elsewhere and is dropped. */
 export const ALREADY_REPORTED = '(reported already)'
 
-/** The maximum delay of `setTimeout`. */
-const MAX_TIMER_MS = 2 ** 31 - 1
 /** Ten years. */
 const MAX_RETENTION_MS = 87_600 * 3_600_000
 
@@ -46,12 +52,8 @@ export function text(
 }
 
 /** A trimmed, nonempty text without control characters. */
-export function name(expected: string, maxLength = 200): Field<string> {
-  return text(`${expected} (1 to ${maxLength} characters, in quotes if it looks like a number)`, (given) =>
-    given === given.trim() && /^[^\p{Cc}]+$/u.test(given) && Array.from(given).length <= maxLength
-      ? given
-      : undefined,
-  )
+export function name(what: string, characters?: number): Field<string> {
+  return scalarOf(declaredName(what, characters))
 }
 
 /** Printable ASCII without spaces, as headers allow; never shown in messages. */
@@ -79,14 +81,20 @@ export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
   return value === 'true' ? true : value === 'false' ? false : undefined
 })
 
-/** A whole number within bounds. */
-export function integer(min: number, max = Number.MAX_SAFE_INTEGER): Field<number> {
-  return scalar(`a whole number from ${min} to ${max}`, ({ value }) => {
-    const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value
-    return Number.isSafeInteger(number) && Number(number) >= min && Number(number) <= max
-      ? Number(number)
-      : undefined
+/** A scalar of a record's type; `expected` describes it where the type does not. */
+export function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected): Field<V> {
+  return scalar(expected, ({ value }) => {
+    const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
+    const given = isDigits ? Number(value) : value
+    const broken = unmet(type, given)
+    if (broken === undefined) return type.fromJson(given as J)
+    return new Refusal(broken === type.expected ? expected : broken)
   })
+}
+
+/** A whole number within bounds. */
+export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER): Field<number> {
+  return scalarOf(whole(`a whole number from ${minimum} to ${maximum}`, { minimum, maximum }))
 }
 
 /** One of a fixed set of texts or numbers. */
@@ -115,13 +123,7 @@ export function decimal(options: { aboveZero?: boolean } = {}): Field<Decimal> {
 }
 
 /** A duration in milliseconds, written `500ms`, `5s`, `20m` or `1h`. */
-export const duration: Field<number> = scalar('a duration such as 500ms, 5s, 20m or 1h', ({ value }) => {
-  const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
-  if (milliseconds === undefined) return undefined
-  return milliseconds > 0 && milliseconds <= MAX_TIMER_MS
-    ? milliseconds
-    : new Refusal('a duration from 1ms to 596h')
-})
+export const duration = scalarOf(aDuration)
 
 /** A retention period in milliseconds; 0 keeps nothing. */
 export const retention: Field<number> = scalar('a duration such as 24h or 720h, or 0', ({ value }) => {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import { type FieldType, mismatch } from '../domain/records/field-types.ts'
+import type { FieldType } from '../domain/records/field-types.ts'
 import type { Field, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
-import { type Field as Reader, flag, oneOf, Refusal, scalar } from './fields.ts'
+import { dictionary, type Field as Reader, flag, list, oneOf, scalarOf } from './fields.ts'
 
 /** Fields of a record that gateway.yaml may declare; those with a default may be omitted. */
 export type DeclaredShape<F extends Fields> = {
@@ -34,15 +34,11 @@ export function declaredShape<const F extends Fields>(
   ) as DeclaredShape<F>
 }
 
-function declaredField(type: FieldType, expected: Field['declared']): z.ZodType {
-  if (type.json === 'boolean') return flag
-  if (type.bounds.enum) return oneOf(type.bounds.enum as readonly (string | number)[])
-  const message = typeof expected === 'string' ? expected : type.expected
-  return scalar<unknown>(message, ({ value }) => {
-    const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
-    const given = isDigits ? Number(value) : value
-    const unmet = mismatch(type, given)
-    if (unmet !== undefined) return new Refusal(unmet === type.expected ? message : unmet)
-    return type.normal(given)
-  })
+function declaredField(type: FieldType, expected?: Field['declared']): Reader<unknown> {
+  const { json, items, bounds } = type
+  if (json === 'boolean') return flag
+  if (bounds.enum) return oneOf(bounds.enum as readonly (string | number)[])
+  if (!items) return scalarOf(type, typeof expected === 'string' ? expected : type.expected)
+  const entry = declaredField(items)
+  return json === 'array' ? list(entry, type.expected, bounds.minItems) : dictionary(entry, type.expected)
 }

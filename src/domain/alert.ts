@@ -1,5 +1,5 @@
 import { atScale } from './decimal.ts'
-import { type FieldType, nullable, plainText, textOf, whole } from './records/field-types.ts'
+import { type FieldType, nullable, plainText, oneOf, whole } from './records/field-types.ts'
 import type { Settings } from './settings.ts'
 
 /** Row of `ALERTS`. */
@@ -11,12 +11,12 @@ interface Alert {
 }
 
 const BUDGET = {
-  subject: textOf(['user', 'token', 'group'], 'what the budget is of'),
+  subject: oneOf(['user', 'token', 'group'], 'what the budget is of'),
   /** Null for a group. */
   id: nullable(whole()),
   name: plainText(),
   budget: whole(),
-  budget_period: textOf(['day', 'week', 'month'], 'a period'),
+  budget_period: oneOf(['day', 'week', 'month'], 'a period'),
   budget_used: whole(),
   budget_resets_at: whole(),
 } as const
@@ -52,7 +52,9 @@ export type AlertEvent = {
   readonly [Type in AlertType]: { readonly type: Type; readonly data: DataOf<(typeof ALERTS)[Type]['data']> }
 }[AlertType]
 
-type DataOf<D> = { readonly [Name in keyof D]: D[Name] extends FieldType<infer V, infer _> ? V : never }
+type DataOf<D> = {
+  readonly [Name in keyof D]: D[Name] extends FieldType<infer V, infer _C, infer _J> ? V : never
+}
 
 /** Receiver of alerts, as gateway.yaml declares it. */
 export interface AlertTarget {

@@ -5,6 +5,7 @@ let segmenter: Intl.Segmenter | undefined
  * letter with accents.
  */
 export function characterCount(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length
   // Created at first use, because it loads the rules of all scripts.
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   let count = 0

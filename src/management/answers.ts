@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Field, ValueOf } from '../domain/records/record.ts'
+import type { Field, JsonOf } from '../domain/records/record.ts'
 import { baseOf } from './record-schemas.ts'
 
 /** Field of answers: a field of a record, or a value that is made of the object. */
@@ -19,7 +19,7 @@ type Answer<F, A extends Audience> = {
     ? never
     : F[Name] extends { readonly as: infer As extends string }
       ? As
-      : Name]: ValueOf<F[Name]>
+      : Name]: JsonOf<F[Name]>
 }
 
 /** Returns the schema of answers with these fields, in their order, and the function that makes them. */
@@ -36,8 +36,8 @@ export function answersOf<const F extends Readonly<Record<string, AnswerField>>,
     answer: (object: object): Answer<F, A> => {
       const values = object as Readonly<Record<string, unknown>>
       const answer: Record<string, unknown> = {}
-      for (const { name, field, of, default: otherwise } of shown)
-        answer[name] = of ? of(object as never) : (values[field] ?? otherwise)
+      for (const { name, field, type, of, default: otherwise } of shown)
+        answer[name] = of ? of(object as never) : type.toJson(values[field] ?? otherwise)
       return answer as Answer<F, A>
     },
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type FieldType, mismatch } from '../domain/records/field-types.ts'
-import type { Edits, Field, Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
+import { type FieldType, mismatch, type Stored } from '../domain/records/field-types.ts'
+import type { Edits, Field, Fields, JsonOf, NamesWith } from '../domain/records/record.ts'
 
 /** Schema that takes and returns a value. */
 type Schema<V> = z.ZodType<V, V>
@@ -8,18 +8,25 @@ type Schema<V> = z.ZodType<V, V>
 /** Fields that can be set over HTTP; null in an optional field is absence. */
 type EditShape<F extends Fields, Required> = {
   [Name in NamesWith<F, 'edit'>]: F[Name] extends Required
-    ? Schema<ValueOf<F[Name]>>
-    : z.ZodOptional<z.ZodNullable<Schema<ValueOf<F[Name]>>>>
+    ? Schema<JsonOf<F[Name]>>
+    : z.ZodOptional<z.ZodNullable<Schema<JsonOf<F[Name]>>>>
 }
 
-/** Schema of the JSON type of a value. */
-export function baseOf({ json }: Pick<FieldType, 'json'>, params?: { readonly error: string }): z.ZodType {
-  return json === 'any' ? z.unknown() : { boolean: z.boolean, integer: z.int, string: z.string }[json](params)
+/** Schema of the JSON type of a value, whose entries have theirs of `entryOf`. */
+export function baseOf(
+  { json, items = { json: 'any' } }: Pick<FieldType, 'json'> & { readonly items?: Pick<FieldType, 'json'> },
+  params?: { readonly error: string },
+  entryOf: (type: never) => z.ZodType = baseOf,
+): z.ZodType {
+  if (json === 'any') return z.unknown()
+  if (json === 'array') return z.array(entryOf(items as never), params)
+  if (json === 'object') return z.record(z.string(), entryOf(items as never), params)
+  return { boolean: z.boolean, integer: z.int, string: z.string }[json](params)
 }
 
 /** Schema of a value that a client sends; without one of the type, it says what is expected. */
-export function valueSchema<V>(type: FieldType<V>): Schema<V> {
-  return baseOf(type, { error: `expected ${type.expected}` })
+export function valueSchema<V, C extends Stored, J>(type: FieldType<V, C, J>): Schema<J> {
+  return baseOf(type, { error: `expected ${type.expected}` }, valueSchema)
     .superRefine((value, ctx) => {
       const expected = mismatch(type, value)
       if (expected !== undefined) ctx.addIssue({ code: 'custom', message: `expected ${expected}` })
@@ -27,18 +34,16 @@ export function valueSchema<V>(type: FieldType<V>): Schema<V> {
     .meta({
       ...type.bounds,
       ...(type.rules.length > 0 && { description: type.rules.map(({ expected }) => expected).join('; ') }),
-    }) as unknown as Schema<V>
+    }) as unknown as Schema<J>
 }
 
 /** The fields of a new object. */
-export function createShape<const F extends Fields>(fields: F): EditShape<F, { readonly isRequired: true }> {
-  return shapeOf(fields, true) as EditShape<F, { readonly isRequired: true }>
-}
+export const createShape = <const F extends Fields>(fields: F) =>
+  shapeOf(fields, true) as EditShape<F, { readonly isRequired: true }>
 
 /** The fields of a change, all optional. */
-export function changeShape<const F extends Fields>(fields: F): EditShape<F, never> {
-  return shapeOf(fields, false) as EditShape<F, never>
-}
+export const changeShape = <const F extends Fields>(fields: F) =>
+  shapeOf(fields, false) as EditShape<F, never>
 
 /** The fields that can be set over HTTP: all of them, or those that a role sets. */
 export function editable<const F extends Fields, R extends NonNullable<Field['edit']>>(
@@ -50,13 +55,11 @@ export function editable<const F extends Fields, R extends NonNullable<Field['ed
 }
 
 function shapeOf(fields: Fields, isNew: boolean): Readonly<Record<string, z.ZodType>> {
-  const editable = Object.entries(fields).filter(([, { edit }]) => edit)
-  return Object.fromEntries(
-    editable.map(([name, { type, isRequired }]) => {
-      const schema = valueSchema(type)
-      return [name, isNew && isRequired ? schema : schema.nullish()]
-    }),
-  )
+  const shape = Object.entries<Field>(editable(fields)).map(([name, { type, isRequired }]) => {
+    const schema = valueSchema(type)
+    return [name, isNew && isRequired ? schema : schema.nullish()]
+  })
+  return Object.fromEntries(shape)
 }
 
 /** The given fields as they are stored; null is absence, except where it is a value. */
@@ -68,7 +71,7 @@ export function storedFields<const F extends Fields>(
   for (const [name, { type, edit }] of Object.entries(fields)) {
     const value = (given as Readonly<Record<string, unknown>>)[name]
     if (!edit || value === undefined || (value === null && !type.isNullable)) continue
-    stored[name] = type.normal(value)
+    stored[name] = type.fromJson(value)
   }
   return stored as Edits<F>
 }

@@ -11,12 +11,37 @@ import { addedCode } from './recipe.ts'
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const LINE = addedCode('add-a-field', 'ts')
 
-/** Records with the place of a new field in their file. */
+/** A field that is added: its line, its values in gateway.yaml, in a new object and after a change. */
+interface Added {
+  readonly line: string
+  readonly usual: unknown
+  readonly declared: unknown
+  readonly made: unknown
+  readonly changed: unknown
+  readonly refused: unknown
+  /** What is expected in place of the refused value. */
+  readonly expected: string
+}
+
+const note: Added = {
+  line: LINE,
+  usual: '',
+  declared: 'from the file',
+  made: 'for tests',
+  changed: 'for more tests',
+  refused: 'n'.repeat(201),
+  expected: 'a text of at most 200 characters',
+}
+
+const setting = (name: string, type: string, usual: string): string =>
+  `  ${name}: { type: ${type}, default: ${usual}, edit: 'admin', audit: true, declared: true },`
+
+/** Records with the place of new fields in their file. */
 const RECORDS = [
   {
     record: 'token',
     before: '    /** The part of the terms and limits that an operator gave. */',
-    line: LINE,
+    fields: { note },
     kind: 'key',
     create: async (url: string, name: string, fields: object) =>
       (await createToken(url, ROOT_ACCOUNT, name, { ...fields })).id,
@@ -25,7 +50,36 @@ const RECORDS = [
   {
     record: 'channel',
     before: "  /** Instructions in front of the client's own; empty = none. */",
-    line: LINE.replace("'holder'", "'admin'"),
+    fields: {
+      note: { ...note, line: LINE.replace("'holder'", "'admin'") },
+      tags: {
+        line: setting('tags', "list(text(9), 'a list of tags')", '[]'),
+        usual: [],
+        declared: ['fast', 'near'],
+        made: ['slow'],
+        changed: ['slow', 'far'],
+        refused: 'slow',
+        expected: 'a list of tags',
+      },
+      labels: {
+        line: setting('labels', "mapping(text(9), 'a mapping of labels')", 'new Map()'),
+        usual: {},
+        declared: { team: 'a' },
+        made: { team: 'b', site: 'c' },
+        changed: { team: 'd' },
+        refused: ['b'],
+        expected: 'a mapping of labels',
+      },
+      patience: {
+        line: setting('patience', 'nullable(duration)', 'null'),
+        usual: null,
+        declared: '1m',
+        made: '5s',
+        changed: '250ms',
+        refused: '5 minutes',
+        expected: 'a duration such as 500ms, 5s, 20m or 1h',
+      },
+    },
     kind: 'channel',
     create: async (url: string, name: string, fields: object) => {
       const body = { channel: { name, type: 1, key: 'k', models: 'm', ...fields } }
@@ -39,20 +93,24 @@ const RECORDS = [
 const CASES = RECORDS.flatMap((one) => ENGINES.map((engine) => ({ ...one, engine, on: engine.name })))
 
 test.each(CASES)(
-  'a field of the $record record is in the API, its description, the audit log and gateway.yaml, on $on',
-  async ({ record, before, line, kind, create, declaredName, engine }) => {
+  'fields of the $record record are in the API, its description, the audit log and gateway.yaml, on $on',
+  async ({ record, before, fields, kind, create, declaredName, engine }) => {
+    const added = Object.entries<Added>(fields)
+    const valuesOf = (which: keyof Added) =>
+      Object.fromEntries(added.map(([name, one]) => [name, one[which]]))
     const file = `src/domain/records/${record}.ts`
     const { place } = await engine.database()
+    const imports = "} from './field-types.ts'"
     const copy = await patchedProgram([
-      { file, text: '  TEXT_BYTES,\n', by: '  TEXT_BYTES,\n  text,\n' },
-      { file, text: before, by: `${line}\n${before}` },
+      { file, text: imports, by: `  text,\n${imports}` },
+      { file, text: before, by: [...added.map(([, { line }]) => line), before].join('\n') },
     ])
     onTestFinished(() => copy.discard())
-    const note = 'from the file'
-    const declared = { ...token('declared'), ...(record === 'token' && { note }) }
+    const ofFile = valuesOf('declared')
+    const declared = { ...token('declared'), ...(record === 'token' && ofFile) }
     const fixture = await startFixture(
       (upstream) => ({
-        channels: [channel('m', upstream.baseUrl('m'), { ...(record === 'channel' && { note }) })],
+        channels: [channel('m', upstream.baseUrl('m'), { ...(record === 'channel' && ofFile) })],
         users: [{ ...ROOT, tokens: [declared] }, user(2, 'ann', [])],
       }),
       { root: copy.root, env: engine.name === 'SQLite' ? {} : { DATABASE_URL: place } },
@@ -62,32 +120,33 @@ test.each(CASES)(
     const asRoot = <Data>(request: `${'GET' | 'POST' | 'PUT'} /${string}`, body?: object) =>
       manage<Data>(url, ROOT_ACCOUNT, request, body)
     const path = `/api/${record}/` as const
-    const shown = (id: number | undefined) =>
-      asRoot<{ note: string; version: string }>(`GET ${path}${String(id)}`)
+    const shown = (id: number | undefined) => asRoot<{ version: string }>(`GET ${path}${String(id)}`)
 
-    const id = await create(url, 'noted', { note: 'for tests' })
-    const made = (await shown(id)).data
-    expect(made.note).toBe('for tests')
-    expect((await shown(await create(url, 'plain', {}))).data.note).toBe('')
+    const id = await create(url, 'noted', valuesOf('made'))
+    const { data: made } = await shown(id)
+    expect(made).toMatchObject(valuesOf('made'))
+    expect((await shown(await create(url, 'plain', {}))).data).toMatchObject(valuesOf('usual'))
 
-    const change = { id, note: 'for more tests', version: made.version }
-    expect((await asRoot<{ note: string }>(`PUT ${path}`, change)).data.note).toBe('for more tests')
+    const change = { id, ...valuesOf('changed'), version: made.version }
+    expect((await asRoot(`PUT ${path}`, change)).data).toMatchObject(valuesOf('changed'))
     expect(await asRoot(`PUT ${path}`, change)).toMatchObject({ status: 409 })
-    expect(await asRoot(`PUT ${path}`, { id, note: 'n'.repeat(201) })).toMatchObject({
+    expect(await asRoot(`PUT ${path}`, { id, ...valuesOf('refused') })).toMatchObject({
       status: 400,
-      message: 'note: expected a text of at most 200 characters',
+      message: added.map(([name, { expected }]) => `${name}: expected ${expected}`).join('; '),
     })
 
-    const { items } = (await asRoot<{ items: { name: string; note: string }[] }>(`GET ${path}`)).data
-    expect(Object.fromEntries(items.map((one) => [one.name, one.note]))).toEqual({
-      plain: '',
-      noted: 'for more tests',
-      [declaredName]: note,
+    const { items } = (await asRoot<{ items: { name: string }[] }>(`GET ${path}`)).data
+    expect(Object.fromEntries(items.map((one) => [one.name, one]))).toMatchObject({
+      plain: valuesOf('usual'),
+      noted: valuesOf('changed'),
+      [declaredName]: ofFile,
     })
 
     const audit = `kind=${kind}&object=${String(id)}`
     const { data } = await asRoot<{ items: { changes: object[] }[] }>(`GET /api/audit?${audit}`)
-    expect(data.items[0]?.changes).toEqual([{ field: 'note', before: 'for tests', after: 'for more tests' }])
+    expect(data.items[0]?.changes).toEqual(
+      added.map(([field, { made: before, changed: after }]) => ({ field, before, after })),
+    )
     const exported = await call(url, undefined, {
       method: 'GET',
       path: `/api/audit/export?${audit}`,
@@ -99,7 +158,7 @@ test.each(CASES)(
     const paths = JSON.parse(described.text).paths as Record<string, Record<string, unknown>>
     const { post, put } = paths[path] ?? {}
     for (const operation of [post, put, paths[`${path}{id}`]?.['get']])
-      expect(JSON.stringify(operation)).toContain('"note"')
+      for (const [name] of added) expect(JSON.stringify(operation)).toContain(`"${name}"`)
   },
   120_000,
 )

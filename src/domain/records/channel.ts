@@ -3,7 +3,19 @@ import type { ProtocolName } from '../protocols.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import type { JsonObject } from '../json.ts'
 import { TEXT_BYTES } from '../text-bytes.ts'
-import { flag, json, matching, nullable, plainText, textOf, whole, wholeOf } from './field-types.ts'
+import {
+  declaredName,
+  duration,
+  flag,
+  json,
+  list,
+  mapping,
+  matching,
+  nullable,
+  oneOf,
+  plainText,
+  whole,
+} from './field-types.ts'
 import { record, type Row, type Values } from './record.ts'
 
 /** Providers whose channels have their own addresses and signatures. */
@@ -30,12 +42,14 @@ const OPEN = { declared: true, audit: true } as const
 /** Settings that may contain credentials. */
 const HIDDEN = { ...OPEN, secret: 'held' } as const
 
+const MODEL = declaredName('the name of a model')
+
 const maybe = (pattern: RegExp, expected: string) =>
   ({ ...OPEN, type: nullable(matching(pattern, expected)), default: null }) as const
 
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
 export const CHANNEL_SETTINGS = record('', {
-  name: { ...OPEN, type: json<string>() },
+  name: { ...OPEN, type: declaredName('a name for the channel') },
   /** Dialects that its upstream speaks, at least one; all use the same keys and the same base address. */
   protocol: { ...OPEN, type: json<readonly ProtocolName[]>() },
   /**
@@ -44,7 +58,7 @@ export const CHANNEL_SETTINGS = record('', {
    */
   provider: {
     ...OPEN,
-    type: textOf<'generic' | ProviderName>(
+    type: oneOf<'generic' | ProviderName>(
       ['generic', 'azure', 'bedrock', 'vertex'],
       'the name of a provider',
     ),
@@ -63,7 +77,7 @@ export const CHANNEL_SETTINGS = record('', {
   proxy: { ...HIDDEN, type: json<string | null>(), default: null },
   /** Credentials, used in turn; empty if the upstream needs no authentication. */
   keys: { ...HIDDEN, type: json<readonly string[]>() },
-  models: { ...OPEN, type: json<readonly string[]>() },
+  models: { ...OPEN, type: list(MODEL, 'a list of at least one model', 1) },
   groups: { ...OPEN, type: json<readonly string[]>() },
   /** Higher values are tried first. */
   priority: {
@@ -75,7 +89,11 @@ export const CHANNEL_SETTINGS = record('', {
   /** Share of calls among channels of equal priority. */
   weight: { ...OPEN, type: json<number>(), default: 1 },
   /** Requested model → the upstream's name for it. */
-  model_mapping: { ...OPEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
+  model_mapping: {
+    ...OPEN,
+    type: mapping(MODEL, 'a mapping from asked-for to upstream model names'),
+    default: new Map(),
+  },
   /** Instructions put before the client's own; empty for none. */
   system_prompt: { ...HIDDEN, type: plainText(), default: '' },
   override: {
@@ -92,12 +110,12 @@ export const CHANNEL_SETTINGS = record('', {
   status_mapping: { ...OPEN, type: json<ReadonlyMap<number, number>>(), default: new Map() },
   rate_limit: { ...OPEN, type: json<RateLimit>(), default: NO_LIMIT },
   /** Interval of probes while the channel is in cooldown, in milliseconds; null for no probes. */
-  probe: { ...OPEN, type: json<number | null>(), default: null },
+  probe: { ...OPEN, type: nullable(duration), default: null },
   /**
    * Whether, after the client has disconnected, the response is read to its end and charged as reported
    * (`drain`).
    */
-  on_client_gone: { ...OPEN, type: textOf(['cancel', 'drain'], 'cancel or drain'), default: 'cancel' },
+  on_client_gone: { ...OPEN, type: oneOf(['cancel', 'drain'], 'cancel or drain'), default: 'cancel' },
   timeouts: {
     ...OPEN,
     type: json<Timeouts>(),
@@ -145,7 +163,7 @@ export const CHANNEL = record('channels', {
   /** Encrypted keys and proxy, one per line. */
   keys_cipher: { type: plainText(), secret: true, shown: false },
   /** 1 enabled, 2 disabled. */
-  status: { type: wholeOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
+  status: { type: oneOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
   /** Fields that management tools of related gateways store with a channel; they have no effect here. */
   family: { type: json<JsonObject>(), shown: false },
   /** Unix seconds. */

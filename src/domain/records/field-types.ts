@@ -1,38 +1,42 @@
 import { characterCount } from '../character-count.ts'
 import { isWithin, TEXT_BYTES } from '../text-bytes.ts'
+import { durationText, parseDuration } from '../units.ts'
 
 /** Value of a column. */
 export type Stored = string | number | null
 
 /** Bounds of values, by their keywords in JSON Schema. */
-interface Bounds<V> {
-  readonly enum?: readonly V[]
+interface Bounds<J> {
+  readonly enum?: readonly J[]
   readonly minimum?: number
   readonly maximum?: number
   /** Maximum number of UTF-16 code units. */
   readonly maxLength?: number
   /** Maximum number of bytes in UTF-8. */
   readonly 'x-max-bytes'?: number
+  readonly minItems?: number
 }
 
 /** Additional rule for values, and what is expected of a value that breaks it. */
-interface Rule<V> {
-  accepts(value: V): boolean
+interface Rule<J> {
+  accepts(value: J): boolean
   readonly expected: string
 }
 
-/** Type of a field: `V` in the program and in JSON, `C` in the database column. */
-export interface FieldType<V = unknown, C extends Stored = Stored> {
-  readonly json: 'boolean' | 'integer' | 'string' | 'any'
+/** Type of a field: `V` in the program, `C` in the database column, `J` in JSON. */
+export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
+  readonly json: 'boolean' | 'integer' | 'string' | 'array' | 'object' | 'any'
+  /** Type of the entries of a list or a mapping. */
+  readonly items?: FieldType
   readonly column: 'integer' | 'text'
   /** Whether null is allowed. */
   readonly isNullable: boolean
   /** Allowed values, as messages describe them. */
   readonly expected: string
-  readonly bounds: Bounds<V>
-  readonly rules: readonly Rule<V>[]
-  /** The form in which a value is stored, such as without surrounding spaces. */
-  normal(value: V): V
+  readonly bounds: Bounds<J>
+  readonly rules: readonly Rule<J>[]
+  fromJson(given: J): V
+  toJson(value: V): J
   encode(value: V): C
   decode(column: C): V
 }
@@ -40,36 +44,55 @@ export interface FieldType<V = unknown, C extends Stored = Stored> {
 /** Conversion for types whose values are the same on both sides. */
 export const same = (value: unknown): never => value as never
 
-const COLUMNS = { boolean: 'integer', integer: 'integer', string: 'text', any: 'text' } as const
-const PLAIN = { isNullable: false, rules: [], normal: same, encode: same, decode: same }
+const NUMBER = { column: 'integer', encode: same, decode: same } as const
+const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
+  integer: NUMBER,
+  boolean: { column: 'integer', encode: Number, decode: (column: Stored) => column === 1 },
+  string: { column: 'text', encode: same, decode: same },
+}
+const JSON_TEXT = { column: 'text', encode: JSON.stringify, decode: JSON.parse } as const
 
-const typed = <V, C extends Stored>(
+function typed<V, C extends Stored, J = V>(
   json: FieldType['json'],
   expected: string,
-  bounds: Bounds<V> = {},
-): FieldType<V, C> => ({ ...PLAIN, json, column: COLUMNS[json], expected, bounds })
-
-/**
- * Describes what is expected instead of a value, as it follows `expected `; undefined if the value has the
- * type. Null does not count as a value here.
- */
-export function mismatch<V>(type: FieldType<V>, value: unknown): string | undefined {
-  const { json, expected, rules, bounds } = type
-  const { minimum = -Infinity, maximum = Infinity, maxLength = Infinity, 'x-max-bytes': bytes } = bounds
-  const given = value as V
-  const isOfType = json === 'integer' ? Number.isSafeInteger(value) : json === 'any' || typeof value === json
-  if (!isOfType) return expected
-  if (bounds.enum && !bounds.enum.includes(given)) return expected
-  if (typeof value === 'number' && (value < minimum || value > maximum)) return expected
-  if (typeof value === 'string') {
-    if (bytes !== undefined && !isWithin(value, bytes)) return `at most ${bytes} bytes`
-    if (value.length > maxLength) return expected
-  }
-  return rules.find((rule) => !rule.accepts(given))?.expected
+  bounds: Bounds<J> = {},
+): FieldType<V, C, J> {
+  const plain = { json, expected, bounds, rules: [], isNullable: false, fromJson: same, toJson: same }
+  return { ...plain, ...(COLUMNS[json] ?? JSON_TEXT) } as unknown as FieldType<V, C, J>
 }
 
-/** Whether a value is one of the type. */
-export function isOfType<V>(type: FieldType<V>, value: unknown): value is V {
+/**
+ * Describes what is expected instead of a value of JSON, as it follows `expected `; undefined if the value has
+ * the type. Null does not count as a value here.
+ */
+export function mismatch<V, C extends Stored, J>(
+  type: FieldType<V, C, J>,
+  value: unknown,
+): string | undefined {
+  const { json, items, expected, rules, bounds } = type
+  const { minimum = -Infinity, maximum = Infinity, maxLength = Infinity, minItems = 0 } = bounds
+  const { enum: choices, 'x-max-bytes': bytes = Infinity } = bounds
+  if (json !== 'any' && kindOf(value) !== json) return expected
+  if (choices && !choices.includes(value as never)) return expected
+  if (typeof value === 'number' && (value < minimum || value > maximum)) return expected
+  if (typeof value === 'string') {
+    if (!isWithin(value, bytes)) return `at most ${bytes} bytes`
+    if (value.length > maxLength) return expected
+  }
+  if (items) {
+    const entries = Object.values(value as object)
+    if (entries.length < minItems || !entries.every((one) => isOfType(items, one))) return expected
+  }
+  return rules.find((rule) => !rule.accepts(value as never))?.expected
+}
+
+function kindOf(value: unknown): string {
+  if (Number.isSafeInteger(value)) return 'integer'
+  return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
+}
+
+/** Whether a value of JSON is one of the type. */
+export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
   return mismatch(type, value) === undefined
 }
 
@@ -77,75 +100,97 @@ export function isOfType<V>(type: FieldType<V>, value: unknown): value is V {
 export const whole = (expected = 'a whole number', bounds?: Bounds<number>) =>
   typed<number, number>('integer', expected, bounds)
 
-/** One of a few whole numbers. */
-export const wholeOf = <const V extends number>(choices: readonly V[], expected: string) =>
-  typed<V, number>('integer', expected, { enum: choices })
-
 /** True or false, stored as 1 and 0. */
-export const flag: FieldType<boolean, number> = {
-  ...typed('boolean', 'true or false'),
-  encode: Number,
-  decode: (column) => column === 1,
-}
+export const flag = typed<boolean, number>('boolean', 'true or false')
 
 /** A text without its own bounds. */
 export const plainText = (expected = 'a text', bounds?: Bounds<string>) =>
   typed<string, string>('string', expected, bounds)
 
-/** One of a few texts. */
-export const textOf = <const V extends string>(choices: readonly V[], expected: string) =>
-  typed<V, string>('string', expected, { enum: choices })
+/** One of a few texts or whole numbers. */
+export const oneOf = <const V extends string | number>(choices: readonly V[], expected: string) =>
+  typed<V, V extends number ? number : string>(kindOf(choices[0]) as 'integer' | 'string', expected, {
+    enum: choices,
+  })
 
 /** A text of at most this number of characters, as people count them. */
 export const text = (characters: number) =>
   shortText(characters, `a text of at most ${characters} characters`, isStorable)
 
 /** A trimmed text of 1 to `characters` characters, as people count them, without control characters. */
-export const name = (characters: number) =>
-  shortText(characters, `a text of 1 to ${characters} characters without spaces around it`, isName)
+export const name = (
+  characters: number,
+  expected = `a text of 1 to ${characters} characters without spaces around it`,
+) => shortText(characters, expected, isName)
+
+/** A name in gateway.yaml: `what` describes it. */
+export const declaredName = (what: string, characters = 200) =>
+  name(characters, `${what} (1 to ${characters} characters, in quotes if it looks like a number)`)
 
 /** A text of several lines, entries or members, stored without surrounding spaces. */
 export function listText(bytes: number): FieldType<string, string> {
   const expected = 'a text without NUL and lone surrogates'
   const type = ruled(plainText('a text', { 'x-max-bytes': bytes }), { accepts: isStorable, expected })
-  return { ...type, normal: (given) => given.trim() }
+  return { ...type, fromJson: (given) => given.trim() }
 }
 
 /** A text that matches a pattern. */
-export function matching(pattern: RegExp, expected: string): FieldType<string, string> {
-  return ruled(plainText(expected), { accepts: (given) => pattern.test(given), expected })
+export const matching = (pattern: RegExp, expected: string) =>
+  ruled(plainText(expected), { accepts: (given) => pattern.test(given), expected })
+
+/** A duration of a timer in milliseconds, a text such as `5s` in JSON. */
+export const duration: FieldType<number, number, string> = {
+  ...ruled(matching(/^\d{1,15} ?(?:ms|s|m|h)$/, 'a duration such as 500ms, 5s, 20m or 1h'), {
+    accepts: (given) => isTimer(parseDuration(given)),
+    expected: 'a duration from 1ms to 596h',
+  }),
+  ...NUMBER,
+  fromJson: (given) => parseDuration(given)!,
+  toJson: durationText,
 }
 
-/** A list, a mapping or another structure, stored as JSON. The reader of the field validates it. */
-export function json<V>(): FieldType<V, string> & { readonly json: 'any' } {
-  return {
-    ...typed<V, string>('any', 'a value'),
-    json: 'any',
-    encode: (value) => JSON.stringify(value),
-    decode: (column) => JSON.parse(column) as V,
-  }
+/** A list of distinct values, stored as JSON. */
+export function list<V>(items: FieldType<V>, expected: string, minItems = 0) {
+  const isDistinct = (given: readonly V[]): boolean => new Set(given).size === given.length
+  const type = typed<readonly V[], string>('array', expected, { minItems })
+  return ruled({ ...type, items }, { accepts: isDistinct, expected: 'each entry once' })
 }
+
+/** Values by name, stored as JSON. */
+export function mapping<V>(items: FieldType<V>, expected: string) {
+  const type = typed<ReadonlyMap<string, V>, string, Readonly<Record<string, V>>>('object', expected)
+  const conversions: Partial<typeof type> = {
+    fromJson: (given) => new Map(Object.entries(given)),
+    toJson: (value) => Object.fromEntries(value),
+    encode: (value) => JSON.stringify(Object.fromEntries(value)),
+    decode: (column) => new Map(Object.entries(JSON.parse(column))),
+  }
+  return { ...type, items, ...conversions }
+}
+
+/** Another structure, stored as JSON. The reader of the field validates it. */
+export const json = <V>(): FieldType<V, string> & { readonly json: 'any' } => ({
+  ...typed<V, string>('any', 'a value'),
+  json: 'any',
+})
 
 /** The type with additional rules. */
-export function ruled<V, C extends Stored>(type: FieldType<V, C>, ...rules: Rule<V>[]): FieldType<V, C> {
+export function ruled<V, C extends Stored, J>(type: FieldType<V, C, J>, ...rules: Rule<J>[]): typeof type {
   return { ...type, rules: [...type.rules, ...rules] }
 }
 
 /** The type, also allowing null. */
-export function nullable<V, C extends Stored>(type: FieldType<V, C>): FieldType<V | null, C | null> {
-  return {
-    ...(type as unknown as FieldType<V | null, C | null>),
-    isNullable: true,
-    encode: (value) => (value === null ? null : type.encode(value)),
-    decode: (column) => (column === null ? null : type.decode(column)),
-  }
-}
-
-/** The type, also allowing undefined. */
-export function optional<V, C extends Stored, T extends FieldType<V, C>>(
-  type: T & FieldType<V, C>,
-): FieldType<V | undefined, C> & Pick<T, 'json'> {
-  return type
+export function nullable<V, C extends Stored, J>(type: FieldType<V, C, J>) {
+  const orNull = (convert: (given: never) => unknown) => (given: unknown) =>
+    given === null ? null : convert(given as never)
+  const { fromJson, toJson, encode, decode } = type
+  const conversions = { fromJson: orNull(fromJson), toJson: orNull(toJson) }
+  const stored = { encode: orNull(encode), decode: orNull(decode) }
+  return { ...type, isNullable: true, ...conversions, ...stored } as unknown as FieldType<
+    V | null,
+    C | null,
+    J | null
+  >
 }
 
 function shortText(characters: number, expected: string, isAllowed: (given: string) => boolean) {
@@ -160,4 +205,9 @@ function isName(given: string): boolean {
 
 function isStorable(given: string): boolean {
   return !given.includes('\0') && given.isWellFormed()
+}
+
+/** Whether a delay is one that `setTimeout` has. */
+function isTimer(milliseconds: number | undefined): boolean {
+  return milliseconds !== undefined && milliseconds > 0 && milliseconds < 2 ** 31
 }

@@ -1,6 +1,6 @@
 import type { Price } from '../price.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
-import { flag, json, optional, textOf } from './field-types.ts'
+import { declaredName, flag, json, list, oneOf } from './field-types.ts'
 import { record, type Values } from './record.ts'
 
 /** Forms in which models accept thinking: a budget of tokens, an effort, or none. */
@@ -12,25 +12,25 @@ export type ThinkingForm = (typeof THINKING_FORMS)[number]
 /** Settings of a model, as in gateway.yaml: `docs/configuration.md: Models`. */
 export const MODEL_SETTINGS = record('', {
   /** Name used by the `vendor_routes` of a token and by `owned_by` in model lists; undefined if unknown. */
-  vendor: { type: optional(json<string>()), default: undefined, declared: true },
+  vendor: { type: declaredName('the name of a vendor'), default: undefined, declared: true },
   /** Undefined if the model has no price. */
-  price: { type: optional(json<Price>()), default: undefined, declared: true },
+  price: { type: json<Price>(), default: undefined, declared: true },
   rate_limit: { type: json<RateLimit>(), default: NO_LIMIT, declared: true },
   /**
    * Whether the model accepts `temperature`, `top_p` and `top_k`; if undefined, its name decides, as for the
    * next two.
    */
-  sampling: { type: optional(flag), default: undefined, declared: true },
+  sampling: { type: flag, default: undefined, declared: true },
   thinking: {
-    type: optional(textOf(THINKING_FORMS, 'a form of thinking')),
+    type: oneOf(THINKING_FORMS, 'a form of thinking'),
     default: undefined,
     declared: true,
   },
   /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
-  takes_thoughts: { type: optional(flag), default: undefined, declared: true },
+  takes_thoughts: { type: flag, default: undefined, declared: true },
   /** Models that are called instead if no channel of this one answers, in order. */
   fallback: {
-    type: json<readonly string[]>(),
+    type: list(declaredName('the name of a model'), 'a list of models'),
     default: [],
     declared: true,
     edit: 'admin',
@@ -38,7 +38,7 @@ export const MODEL_SETTINGS = record('', {
   },
   /** Choice among the channels of equal priority. `docs/configuration.md: Balance`. */
   balance: {
-    type: textOf(['weight', 'least_busy', 'latency'], 'a way to balance'),
+    type: oneOf(['weight', 'least_busy', 'latency'], 'a way to balance'),
     default: 'weight',
     declared: true,
     edit: 'admin',

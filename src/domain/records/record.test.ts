@@ -1,5 +1,18 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { flag, listText, mismatch, name, nullable, text, textOf, whole } from './field-types.ts'
+import {
+  duration,
+  type FieldType,
+  flag,
+  list,
+  listText,
+  mapping,
+  mismatch,
+  name,
+  nullable,
+  oneOf,
+  text,
+  whole,
+} from './field-types.ts'
 import { columnsWith, type NewValues, record, textColumns, type Values } from './record.ts'
 
 const PET = record(
@@ -7,7 +20,7 @@ const PET = record(
   {
     id: { type: whole(), key: 'primary' },
     name: { type: name(5), edit: 'holder', isRequired: true },
-    kind: { type: textOf(['cat', 'dog'], 'cat or dog'), column: 'kind_name', default: 'cat' },
+    kind: { type: oneOf(['cat', 'dog'], 'cat or dog'), column: 'kind_name', default: 'cat' },
     is_old: { type: flag, default: false, admission: 'recall' },
     chip: { type: nullable(text(3)), default: null, admission: 'heed' },
     pin: { type: listText(9), secret: true },
@@ -56,7 +69,7 @@ describe('a type of fields', () => {
     [whole('a count', { minimum: 0, maximum: 3 }), 1.5, 'a count'],
     [whole('a count', { minimum: 0, maximum: 3 }), 3, undefined],
     [flag, 1, 'true or false'],
-    [textOf(['cat', 'dog'], 'cat or dog'), 'cow', 'cat or dog'],
+    [oneOf(['cat', 'dog'], 'cat or dog'), 'cow', 'cat or dog'],
     [name(3), 'Ada', undefined],
     [name(3), ' Ada', 'a text of 1 to 3 characters without spaces around it'],
     [name(3), 'Anna', 'a text of 1 to 3 characters without spaces around it'],
@@ -65,7 +78,37 @@ describe('a type of fields', () => {
     [text(3), 'a\0', 'a text of at most 3 characters'],
     [listText(3), 'äö', 'at most 3 bytes'],
     [listText(3), '\ud800', 'a text without NUL and lone surrogates'],
+    [list(text(3), 'pets', 1), ['cat', 'dog'], undefined],
+    [list(text(3), 'pets', 1), [], 'pets'],
+    [list(text(3), 'pets'), 'cat', 'pets'],
+    [list(text(3), 'pets'), ['horse'], 'pets'],
+    [list(text(3), 'pets'), ['cat', 'cat'], 'each entry once'],
+    [mapping(whole(), 'ages'), { cat: 3 }, undefined],
+    [mapping(whole(), 'ages'), { cat: 'three' }, 'ages'],
+    [mapping(whole(), 'ages'), [3], 'ages'],
+    [mapping(whole(), 'ages'), null, 'ages'],
+    [duration, '5s', undefined],
+    [duration, '5', 'a duration such as 500ms, 5s, 20m or 1h'],
+    [duration, 5, 'a duration such as 500ms, 5s, 20m or 1h'],
+    [duration, '0s', 'a duration from 1ms to 596h'],
+    [duration, '597h', 'a duration from 1ms to 596h'],
   ] as const)('a type of fields accepts a value, or reports what it expects: %#', (type, value, expected) => {
     expect(mismatch(type as never, value)).toBe(expected)
+  })
+
+  test.each([
+    [flag, true, true, 1],
+    [text(3), 'cat', 'cat', 'cat'],
+    [listText(9), ' cat\n', 'cat', 'cat'],
+    [list(text(3), 'pets'), ['cat'], ['cat'], '["cat"]'],
+    [mapping(whole(), 'ages'), { cat: 3 }, new Map([['cat', 3]]), '{"cat":3}'],
+    [duration, '60s', 60_000, 60_000],
+    [nullable(duration), null, null, null],
+  ])('a type of fields converts a value from JSON, to its column and back: %#', (given, json, value, column) => {
+    const type = given as FieldType
+    expect(type.fromJson(json)).toEqual(value)
+    expect(type.encode(value)).toEqual(column)
+    expect(type.decode(column)).toEqual(value)
+    expect(type.fromJson(type.toJson(value))).toEqual(value)
   })
 })

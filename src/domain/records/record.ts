@@ -1,8 +1,8 @@
 import { type FieldType, same, type Stored } from './field-types.ts'
 
 /** Field of a record; everything that the program needs for the field is derived from it. */
-export interface Field<V = unknown, C extends Stored = Stored> {
-  readonly type: FieldType<V, C>
+export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
+  readonly type: FieldType<V, C, J>
   /** Column, if its name differs from that of the field. */
   readonly column?: string
   /** Name in responses, if it differs from that of the field. */
@@ -42,8 +42,13 @@ export interface Field<V = unknown, C extends Stored = Stored> {
 /** Fields of a record, by name. */
 export type Fields = Readonly<Record<string, Field>>
 
-/** Value of a field. */
-export type ValueOf<F> = F extends { readonly type: FieldType<infer V, infer _> } ? V : never
+/** Value of a field; one whose default is absence may be absent. */
+export type ValueOf<F> = F extends { readonly type: FieldType<infer V, infer _C, infer _J> }
+  ? V | (F extends { readonly default: undefined } ? undefined : never)
+  : never
+
+/** Value of a field in JSON. */
+export type JsonOf<F> = F extends { readonly type: FieldType<infer _V, infer _C, infer J> } ? J : never
 
 /** Fields that have a property such as `edit`, optionally with one of these values. */
 export type NamesWith<F extends Fields, Property extends keyof Field, Value = unknown> = {
@@ -71,7 +76,7 @@ export type NewValues<F extends Fields> = Omit<Values<F>, Filled<F>> & {
 export type Row<F extends Fields> = {
   [Name in keyof F as F[Name] extends { readonly column: infer C extends string }
     ? C
-    : Name & string]: F[Name] extends { readonly type: FieldType<infer _, infer C> } ? C : never
+    : Name & string]: F[Name] extends { readonly type: FieldType<infer _V, infer C, infer _J> } ? C : never
 }
 
 /** Fields that can be set over HTTP, in their stored form. */

@@ -1,5 +1,5 @@
 import { BUDGET_PERIODS } from '../budget.ts'
-import { textOf, whole } from './field-types.ts'
+import { oneOf, whole } from './field-types.ts'
 import type { Fields, Row } from './record.ts'
 
 /** Maximum count of a rate limit, and its maximum window in seconds. */
@@ -37,7 +37,7 @@ export const TERMS = {
   /** Empty for no budget. */
   budget_period: {
     ...TERM,
-    type: textOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),
+    type: oneOf([...BUDGET_PERIODS, ''], `one of ${BUDGET_PERIODS.join(', ')}`),
     default: '',
   },
   ...RATE_LIMIT,

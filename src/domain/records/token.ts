@@ -17,7 +17,7 @@ import {
   plainText,
   ruled,
   whole,
-  wholeOf,
+  oneOf,
 } from './field-types.ts'
 import { type Edits, type NamesWith, type NewValues, record, type Row, type Values } from './record.ts'
 import { TERMS } from './terms.ts'
@@ -35,7 +35,7 @@ const MAX_ADDRESSES = 1000
 
 const A_TIME = '-1 (never) or a time in Unix seconds'
 
-const addresses = nullable<string | null, string | null>({
+const addresses = nullable<string | null, string | null, string | null>({
   ...ruled(
     listText(TEXT_BYTES.addresses),
     {
@@ -47,7 +47,7 @@ const addresses = nullable<string | null, string | null>({
       expected: 'addresses and CIDRs, one a line',
     },
   ),
-  normal: (given: string | null) => allowListLines(given).join('\n') || null,
+  fromJson: (given: string | null) => allowListLines(given).join('\n') || null,
 })
 
 const operatorTerms: FieldType<OperatorTerms, string> = {
@@ -70,7 +70,7 @@ export const TOKEN = record(
       declared: 'a name for the token (1 to 50 characters, in quotes if it looks like a number)',
     },
     status: {
-      type: wholeOf(Object.values(TOKEN_STATUS), '1, 2, 3 or 4'),
+      type: oneOf(Object.values(TOKEN_STATUS), '1, 2, 3 or 4'),
       audit: true,
       admission: 'recall',
     },

@@ -3,7 +3,7 @@ import { CALL_NOTES } from '../call-note.ts'
 import type { Provenance } from '../provenance.ts'
 import type { SettlementReason } from '../settlement-reason.ts'
 import type { Usage } from '../usage.ts'
-import { type FieldType, flag, nullable, plainText, textOf, whole } from './field-types.ts'
+import { type FieldType, flag, nullable, plainText, oneOf, whole } from './field-types.ts'
 import { type NamesWith, record, type Row, type Values } from './record.ts'
 import { USAGE_COUNTS } from './usage-counts.ts'
 
@@ -44,7 +44,7 @@ export const USAGE = record(
       about: 'The request offered a tool that no price is known for',
     },
     note: {
-      type: textOf(['', ...CALL_NOTES], 'a note'),
+      type: oneOf(['', ...CALL_NOTES], 'a note'),
       default: '',
       about:
         'cut_arguments: the provider reported a proper end, but the arguments of a tool call were cut off; else empty',

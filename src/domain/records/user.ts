@@ -1,7 +1,7 @@
 import type { CallTerms, TermChanges } from '../call-terms.ts'
 import { Role, ROLES } from '../role.ts'
 import { TEXT_BYTES } from '../text-bytes.ts'
-import { name, nullable, plainText, text, whole, wholeOf } from './field-types.ts'
+import { declaredName, name, nullable, plainText, text, whole, oneOf } from './field-types.ts'
 import {
   type Edits,
   type Fields,
@@ -26,10 +26,10 @@ const CALLER = {
     isRequired: true,
     audit: true,
     key: 'unique',
-    declared: 'a name for the user (1 to 64 characters, in quotes if it looks like a number)',
+    declared: declaredName('a name for the user', 64).expected,
   },
   role: {
-    type: wholeOf(ROLES, '1 (common user), 10 (admin) or 100 (root)'),
+    type: oneOf(ROLES, '1 (common user), 10 (admin) or 100 (root)'),
     default: Role.user,
     edit: 'admin',
     audit: true,
@@ -37,7 +37,7 @@ const CALLER = {
     declared: true,
     option: ['role', '1 common user, 10 admin, 100 root'],
   },
-  status: { type: wholeOf(Object.values(USER_STATUS), '1 or 2'), audit: true, admission: 'recall' },
+  status: { type: oneOf(Object.values(USER_STATUS), '1 or 2'), audit: true, admission: 'recall' },
   group: {
     type: plainText('the name of a group', { 'x-max-bytes': TEXT_BYTES.plain, maxLength: 200 }),
     column: 'group_name',

@@ -8,6 +8,7 @@ import {
 } from '../../domain/records/channel.ts'
 import type { JsonObject } from '../../domain/json.ts'
 import { answersOf } from '../answers.ts'
+import { storedFields } from '../record-schemas.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
 import { withoutVersion } from './channel-address.ts'
 import { ALLOW_FLAGS } from './channel-text.ts'
@@ -80,7 +81,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
     header_override: JSON.stringify(declared['headers']),
     setting: JSON.stringify(setting),
     settings: JSON.stringify(settings),
-    ...PLAIN.answer(declared),
+    ...PLAIN.answer(storedFields(PLAIN_SETTINGS, declared)),
     weight: (declared['weight'] ?? 0) as number,
   }
 }
@@ -104,6 +105,7 @@ export function declaredObject(channel: Channel, by: DeclaredSettings['by']): Ch
   const type = typeAt(protocol, base_url, provider)
   const declared = {
     ...channel,
+    ...PLAIN.answer(channel),
     proxy: null,
     allow: [...allow],
     model_mapping: Object.fromEntries(model_mapping),

@@ -3,7 +3,7 @@ import { PROTOCOL_NAMES } from '../../domain/protocols.ts'
 import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
-import { CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
+import type { Field } from '../../domain/records/record.ts'
 import { storedFields } from '../record-schemas.ts'
 import { GatewayError } from '../../errors.ts'
 import { withVersion } from './channel-address.ts'
@@ -80,8 +80,10 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
     disable_store: flag('settings', settings, 'disable_store'),
     pass_through: flag('setting', { pass_through_body_enabled: passThrough }, 'pass_through_body_enabled'),
   }
-  for (const [name, value] of Object.entries(storedFields(PLAIN_SETTINGS, fields)))
-    if (value !== CHANNEL_SETTINGS.defaults[name as keyof typeof PLAIN_SETTINGS]) declared[name] = value
+  for (const [name, value] of Object.entries(storedFields(PLAIN_SETTINGS, fields))) {
+    const { type, default: usual }: Field = PLAIN_SETTINGS[name as keyof typeof PLAIN_SETTINGS]
+    if (type.encode(value) !== type.encode(usual)) declared[name] = type.toJson(value) as Json
+  }
   if (fields.weight) declared['weight'] = fields.weight
   const extra = Object.entries(extraFields(fields))
   const unbounded = extra.filter(

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { plainText, whole, wholeOf } from '../../domain/records/field-types.ts'
+import { plainText, whole, oneOf } from '../../domain/records/field-types.ts'
 import { USAGE, type ShownCall } from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import { promptTokens, type Usage } from '../../domain/usage.ts'
@@ -37,7 +37,7 @@ const row = Object.assign(
       about: 'Unix seconds of the end of the call',
       of: ({ ended_ms }: ShownCall) => Math.floor(ended_ms / 1000),
     },
-    type: { type: wholeOf([2], '2'), of: () => 2 },
+    type: { type: oneOf([2], '2'), of: () => 2 },
     user_id: fields.user_id,
     username: { type: text },
     token_id: fields.token_id,

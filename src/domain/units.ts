@@ -21,6 +21,12 @@ export function parseDuration(text: string): number | undefined {
   return measure(text, MILLISECONDS)
 }
 
+/** Milliseconds as `parseDuration` reads them, in the largest unit that divides them. */
+export function durationText(milliseconds: number): string {
+  const [unit, factor] = [...MILLISECONDS].findLast(([, factor]) => milliseconds % factor === 0)!
+  return `${milliseconds / factor}${unit}`
+}
+
 /** Bytes in `32MiB`, `1KB` or `1024`; undefined for anything else. */
 export function parseSize(text: string): number | undefined {
   return measure(text, BYTES)

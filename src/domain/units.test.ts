@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseDuration, parseSize } from './units.ts'
+import { durationText, parseDuration, parseSize } from './units.ts'
 
 test.each([
   ['500ms', 500],
@@ -16,6 +16,16 @@ test.each([
   ['', undefined],
 ])('the duration %s is %s milliseconds', (text, expected) => {
   expect(parseDuration(text)).toBe(expected)
+})
+
+test.each([
+  [1, '1ms'],
+  [1_500, '1500ms'],
+  [90_000, '90s'],
+  [1_200_000, '20m'],
+  [7_200_000, '2h'],
+])('%s milliseconds are the duration %s', (milliseconds, text) => {
+  expect(durationText(milliseconds)).toBe(text)
 })
 
 test.each([
