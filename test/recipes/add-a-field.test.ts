@@ -40,7 +40,7 @@ const setting = (name: string, type: string, usual: string): string =>
 const RECORDS = [
   {
     record: 'token',
-    before: '    /** The part of the terms and limits that an operator gave. */',
+    before: '    deleted_time: {',
     fields: { note },
     kind: 'key',
     create: async (url: string, name: string, fields: object) =>
@@ -49,7 +49,7 @@ const RECORDS = [
   },
   {
     record: 'channel',
-    before: "  /** Instructions in front of the client's own; empty = none. */",
+    before: '  disable_store: {',
     fields: {
       note: { ...note, line: LINE.replace("'holder'", "'admin'") },
       tags: {

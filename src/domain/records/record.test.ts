@@ -104,11 +104,14 @@ describe('a type of fields', () => {
     [mapping(whole(), 'ages'), { cat: 3 }, new Map([['cat', 3]]), '{"cat":3}'],
     [duration, '60s', 60_000, 60_000],
     [nullable(duration), null, null, null],
-  ])('a type of fields converts a value from JSON, to its column and back: %#', (given, json, value, column) => {
-    const type = given as FieldType
-    expect(type.fromJson(json)).toEqual(value)
-    expect(type.encode(value)).toEqual(column)
-    expect(type.decode(column)).toEqual(value)
-    expect(type.fromJson(type.toJson(value))).toEqual(value)
-  })
+  ])(
+    'a type of fields converts a value from JSON, to its column and back: %#',
+    (given, json, value, column) => {
+      const type = given as FieldType
+      expect(type.fromJson(json)).toEqual(value)
+      expect(type.encode(value)).toEqual(column)
+      expect(type.decode(column)).toEqual(value)
+      expect(type.fromJson(type.toJson(value))).toEqual(value)
+    },
+  )
 })
