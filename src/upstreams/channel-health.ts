@@ -1,54 +1,55 @@
 import type { Channel } from '../domain/records/channel.ts'
 
 /**
- * Failures in a row that open a channel's circuit. A share of failures would take a channel that fails every
- * other call out of rotation half of the time; the retry budget bounds its retries.
+ * Consecutive failures that open a channel's circuit breaker. With a failure rate instead, a channel that
+ * fails every other call would be out of rotation half of the time; its retries are limited by the retry
+ * budget.
  */
 const FAILURES_TO_OPEN = 5
-/** First cooldown; doubled after each failed trial. */
+/** First cooldown; it doubles after each failed trial. */
 const MIN_COOLDOWN_MS = 5_000
-/** Longest cooldown that doubling leads to. */
+/** Maximum cooldown reached by doubling. */
 const MAX_COOLDOWN_MS = 60_000
-/** Cooldown set by `retry-after` above which the operator is told. */
+/** Cooldowns set by `retry-after` above this are reported to the operator. */
 const LONG_PAUSE_MS = 60_000
-/** Longest cooldown that an upstream's `retry-after` can set. */
+/** Maximum cooldown that an upstream's `retry-after` can set. */
 const MAX_RETRY_AFTER_MS = 300_000
 
-/** State of a channel; `probing`: its cooldown is over, and the next answer decides. */
+/** State of a channel. `probing` (half-open): its cooldown has ended, and the next response decides. */
 export type CircuitState = 'works' | 'failing' | 'resting' | 'probing'
 
-/** A channel as its circuit breaker sees it. */
+/** State of a channel's circuit breaker, for display. */
 interface CircuitFigures {
   readonly state: CircuitState
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number
-  /** Milliseconds until its cooldown is over; 0 outside one. */
+  /** Milliseconds until its cooldown ends; 0 outside of a cooldown. */
   readonly restsForMs: number
 }
 
 interface Circuit {
   failures: number
-  /** Length of the last cooldown; 0 before the first. */
+  /** Length of the last cooldown; 0 before the first one. */
   cooldownMs: number
   openUntilMs: number
-  /** Whether it is worth telling the operator. */
+  /** Whether the state should be reported to the operator. */
   isResting: boolean
-  /** Attempt that decides whether the channel is back (half-open). */
+  /** Attempt that decides whether the channel has recovered (half-open). */
   trial: Trial | undefined
 }
 
 /**
- * Circuit breakers of all channels. Several failures in a row open one for a cooldown; then a single trial
- * closes it, or doubles the cooldown. Kept by channel name, so that they outlive a reload of the
+ * Circuit breakers of all channels. Several consecutive failures open one for a cooldown; then a single trial
+ * closes it or doubles the cooldown. They are kept by channel name, so that they survive a reload of the
  * configuration.
  */
 export class ChannelHealth {
-  /** Circuits of channels that failed since their last success. */
+  /** Circuit breakers of channels that have failed since their last success. */
   readonly #circuits = new Map<string, Circuit>()
 
   /**
-   * Whether a channel should be passed over: its circuit is open, or its trial is under way. The circuit of a
-   * channel that is probed stays open until it has answered.
+   * Reports whether a channel should be skipped: its circuit breaker is open, or its trial is in progress. If
+   * the channel is probed, the circuit breaker stays open until a probe succeeds.
    */
   isCircuitOpen({ name, probe }: Channel, nowMs: number): boolean {
     if (this.#circuits.size === 0) return false
@@ -69,7 +70,7 @@ export class ChannelHealth {
     return { state: restsForMs > 0 && !trial ? 'resting' : 'probing', failures, restsForMs }
   }
 
-  /** Number of channels whose circuit is open or half-open. */
+  /** Number of channels whose circuit breaker is open or half-open. */
   openCircuits(nowMs: number): number {
     return [...this.#circuits.values()].filter(
       ({ openUntilMs, trial }) => openUntilMs > nowMs || trial !== undefined,
@@ -77,15 +78,16 @@ export class ChannelHealth {
   }
 
   /**
-   * Channels that rest since they last answered, by failures in a row or for a long `retry-after`, in
-   * cooldown or waiting for a trial. Short pauses that an upstream asks for are part of its rate limit.
+   * Names of channels that have been in cooldown, or waiting for a trial, since their last success, because
+   * of consecutive failures or a long `retry-after`. Short pauses that an upstream demands belong to its rate
+   * limit and are not included.
    */
   resting(): readonly string[] {
     if (this.#circuits.size === 0) return []
     return [...this.#circuits].filter(([, { isResting }]) => isResting).map(([name]) => name)
   }
 
-  /** Begins an attempt; the first after a cooldown is the one that decides. Hold the result with `using`. */
+  /** Begins an attempt; the first one after a cooldown is the trial. Hold the result with `using`. */
   begin({ name }: Channel): Trial {
     const trial = new Trial(this, name)
     const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
@@ -93,18 +95,18 @@ export class ChannelHealth {
     return trial
   }
 
-  /** Called by `Trial` alone. */
+  /** Only `Trial` may call this. */
   succeeded(name: string): void {
     if (this.#circuits.size > 0) this.#circuits.delete(name)
   }
 
-  /** Called by `Trial` alone: another attempt may decide. */
+  /** Only `Trial` may call this. Another attempt may become the trial. */
   abandoned(name: string, trial: Trial): void {
     const circuit = this.#circuits.size === 0 ? undefined : this.#circuits.get(name)
     if (circuit?.trial === trial) circuit.trial = undefined
   }
 
-  /** Called by `Trial` alone. */
+  /** Only `Trial` may call this. */
   failed(name: string, trial: Trial, nowMs: number, retryAfterMs: number): void {
     let circuit = this.#circuits.get(name)
     if (!circuit) {
@@ -113,7 +115,7 @@ export class ChannelHealth {
     }
     circuit.failures += 1
     const isTrial = circuit.trial === trial
-    // Attempts that began before the circuit opened do not extend its cooldown.
+    // Attempts that began before the circuit breaker opened do not extend its cooldown.
     if (circuit.openUntilMs > nowMs && !isTrial) return
     circuit.trial = undefined
     if (isTrial || circuit.failures >= FAILURES_TO_OPEN) {
@@ -130,26 +132,26 @@ export class ChannelHealth {
 }
 
 /**
- * One attempt at a channel, as its circuit breaker counts it. Only the first result counts. Without a result
- * by the time of its disposal, another attempt may decide.
+ * One attempt at a channel, as counted by its circuit breaker. Only the first result counts. If it is
+ * disposed of without a result, another attempt may become the trial.
  */
 export class Trial implements Disposable {
   readonly #health: ChannelHealth
   readonly #name: string
   #isOver = false
 
-  /** Called by `ChannelHealth.begin` alone. */
+  /** Only `ChannelHealth.begin` may call this. */
   constructor(health: ChannelHealth, name: string) {
     this.#health = health
     this.#name = name
   }
 
-  /** Records that the channel answered. */
+  /** Records that the channel responded. */
   succeeded(): void {
     if (this.#endOnce()) this.#health.succeeded(this.#name)
   }
 
-  /** Records that the channel failed. `retryAfterMs`: the cooldown that its upstream asked for. */
+  /** Records that the channel failed. `retryAfterMs`: the cooldown that its upstream demands. */
   failed(nowMs: number, retryAfterMs = 0): void {
     if (this.#endOnce()) this.#health.failed(this.#name, this, nowMs, retryAfterMs)
   }

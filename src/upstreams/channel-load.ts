@@ -1,40 +1,41 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 
-/** Share of the calls that are drawn by weight, so that a channel that has recovered is noticed. */
+/** Share of calls that are distributed by weight, so that a recovered channel is noticed. */
 const DRAWN_SHARE = 0.1
-/** How long a time to the first byte counts. */
+/** How long a measured time to the first byte is used. */
 const WINDOW_MS = 60_000
-/** Times that are kept of a channel and model; older ones are overwritten. */
+/** Maximum number of times kept for a channel and model; older ones are overwritten. */
 const MAX_TIMES = 101
 
-/** Calls whose times to the first byte are compared: a stream begins sooner than a whole response ends. */
+/** Calls whose times to the first byte are comparable: a stream begins sooner than a whole response ends. */
 interface ComparedCalls {
   readonly model: string
   readonly stream: boolean
 }
 
 interface Times {
-  /** Moments and durations in turn, in milliseconds. */
+  /** Timestamps and durations in turn, in milliseconds. */
   readonly values: number[]
   next: number
 }
 
 /**
- * Load of all channels on this node: the calls under way, and the times to the first byte of the last minute.
- * Kept by channel name, so that it outlives a reload of the configuration. `docs/configuration.md: Balance`.
+ * Load of all channels on this node: the running calls, and the times to the first byte of the last minute.
+ * It is kept by channel name, so that it survives a reload of the configuration. `docs/configuration.md:
+ * Balance`.
  */
 export class ChannelLoad {
   readonly #busy = new Map<string, number>()
   readonly #times = new Map<string, Times>()
   readonly #now: () => number
 
-  /** `now` reads a clock in milliseconds that nobody sets. */
+  /** `now` reads a monotonic clock in milliseconds. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  /** Counts a call that a channel is asked. */
+  /** Counts the start of a call at a channel. */
   begin({ name }: Channel): void {
     this.#busy.set(name, (this.#busy.get(name) ?? 0) + 1)
   }
@@ -46,7 +47,7 @@ export class ChannelLoad {
     else this.#busy.delete(name)
   }
 
-  /** Notes the time from a request to the first byte of its response, in milliseconds. */
+  /** Records the time from a request to the first byte of its response, in milliseconds. */
   noteFirstByte({ name }: Channel, calls: ComparedCalls, tookMs: number): void {
     const key = keyOf(name, calls)
     let times = this.#times.get(key)
@@ -57,8 +58,8 @@ export class ChannelLoad {
   }
 
   /**
-   * Measures channels, of which a choice prefers the least; undefined where the weights alone decide, as they
-   * do for a tenth of the calls. A channel without a time of the last minute is measured as endless.
+   * Returns a measure of channels, of which the smallest is preferred; undefined if only the weights decide,
+   * as for a tenth of the calls. A channel without a time in the last minute is measured as infinite.
    */
   measure(
     balance: Model['balance'],

@@ -1,17 +1,17 @@
 import type { Channel } from '../domain/records/channel.ts'
 
-/** Minutes that are kept of a channel, the one under way included. */
+/** Number of minutes kept for a channel, including the current one. */
 export const KEPT_MINUTES = 60
-/** Counts of durations for each doubling: a percentile is off by 9 % at most. */
+/** Histogram buckets per doubling of the duration; the error of a percentile is at most 9 %. */
 const STEPS = 4
-/** Counts of durations; the last one, of more than an hour, is open. */
+/** Number of buckets; the last one contains everything above an hour. */
 const COUNTS = 88
 
 /** Attempts at a channel in one minute. */
 export interface MinuteFigures {
   readonly requests: number
   readonly failed: number
-  /** Percentiles of the durations of attempts that did not fail, in milliseconds; null without any. */
+  /** Percentiles of the durations of successful attempts, in milliseconds; null if there are none. */
   readonly p50_ms: number | null
   readonly p95_ms: number | null
 }
@@ -20,7 +20,7 @@ export interface MinuteFigures {
 export interface LastError {
   /** Unix milliseconds. */
   readonly atMs: number
-  /** The cause in a few fixed words, as the metrics have it. */
+  /** The cause in a few fixed words, as in the metrics. */
   readonly cause: string
 }
 
@@ -40,19 +40,19 @@ interface Kept {
 const IDLE: MinuteFigures = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
 
 /**
- * Attempts at all channels in the last hour on this node, by minutes. Kept by channel name, so that they
- * outlive a reload of the configuration. `docs/administration.md: Channel health`.
+ * Attempts at all channels in the last hour on this node, by minute. They are kept by channel name, so that
+ * they survive a reload of the configuration. `docs/administration.md: Channel health`.
  */
 export class ChannelMinutes {
   readonly #channels = new Map<string, Kept>()
   readonly #now: () => number
 
-  /** `now` reads the time of day in Unix milliseconds: minutes begin at the same moment on all nodes. */
+  /** `now` reads Unix milliseconds, so that minutes begin at the same time on all nodes. */
   constructor(now: () => number = Date.now) {
     this.#now = now
   }
 
-  /** Counts an attempt that ended after `tookMs`; `cause`: of its failure. */
+  /** Counts an attempt that ended after `tookMs`. `cause`: the cause of its failure, if it failed. */
   note({ name }: Channel, tookMs: number, cause: string | undefined): void {
     let kept = this.#channels.get(name)
     if (!kept) this.#channels.set(name, (kept = { minutes: [], lastError: undefined }))
@@ -68,7 +68,7 @@ export class ChannelMinutes {
     }
   }
 
-  /** The minutes of a channel, the oldest first; the last is under way. */
+  /** The minutes of a channel, the oldest first; the last one is the current minute. */
   of(name: string): readonly MinuteFigures[] {
     const kept = this.#channels.get(name)
     const last = minuteOf(this.#now())
@@ -79,7 +79,7 @@ export class ChannelMinutes {
     })
   }
 
-  /** The last failed attempt at a channel; undefined where none failed since the start. */
+  /** The last failed attempt at a channel; undefined if none has failed since the start. */
   lastError(name: string): LastError | undefined {
     return this.#channels.get(name)?.lastError
   }
@@ -112,7 +112,7 @@ function countOf(tookMs: number): number {
   return Math.min(COUNTS - 1, Math.round(STEPS * Math.log2(Math.max(1, tookMs))))
 }
 
-// The smallest duration that at least this share of all does not exceed.
+// The smallest duration that is not exceeded by at least this share of all durations.
 function percentile(durations: Uint32Array, total: number, share: number): number | null {
   let left = Math.ceil(total * share)
   for (const [at, count] of durations.entries()) {

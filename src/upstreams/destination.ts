@@ -4,17 +4,17 @@ import { type Destination, originOf } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
 import { parseProxy } from './parse-proxy.ts'
 
-/** Destination of one channel with one key, which its id does not contain. */
+/** Destination of requests: one channel with one key. Its id does not contain the key. */
 export interface ChannelDestination extends Destination {
   /** Name of the channel. */
   readonly channel: string
   readonly url: URL
   readonly keyHash: string
-  /** Hash of the proxy's URL, which may hold a password. */
+  /** Hash of the proxy's URL, which may contain a password. */
   readonly proxyHash: string
 }
 
-/** Destination of a channel with one of its keys (empty = none). `lookup` replaces the system's resolver. */
+/** Destination of a channel with one of its keys (empty if none). `lookup` replaces the system's resolver. */
 export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): ChannelDestination {
   const url = new URL(channel.base_url)
   const upstream = `${channel.name}\0${url.origin}`
@@ -25,7 +25,7 @@ export function destinationOf(channel: Channel, key: string, lookup?: LookupFunc
   return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
 }
 
-/** Whether one of the channels still has this address, proxy and key. */
+/** Reports whether one of the channels still has this address, proxy and key. */
 export function isConfigured(
   { channel, url, keyHash, proxyHash }: ChannelDestination,
   channels: readonly Channel[],

@@ -6,34 +6,34 @@ import { batchForm, embedContentForm, predictForm } from '../protocols/gemini/em
 import { methodPath } from '../protocols/gemini/index.ts'
 import type { EmbedForm } from '../protocols/texts-to-embed.ts'
 
-/** Upstream that is asked for vectors in a form of its own. */
+/** Upstream whose protocol for embeddings is not OpenAI's. */
 export interface EmbedUpstream {
   readonly form: EmbedForm
-  /** The dialect whose errors it answers with. */
+  /** The dialect of its error responses. */
   readonly protocol: ProtocolName
-  /** Below the channel's base URL. */
+  /** Path relative to the channel's base URL. */
   readonly path: string
-  /** The model's name as the upstream knows it. */
+  /** The upstream's name for the model. */
   readonly model: string
 }
 
-/** Models on Bedrock that embed, by the upstream's name or the client's. */
+/** Embedding models on Bedrock, by the upstream's name or the client's. */
 const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
   [/titan-embed/i, titanForm],
   [/cohere|embed-(?:english|multilingual|v\d)/i, cohereForm],
 ]
 
-/** Models on Vertex whose method is still `:predict`: those before Gemini's, and its first. */
+/** Models on Vertex whose method is still `:predict`: those before Gemini's, and Gemini's first. */
 const IS_PREDICTED = /^(?!.*gemini)|gemini-embedding-001$/i
 
-/** Whether a channel's upstream is asked in the words of the client of chat's `/embeddings`. */
+/** Reports whether a channel's upstream speaks OpenAI's protocol for embeddings. */
 export function isAskedAsSent({ provider, protocol }: Channel): boolean {
   return provider === 'generic' ? protocol.includes('chat') : provider === 'azure'
 }
 
 /**
- * How a channel's upstream is asked for vectors of the model `name`; undefined where it is asked as by the
- * client of chat's `/embeddings`. Throws `invalid_request` for a model on Bedrock that embeds nothing.
+ * The protocol for embeddings of a channel's upstream for the model `name`; undefined if it is OpenAI's.
+ * Throws `invalid_request` for a model on Bedrock that is not an embedding model.
  */
 export function embedUpstream(channel: Channel, name: string): EmbedUpstream | undefined {
   if (isAskedAsSent(channel)) return undefined

@@ -5,22 +5,22 @@ import type { UpstreamKey } from './key-ring.ts'
 import type { DialectRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
-/** Recipient of a request: a channel with one of its keys. */
+/** Recipient of a request: a channel and one of its keys. */
 export interface Recipient {
   readonly hold: Hold
   readonly channel: Channel
   readonly key: UpstreamKey
 }
 
-/** Response of an upstream, of any status, whose body comes as it is read. */
+/** Response of an upstream, of any status, whose body streams while it is read. */
 export interface PiecewiseExchange extends UpstreamResponseHead {
-  /** The body, which throws `TransportError` where it breaks off. Leaving it cancels the request. */
+  /** The body. It throws `TransportError` if the connection breaks. Leaving the loop cancels the request. */
   readonly pieces: AsyncGenerator<Buffer, void, undefined>
 }
 
 /**
- * Sends one request; resolves with the head of the response, whose body is read no faster than it is taken.
- * Rejects with `TransportError` where there is none within `timeoutMs`, which bounds the body too.
+ * Sends one request and resolves to the head of the response. The body is read no faster than it is consumed.
+ * Rejects with `TransportError` if there is no response within `timeoutMs`, which also limits the body.
  */
 export function exchangePieces(
   upstreams: UpstreamClient,

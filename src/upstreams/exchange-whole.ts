@@ -3,7 +3,7 @@ import { exchangePieces, type Recipient } from './exchange-pieces.ts'
 import type { DialectRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
-/** Whole response of an upstream, of any status; or why there is none. */
+/** Whole response of an upstream, of any status, or the reason why there is none. */
 export type WholeExchange =
   | {
       readonly status: number
@@ -11,12 +11,12 @@ export type WholeExchange =
       readonly retryAfter: string | undefined
       readonly body: Buffer
     }
-  /** System's error code, or a fixed phrase. */
+  /** The system's error code, or a fixed phrase. */
   | { readonly failure: string }
 
 /**
  * Sends one request and reads its whole response: at most `maxBytes` of it, within `timeoutMs`. Never rejects
- * for what an upstream does.
+ * because of an upstream.
  */
 export async function exchangeWhole(
   upstreams: UpstreamClient,

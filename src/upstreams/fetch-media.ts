@@ -4,31 +4,33 @@ import { GatewayError } from '../errors.ts'
 import { ForbiddenAddress } from './guarded-agent.ts'
 import { MediaUnavailable } from './media-unavailable.ts'
 
-/** Media that was fetched. */
+/** Media that were fetched. */
 export interface FetchedMedia {
   readonly bytes: Buffer
-  /** Media type as the server states it, without parameters; empty if the server states none. */
+  /** Media type from the server, without parameters; empty if it sends none. */
   readonly mediaType: string
 }
 
 const MAX_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** Bounds of a fetch. */
+/** Limits of a fetch. */
 interface FetchBounds {
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Takes memory for bytes that have come; throws the error for the client. */
+  /** Allocates memory for bytes that have arrived. Throws the error for the client. */
   readonly take: (bytes: number) => void
 }
 
-/** Fetches the media at a client's URL over `agent`. Throws `MediaUnavailable`, and what `take` throws. */
+/**
+ * Fetches the media at a client's URL with `agent`. Throws `MediaUnavailable`, and whatever `take` throws.
+ */
 export async function fetchMedia(url: string, agent: Agent, bounds: FetchBounds): Promise<FetchedMedia> {
   let target = checkedUrl(url)
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
     const response = await get(target, agent, bounds.signal)
     const { statusCode, headers, body } = response
-    // Destroying the body below emits an error that needs no handling.
+    // Destroying the body below emits an error that can be ignored.
     body.on('error', () => {})
     try {
       if (REDIRECTS.has(statusCode) && typeof headers['location'] === 'string') {
@@ -38,7 +40,7 @@ export async function fetchMedia(url: string, agent: Agent, bounds: FetchBounds)
       if (statusCode !== 200) throw new MediaUnavailable(`its server responded ${statusCode}`)
       return { bytes: await collected(body, headers, bounds), mediaType: typeOf(headers) }
     } finally {
-      // A body that is not read to its end would hold its connection.
+      // A body that is not read to its end would keep its connection open.
       body.destroy()
     }
   }

@@ -5,7 +5,7 @@ import { Agent, buildConnector } from 'undici'
 import { isMetadataAddress } from '../domain/metadata-address.ts'
 import { hostOf } from '../domain/url-host.ts'
 
-/** Refusal to connect to an address that clients must not reach; the message may be shown to the client. */
+/** Refusal to connect to an address that clients must not reach. The message may be shown to the client. */
 export class ForbiddenAddress extends Error {
   constructor(reason = 'its address is not public') {
     super(reason)
@@ -13,14 +13,14 @@ export class ForbiddenAddress extends Error {
   }
 }
 
-/** The only allocated global unicast range of IPv6; others may map to IPv4 (`::127.0.0.1`). */
+/** The only allocated range of global unicast addresses in IPv6; others may map to IPv4 (`::127.0.0.1`). */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
-/** Ports of public web servers; services at other ports may not be meant for the public. */
+/** Ports of public web servers; services at other ports may not be public. */
 const ALLOWED_PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 
-/** Whether an address is on the public internet; anything not known to be public counts as private. */
+/** Reports whether an address is on the public internet. Unknown ranges count as private. */
 export function isPublicAddress(address: string): boolean {
-  // Azure's metadata service has an address of the public internet.
+  // Azure's metadata service has a public address.
   if (!ipaddr.isValid(address) || isMetadataAddress(address)) return false
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
@@ -28,9 +28,9 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Creates an agent for URLs that clients name. A name is resolved once, all its addresses are checked, and
- * the connection goes to a checked one; literals and the port are checked too. The check is part of
- * connecting, so that neither redirects nor DNS rebinding get around it.
+ * Creates an agent for URLs from clients. A host name is resolved once, all its addresses are checked, and
+ * the connection uses a checked one; literal addresses and the port are checked too. The check is part of
+ * connecting, so that neither redirects nor DNS rebinding can bypass it.
  */
 export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
   const connect = buildConnector({
@@ -44,7 +44,7 @@ export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): 
     bodyTimeout: timeoutMs,
     connect(options, callback) {
       const host = hostOf(options)
-      // Literal addresses do not pass through `lookup`.
+      // Literal addresses are not passed to `lookup`.
       if (!allowPrivateNetworks && ipaddr.isValid(host) && !isPublicAddress(host)) {
         callback(new ForbiddenAddress(), null)
       } else if (!allowPrivateNetworks && !ALLOWED_PORTS.has(options.port)) {

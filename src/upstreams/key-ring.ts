@@ -2,10 +2,10 @@ import type { Channel } from '../domain/records/channel.ts'
 
 /** Cooldown of a key that an upstream refused. */
 const COOLDOWN_MS = 60_000
-/** Longest cooldown that an upstream's `retry-after` can set. */
+/** Maximum cooldown that an upstream's `retry-after` can set. */
 const MAX_RETRY_AFTER_MS = 300_000
 
-/** One key of a channel; `value` is empty for an upstream that needs none. */
+/** One key of a channel. `value` is empty if the upstream needs no key. */
 export interface UpstreamKey {
   readonly value: string
 }
@@ -18,10 +18,10 @@ interface Ring {
 /** Keys of all channels: used in rotation, with a cooldown after a refusal. */
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
-  // Kept by channel name and key, so that cooldowns outlive a reload of the configuration.
+  // Kept by channel name and key, so that cooldowns survive a reload of the configuration.
   readonly #cooldownEndMs = new Map<string, number>()
 
-  /** Returns the channel's keys in the order in which to try them, and advances the rotation. */
+  /** Returns the channel's keys in the order in which they should be tried, and advances the rotation. */
   rotated(channel: Channel): readonly UpstreamKey[] {
     let ring = this.#rings.get(channel)
     if (!ring) {
@@ -35,13 +35,13 @@ export class KeyRings {
     return next === 0 ? keys : [...keys.slice(next), ...keys.slice(0, next)]
   }
 
-  /** Whether a key was refused recently, or is at its limit. */
+  /** Reports whether a key was recently refused or has reached its limit. */
   isCoolingDown(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
     if (this.#cooldownEndMs.size === 0) return false
     return (this.#cooldownEndMs.get(nameOf(channel, key)) ?? 0) > nowMs
   }
 
-  /** Number of a channel's keys that were refused recently, or are at their limit. */
+  /** Number of a channel's keys that were recently refused or have reached their limit. */
   setAside(channel: Channel, nowMs: number): number {
     return channel.keys.filter((value) => this.isCoolingDown(channel, { value }, nowMs)).length
   }

@@ -6,8 +6,8 @@ import type { Request } from '../http/request.ts'
 export const LOOP_MARK_HEADER = 'x-gateway-via'
 
 /**
- * Refuses a request that this gateway, or another with the same secret, sent: a channel that leads back here
- * would call itself without end. Throws `GatewayError`.
+ * Refuses a request that was sent by this gateway or another one with the same secret. Otherwise a channel
+ * that points back here would call itself endlessly. Throws `GatewayError`.
  */
 export function refuseLoop({ headers }: Request, mark: string): void {
   const given = headers[LOOP_MARK_HEADER]

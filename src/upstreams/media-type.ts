@@ -2,7 +2,7 @@
 const MEDIA_TYPE =
   /^[!#$%&'*+.^`|~\w-]+\/[!#$%&'*+.^`|~\w-]+(?:[ \t]*;[ \t]*[!#$%&'*+.^`|~\w-]+=(?:[!#$%&'*+.^`|~\w-]+|"(?:[\t !#-[\]-~]|\\[\t -~])*"))*[ \t]*;?$/
 
-/** Whether a text is a media type in ASCII, with optional parameters. */
+/** Reports whether a text is a media type in ASCII, with optional parameters. */
 export function isMediaType(text: string): boolean {
   return MEDIA_TYPE.test(text)
 }

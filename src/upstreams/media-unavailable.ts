@@ -1,4 +1,4 @@
-/** Failure to fetch media; the message may be shown to the client that named the URL. */
+/** Failure to fetch media. The message may be shown to the client that gave the URL. */
 export class MediaUnavailable extends Error {
   constructor(reason: string, options: { cause?: unknown } = {}) {
     super(reason, options)

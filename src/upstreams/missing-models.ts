@@ -1,8 +1,8 @@
 import type { Channel } from '../domain/records/channel.ts'
 
-/** How long a channel is passed over for a model after a 404. */
+/** How long a channel is skipped for a model after a 404. */
 const MISSING_MS = 60_000
-/** Most entries that are kept; the oldest is evicted. */
+/** Maximum number of entries; the oldest is evicted. */
 const MAX_ENTRIES = 1_000
 
 interface Missing {
@@ -11,21 +11,21 @@ interface Missing {
   readonly untilMs: number
 }
 
-/** A model that a channel is passed over for; both by their names in the configuration. */
+/** A model for which a channel is skipped, with their names in the configuration. */
 export interface MissingModel {
   readonly channel: string
   readonly model: string
 }
 
 /**
- * Models that an upstream answered 404 for recently. A reconfigured channel is asked again, as its address or
- * mapping may have been the cause. `docs/operations.md: Channels that fail`.
+ * Models for which an upstream recently returned 404. A reconfigured channel is tried again, because its
+ * address or mapping may have been the cause. `docs/operations.md: Channels that fail`.
  */
 export class MissingModels {
-  // Keyed by the channel's name and the model as clients name it; the oldest first.
+  // Entries by the channel's name and the client's name for the model, the oldest first.
   readonly #missing = new Map<string, Missing>()
 
-  /** Whether a channel should be passed over for a model while another one serves it. */
+  /** Reports whether a channel should be skipped for a model while another one serves it. */
   isMissing(channel: Channel, model: string, nowMs: number): boolean {
     if (this.#missing.size === 0) return false
     const name = nameOf(channel, model)
@@ -36,7 +36,7 @@ export class MissingModels {
     return false
   }
 
-  /** Records that the channel answered 404 for the model. */
+  /** Records that the channel returned 404 for the model. */
   add(channel: Channel, model: string, nowMs: number): void {
     const name = nameOf(channel, model)
     this.#missing.delete(name)
@@ -48,13 +48,13 @@ export class MissingModels {
     }
   }
 
-  /** Lists the pairs that are passed over now. */
+  /** Yields the pairs that are currently skipped. */
   *list(nowMs: number): Iterable<MissingModel> {
     for (const { channel, model, untilMs } of this.#missing.values())
       if (untilMs > nowMs) yield { channel: channel.name, model }
   }
 
-  /** Records that the channel has the model after all. */
+  /** Records that the channel does have the model. */
   remove(channel: Channel, model: string): void {
     if (this.#missing.size > 0) this.#missing.delete(nameOf(channel, model))
   }

@@ -1,10 +1,12 @@
 import type { Proxy } from '@sluice/http1'
 import { hostOf, parseWebUrl } from '../domain/url-host.ts'
 
-/** Ports of proxies whose URL names none. */
+/** Default ports of proxies. */
 const PORTS = { http: 80, socks5: 1080 } as const
 
-/** Reads the URL of a proxy, as `docs/configuration.md: Channels` has it; undefined for any other text. */
+/**
+ * Parses the URL of a proxy as described in `docs/configuration.md: Channels`; undefined for any other text.
+ */
 export function parseProxy(text: string): Proxy | undefined {
   const [, scheme = ''] = /^(https?|socks5h?):\/\//i.exec(text) ?? []
   const url = scheme === '' || /[\s\\]/.test(text) ? null : parseWebUrl(text)
@@ -22,7 +24,7 @@ export function parseProxy(text: string): Proxy | undefined {
   }
 }
 
-// `URL` leaves out the port that is the default of the scheme it was given.
+// `URL` omits a port that is the default of the scheme.
 function portIn(text: string): number | undefined {
   const port = /:(\d+)\/?$/.exec(text)?.[1]
   return port === undefined ? undefined : Number(port)

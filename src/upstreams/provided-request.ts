@@ -11,8 +11,8 @@ import { ProviderRefusal } from './provider.ts'
 export type SendProvided = (request: ProviderRequest, listener: UpstreamResponseListener) => UpstreamRequest
 
 /**
- * Request that a provider makes of a dialect's: what it needs first, a token for example, may take a while. A
- * 401 is answered once with another one, where the provider has reason to.
+ * Sends a request in the form that a provider needs. Preparing it may take a while, for example to get a
+ * token. After a 401 it is sent once more if the provider expects that to help.
  */
 export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListener {
   readonly #provider: Provider
@@ -90,7 +90,8 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
 
   #begin(): void {
     this.#sent = undefined
-    // In a turn of its own: the caller needs this object before its listener may be called.
+    // Runs in a later turn of the event loop, because the caller needs this object before its listener may be
+    // called.
     Promise.resolve()
       .then(() => this.#provider.request(this.#request, { ...this.#target, now: new Date() }))
       .then((made) => this.#onMade(made))
@@ -112,7 +113,7 @@ export class ProvidedRequest implements UpstreamRequest, UpstreamResponseListene
     this.#listener.onError(new TransportError('the request could not be made', false, detail))
   }
 
-  // As if the upstream had refused the key: the next one is tried.
+  // Reports a refused key, so that the next key is tried.
   #refuseKey(message: string): void {
     this.#listener.onHead({
       status: 401,

@@ -3,31 +3,31 @@ import type { Channel } from '../domain/records/channel.ts'
 import type { ProtocolName } from '../domain/protocols.ts'
 import type { UpstreamKey } from './key-ring.ts'
 
-/** Request as its dialect has it, before a provider makes its own of it. */
+/** Request in its dialect, before a provider converts it. */
 export interface DialectRequest {
   /** `POST` if absent. */
   readonly method?: 'GET' | 'DELETE' | 'POST'
-  /** The dialect that it is written in. */
+  /** The dialect of the request. */
   readonly protocol: ProtocolName
-  /** Path and query of the dialect's endpoint, below the version. */
+  /** Path and query of the dialect's endpoint, without the version. */
   readonly path: string
   /** Names and values in turn. */
   readonly headers: readonly string[]
-  /** Empty unless it is a POST. */
+  /** Empty unless the method is POST. */
   readonly body: Buffer | OutgoingBody
-  /** Type of the body; JSON if absent. */
+  /** Content type of the body; JSON if absent. */
   readonly contentType?: string | undefined
-  /** The model's name as the upstream knows it; undefined for requests of no model. */
+  /** The upstream's name for the model; undefined for requests without a model. */
   readonly upstreamModel?: string
-  /** The response is asked for as a stream. */
+  /** Whether a stream is requested. */
   readonly stream?: boolean
 }
 
-/** Request as a provider's server takes it. */
+/** Request in the form that a provider's server expects. */
 export interface ProviderRequest {
-  /** Path and query below the channel's base URL. */
+  /** Path and query, relative to the channel's base URL. */
   readonly path: string
-  /** Names and values in turn, the credentials included. */
+  /** Names and values in turn, including the credentials. */
   readonly headers: readonly string[]
   readonly body: Buffer | OutgoingBody
 }
@@ -35,14 +35,14 @@ export interface ProviderRequest {
 /** Request whose body is JSON. */
 export type JsonRequest = DialectRequest & { readonly body: Buffer }
 
-/** Request with the body that a provider takes. */
+/** Request body after a provider's changes. */
 export interface Adapted<Body extends DialectRequest['body'] = Buffer> {
   readonly body: Body
-  /** Names of what the provider refuses, and was left out. */
+  /** Names of members that the provider refuses and that were left out. */
   readonly dropped: readonly string[]
 }
 
-/** Channel and key that a request goes to, and the time of the attempt. */
+/** Channel and key to which a request is sent, and the time of the attempt. */
 export interface ProviderTarget {
   readonly channel: Channel
   readonly key: UpstreamKey
@@ -50,31 +50,35 @@ export interface ProviderTarget {
 }
 
 /**
- * A place that serves models in a way of its own: how URLs are built, attempts signed, bodies edited, streams
- * framed and errors worded. `docs/recipes/add-a-provider.md`.
+ * Defines how a provider serves models: how URLs are built, requests signed, bodies edited, streams framed
+ * and errors reported. `docs/recipes/add-a-provider.md`.
  */
 export interface Provider {
-  /** Headers of a response that `responses` reads beside `content-type` and `retry-after`, in lower case. */
+  /**
+   * Response headers that `responses` reads, in lower case, in addition to `content-type` and `retry-after`.
+   */
   readonly readHeaders?: readonly string[]
-  /** Edits the body, once for all attempts. Absent = the dialect's is taken as it is. */
+  /** Edits the body, once for all attempts. If absent, the dialect's body is sent unchanged. */
   adapt?(request: JsonRequest): Adapted
   /**
-   * Makes the provider's request of an adapted one, anew for each attempt. Throws or rejects with a
-   * `ProviderRefusal` where the provider cannot be asked.
+   * Creates the provider's request from an adapted one, for each attempt. Throws or rejects with a
+   * `ProviderRefusal` if no request can be made.
    */
   request(request: DialectRequest, target: ProviderTarget): ProviderRequest | Promise<ProviderRequest>
-  /** Reads the provider's framing and errors, and hands on those of the dialect. Absent = they are alike. */
+  /** Converts the provider's framing and errors to those of the dialect. If absent, they are the same. */
   responses?(request: DialectRequest, listener: UpstreamResponseListener): UpstreamResponseListener
   /**
-   * Handles a 401 to `refused`: discards what was derived from the key, a token for example. Whether another
-   * attempt with the same key makes sense; at most one follows.
+   * Handles a 401 response to `refused` and discards what was derived from the key, for example a token.
+   * Returns whether another attempt with the same key makes sense; there is at most one.
    */
   renew?(target: Pick<ProviderTarget, 'channel' | 'key'>, refused: ProviderRequest): boolean
 }
 
-/** A request that a provider cannot be asked, before anything is sent. The message holds no secret. */
+/**
+ * Thrown before anything is sent if a request to a provider is impossible. The message contains no secret.
+ */
 export class ProviderRefusal extends Error {
-  /** Another key of the channel may do. */
+  /** Whether another key of the channel may work. */
   readonly isOfKey: boolean
 
   constructor(message: string, isOfKey = false) {

@@ -4,10 +4,12 @@ import { openTunnel, originOf, type Proxy } from '@sluice/http1'
 import { Agent, type buildConnector } from 'undici'
 import { parseProxy } from './parse-proxy.ts'
 
-/** Agent whose connections go through a proxy; disposed of with all of them. */
+/** Agent whose connections go through a proxy. Disposing of it closes all of them. */
 interface ProxiedAgent extends Agent, AsyncDisposable {}
 
-/** Creates an agent whose connections go through a proxy, by its URL. `lookup` resolves the proxy's host. */
+/**
+ * Creates an agent whose connections go through the proxy with this URL. `lookup` resolves the proxy's host.
+ */
 export function proxiedAgent(
   proxyUrl: string,
   lookup: LookupFunction | undefined,
@@ -66,7 +68,7 @@ async function openedThrough(
   }
 }
 
-/** Settles with what `begin` reports, or with the end of the socket. */
+/** Settles with the result that `begin` reports, or rejects when the socket ends. */
 async function ended(
   socket: Socket,
   begin: (done: (failure: string | undefined) => void) => void,

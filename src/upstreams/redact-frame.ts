@@ -1,10 +1,10 @@
 import type { Channel } from '../domain/records/channel.ts'
 import { redact } from './redact.ts'
 
-/** String literal of JSON, the text between two, or an unterminated literal. */
+/** A JSON string literal, the text between two, or an unterminated literal. */
 const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
 
-/** Redacts an upstream's error; only strings that contain our keys or its address change. */
+/** Redacts an upstream's error. Only strings that contain the channel's keys or address are changed. */
 export function redactFrame(bytes: Buffer, channel: Channel): Buffer {
   let isChanged = false
   const redacted = bytes.toString().replaceAll(PIECE, (piece) => {

@@ -10,7 +10,7 @@ const CHANNEL = channelOf({
   proxy: 'http://gate%2Dkeeper:p%40ss%3Aword-2@proxy.test:3128',
 })
 
-/** Encodings of a text in which it must not be read again. */
+/** Encodings of a text from which it must not be recoverable. */
 const ENCODINGS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   'as it is': String,
   base64: (bytes) => bytes.toString('base64'),

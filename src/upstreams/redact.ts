@@ -2,21 +2,24 @@ import type { Channel } from '../domain/records/channel.ts'
 import { parseRecord } from '../protocols/json/record.ts'
 import { parseProxy } from './parse-proxy.ts'
 
-/** Keys by their prefixes, bearer credentials, tokens of Google, signed tokens; ARNs, which name accounts. */
+/**
+ * Keys with known prefixes, bearer credentials, Google's tokens, JSON Web Tokens, and ARNs, which contain
+ * account ids.
+ */
 const KEY_PATTERN =
   /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+|\barn:aws[\w-]*:[^\s"',]+/gi
 
-/** Length from which a header's value counts as secret: shorter ones may be ordinary words. */
+/** Minimum length of a header value that is treated as secret; shorter ones may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
-/** Parts of a channel that are removed from texts of its upstream. */
+/** What is removed from texts of a channel's upstream. */
 interface Redaction {
-  /** Matches all forms of its secrets; undefined = it has none. */
+  /** Matches all encoded forms of its secrets; undefined if it has none. */
   readonly secrets: RegExp | undefined
   readonly addresses: readonly string[]
 }
 
-// Made at a channel's first error: other calls need none.
+// Created at a channel's first error; other calls do not need it.
 const redactions = new WeakMap<Channel, Redaction>()
 
 /** Removes a channel's keys, secret headers, proxy credentials and address from an upstream's `text`. */
@@ -35,7 +38,7 @@ function redactionOf({ keys, headers, proxy, base_url }: Channel): Redaction {
     ...[...headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH),
     ...(proxy === null ? [] : secretsOfProxy(proxy)),
   ])
-  // A longer one may begin with a shorter one.
+  // A longer secret may begin with a shorter one.
   const longestFirst = [...secrets].filter(Boolean).sort((one, other) => other.length - one.length)
   const { host, hostname } = new URL(base_url)
   return {
@@ -49,33 +52,36 @@ function secretsOfProxy(proxy: string): string[] {
   return credentials ? [`${credentials.user}:${credentials.password}`, credentials.password] : []
 }
 
-// A key of several parts is as secret in parts.
+// The parts of a composite key are secret too.
 function secretsIn(key: string): string[] {
   const parts = key.startsWith('{') ? linesOfPrivateKey(key) : key.split(':')
   return [key, ...parts.filter((part) => part !== key && part.length >= MIN_SECRET_LENGTH)]
 }
 
-// The key of a service account is JSON with a private key in PEM.
+// The key of a service account is JSON that contains a private key in PEM.
 function linesOfPrivateKey(key: string): string[] {
   const text = parseRecord(key)?.['private_key']
   return typeof text === 'string' ? text.split('\n').filter((line) => !line.startsWith('-----')) : []
 }
 
-/** Bytes from which encoded forms are looked for: those of shorter secrets may be parts of ordinary words. */
+/**
+ * Encoded forms are searched only for secrets of at least this size, because those of shorter ones may be
+ * parts of ordinary words.
+ */
 const MIN_BYTES = 8
-/** Bytes of one pattern; the encoded forms of a longer secret are found in pieces. */
+/** Maximum bytes of one pattern; a longer secret is searched in pieces. */
 const MAX_BYTES = 256
 
 /**
- * Source of a regular expression that matches a secret as it is, percent-encoded, in hexadecimal, and within
- * base64 or base64url of any text around it (`Basic` credentials), in whatever case and alignment.
+ * Source of a regular expression that matches a secret unencoded, percent-encoded, in hexadecimal, and inside
+ * base64 or base64url of any surrounding text (`Basic` credentials), in any case and alignment.
  */
 function secretForms(secret: string): string {
   const bytes = Buffer.from(secret)
   const forms = [literal(secret)]
   if (bytes.length < MIN_BYTES) return forms[0] ?? ''
   for (let start = 0; start < bytes.length; start += MAX_BYTES) {
-    // A short rest is a part of the piece before it.
+    // A short last piece is extended by bytes of the previous one.
     const piece = bytes.subarray(Math.max(0, Math.min(start, bytes.length - MIN_BYTES)), start + MAX_BYTES)
     forms.push(percentEncoded(piece), hexadecimal(piece), ...[0, 1, 2].map((before) => base64(piece, before)))
   }
@@ -86,7 +92,7 @@ function literal(text: string): string {
   return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
 }
 
-/** Bytes of which each may be encoded, once or twice. */
+/** Matches bytes of which each may be percent-encoded once or twice. */
 function percentEncoded(bytes: Buffer): string {
   return Array.from(bytes, (byte) => {
     const encoded = `%(?:25)?${hexadecimal(Buffer.of(byte))}`
@@ -98,12 +104,15 @@ function hexadecimal(bytes: Buffer): string {
   return bytes.toString('hex').replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`)
 }
 
-/** Base64 that these bytes alone determine, `before` bytes after the start of a group of three. */
+/**
+ * Matches the base64 characters that these bytes determine, if they begin `before` bytes after the start of a
+ * group of three.
+ */
 function base64(bytes: Buffer, before: number): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
   const first = Math.ceil((before * 8) / 6)
   const last = Math.floor(((before + bytes.length) * 8) / 6)
-  // The characters at both ends have bits of the secret, too.
+  // The characters at both ends contain bits of the secret too.
   const start = before === 0 ? '' : ANY
   const end = (before + bytes.length) % 3 === 0 ? '' : `${ANY}${PADDING}`
   const inner = text.slice(first, last).replaceAll(/[+/]/g, (sign) => SIGNS[sign] ?? '')

@@ -3,17 +3,17 @@ import { edit } from '../protocols/json/json-edit.ts'
 import { scanObject } from '../protocols/json/json-scan.ts'
 import type { DialectRequest } from './provider.ts'
 
-/** Members of chat requests that a vendor refuses, though it does without being asked what they ask for. */
+/** Members of chat requests that a vendor refuses although it does by default what they request. */
 const REFUSED: readonly { readonly host: RegExp; readonly members: readonly string[] }[] = [
-  // Usage comes in the last chunk of every stream.
+  // The last chunk of every stream contains the usage.
   { host: /(?:^|\.)mistral\.ai$/, members: ['stream_options'] },
 ]
 const NOTHING = new Map<string, string>()
-/** Refused members by base URL: calls should not pay for reading it. */
+/** Refused members by base URL, cached so that calls need not parse the URL. */
 const byAddress = new Map<string, readonly string[]>()
 const MAX_ADDRESSES = 1_000
 
-/** The body without the members that the channel's vendor refuses; the same Buffer where it has none. */
+/** The body without the members that the channel's vendor refuses; the same Buffer if it has none. */
 export function withoutRefusedMembers(
   body: Buffer,
   { protocol }: Pick<DialectRequest, 'protocol'>,

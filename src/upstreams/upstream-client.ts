@@ -24,11 +24,11 @@ import { withoutRefusedMembers } from './refused-members.ts'
 interface CachedAddress {
   readonly destination: ChannelDestination
   readonly basePath: string
-  /** Headers that every request carries before those with the key. */
+  /** Common headers, which come before those with the key. */
   readonly headers: string
-  /** Headers of the channel, after those with the key. */
+  /** Headers of the channel, which come after those with the key. */
   readonly channelHeaders: string
-  /** Request line and common headers, by path: a path belongs to one dialect. */
+  /** Request line and common headers by path. A path belongs to one dialect. */
   readonly heads: Map<string, string>
 }
 
@@ -36,20 +36,20 @@ interface CachedAddress {
 export interface UpstreamClientParts {
   /** Channels of the live configuration; a new list after each change. */
   readonly channels: () => readonly Channel[]
-  /** Reports unsolicited bytes of a channel's upstream; `isNews` if it was trusted until now. */
+  /** Reports unsolicited bytes from a channel's upstream. `isNews`: whether it was trusted until now. */
   readonly onUnsolicited: (channel: string, isNews: boolean) => void
   readonly providers: Providers
 }
 
-/** HTTP client for all model upstreams. A request needs a hold, so that nothing unpaid goes upstream. */
+/** HTTP client for all model upstreams. A request needs a hold, so that nothing is sent without payment. */
 export class UpstreamClient {
   readonly #pools: ConnectionPools<ChannelDestination>
-  // Addresses by channel and key; an entry is collected with its channel, which also holds the keys.
+  // Addresses by channel and key. An entry is garbage-collected with its channel, which also holds the keys.
   readonly #addresses = new WeakMap<Channel, Map<string, CachedAddress>>()
   readonly #loopMark: string
   readonly #providers: Providers
 
-  /** `loopMark` goes out with every request, so that one that comes back to the gateway is recognized. */
+  /** `loopMark` is sent with every request, to recognise a request that comes back to the gateway. */
   constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientParts) {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools<ChannelDestination>({
@@ -60,7 +60,10 @@ export class UpstreamClient {
     this.#providers = providers
   }
 
-  /** The body that the channel's upstream takes, once for all attempts, and the names of what it lacks. */
+  /**
+   * Adapts the body to the channel's upstream, once for all attempts. Also returns the names of what was left
+   * out.
+   */
   adapt(channel: Channel, request: DialectRequest): Adapted<DialectRequest['body']> {
     const { body: given } = request
     // Forms and empty bodies have no members.
@@ -71,7 +74,7 @@ export class UpstreamClient {
     return this.#providers.of(channel)?.adapt?.({ ...request, body }) ?? { body, dropped: [] }
   }
 
-  /** Sends an adapted request below the channel's base URL. */
+  /** Sends an adapted request to a path relative to the channel's base URL. */
   send(
     hold: Hold,
     channel: Channel,
@@ -91,7 +94,8 @@ export class UpstreamClient {
       })
     }
     const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
-    // Each form has a boundary of its own, and requests without a body name one response each in their path.
+    // Heads are not cached for forms, each of which has its own boundary, and for requests without a body,
+    // whose paths contain the id of a response.
     const start =
       body.length > 0 && contentType === undefined
         ? cachedHead(address, path, keyHeaders)
@@ -166,7 +170,7 @@ function headOf(
   return requestLine(method, basePath + path) + headers + own + channelHeaders
 }
 
-/** Header that carries a key, and the prefix of its value, by protocol. */
+/** Header that contains the key, and the prefix of its value, by protocol. */
 const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: string }> = {
   chat: { name: 'authorization', prefix: 'Bearer ' },
   messages: { name: 'x-api-key', prefix: '' },
@@ -176,22 +180,22 @@ const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: st
   rerank: { name: 'authorization', prefix: 'Bearer ' },
 }
 
-/** Builds the header that carries `key`, as name and value; empty without a key. */
+/** Returns the header that contains `key`, as name and value; empty without a key. */
 function credentials(protocol: ProtocolName, key: string): string[] {
   if (key === '') return []
   const { name, prefix } = HEADERS[protocol]
   return [name, prefix + key]
 }
 
-/** Endpoints whose requests are edited. */
+/** Endpoints whose requests the channel's changes apply to. */
 const EDITED =
   /^\/(?:chat\/completions|completions|messages|responses|converse|converse-stream|rerank)$|:(?:generateContent|streamGenerateContent)\b/
-/** Endpoints that count what those take, with fewer members. */
+/** Endpoints that count the tokens of such requests and accept fewer members. */
 const COUNTING = /\/(?:count_tokens|input_tokens)$/
 
 /**
- * The body with the changes that its channel states, as one splice. Requests that count tokens get the prompt
- * alone, those of other endpoints nothing.
+ * Applies the changes that a channel's configuration demands, as one splice. Requests that count tokens get
+ * only the system prompt, those of other endpoints nothing.
  */
 function editedBody(
   body: Buffer,

@@ -1,8 +1,8 @@
 import { type DialectRequest, type Provider, ProviderRefusal } from '../provider.ts'
 
 /**
- * Azure: models by deployment below a dated `api_version`, or by the v1 API without one; Claude in Foundry.
- * The upstream's name of a model is that of its deployment.
+ * Azure: models by deployment with a dated `api_version`, or by the v1 API without one, and Claude in
+ * Foundry. The upstream's name for a model is that of its deployment.
  */
 export const azure: Provider = {
   request(request, { channel: { provider, api_version }, key }) {
@@ -17,7 +17,7 @@ export const azure: Provider = {
 function pathOf({ path, upstreamModel }: DialectRequest, api_version: string | null): string {
   if (api_version === null) return `/openai/v1${path}`
   const dated = `${path}${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(api_version)}`
-  // Below no deployment: responses, whose model is in their body, and the list of models.
+  // These paths have no deployment: responses, whose model is in their body, and the list of models.
   if (path.startsWith('/responses') || path === '/models') return `/openai${dated}`
   if (upstreamModel === undefined) throw new ProviderRefusal(`a deployment is needed for ${path}`)
   return `/openai/deployments/${encodeURIComponent(upstreamModel)}${dated}`

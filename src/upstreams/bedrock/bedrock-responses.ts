@@ -11,12 +11,12 @@ export const ERROR_TYPE_HEADER = 'x-amzn-errortype'
 
 const EVENT_STREAM = /^application\/vnd\.amazon\.eventstream\b/i
 
-/** Bytes of an error's body that are read. */
+/** Maximum bytes of an error's body that are read. */
 const MAX_ERROR_BYTES = 64 * 1024
 
 /**
- * Turns Bedrock's binary event streams into server-sent events, and its errors into those of the messages
- * protocol; whole responses pass untouched.
+ * Converts Bedrock's binary event streams to server-sent events, and its errors to those of the messages
+ * protocol; whole responses pass unchanged.
  */
 export class BedrockResponses implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
@@ -76,11 +76,11 @@ export class BedrockResponses implements UpstreamResponseListener {
   }
 }
 
-/** Figures of the service in the last event, which are no part of the messages protocol. */
+/** Statistics of the service in the last event; they are not part of the messages protocol. */
 const METRICS = 'amazon-bedrock-invocationMetrics'
 const NOTHING = Buffer.alloc(0)
 
-/** A message of Bedrock's event stream as a server-sent event of the dialect. */
+/** Converts a message of Bedrock's event stream to a server-sent event of the dialect. */
 function sseFrame({ headers, payload }: StreamMessage, protocol: ProtocolName): Buffer {
   const kind = headers.get(':message-type')
   if (kind === 'exception' || kind === 'error') return errorFrame(headers, payload)

@@ -8,7 +8,7 @@ import { BedrockResponses, ERROR_TYPE_HEADER } from './bedrock-responses.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
-/** Name of the service in signatures: not that of its host. */
+/** Name of the service in signatures; it differs from that in the host name. */
 const SERVICE = 'bedrock'
 const JSON_TYPE = 'application/json'
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
@@ -16,7 +16,7 @@ const EVENT_STREAM = 'application/vnd.amazon.eventstream'
 /** Response header with the tokens of the prompt. */
 const INPUT_TOKENS_HEADER = 'x-amzn-bedrock-input-token-count'
 
-/** Keys, read once each. */
+/** Parsed keys; each is parsed once. */
 const keys = new WeakMap<UpstreamKey, BedrockKey>()
 
 /** Amazon Bedrock's runtime: Claude by `invoke`, other vendors' models by `converse`. */
@@ -79,12 +79,12 @@ function regionOf({ region }: Channel): string {
 const OPENING = 0x7b
 
 /**
- * Puts the tokens that a header tells into the body of an answer with vectors, as Cohere's own API has them:
- * its models state none in the body here.
+ * Adds the token count from a header to the body of an embeddings response, in the format of Cohere's own
+ * API: on Bedrock, Cohere's models do not report it in the body.
  */
 class EmbeddingUsage implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
-  /** Tokens to be told with the first bytes; undefined where there are none, or they are told. */
+  /** Tokens to be added with the first bytes; undefined if there are none or if they were already added. */
   #tokens: number | undefined
 
   constructor(listener: UpstreamResponseListener) {
@@ -117,15 +117,15 @@ function countIn(value = ''): number | undefined {
   return /^\d{1,9}$/.test(value) ? Number(value) : undefined
 }
 
-/** Bytes of a response that are read: more is no count. */
+/** Maximum bytes of a response that are read; a larger one is not a token count. */
 const MAX_BYTES = 64 * 1024
 
-/** A body of `invoke` as `count-tokens` takes it. */
+/** Converts a body of `invoke` to one of `count-tokens`. */
 function countBody(invoked: Buffer): Buffer {
   return Buffer.from(JSON.stringify({ input: { invokeModel: { body: invoked.toString('base64') } } }))
 }
 
-/** Turns the response of `count-tokens` into that of the messages protocol. */
+/** Converts the response of `count-tokens` to that of the messages protocol. */
 class BedrockCount implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
   #chunks: Buffer[] = []

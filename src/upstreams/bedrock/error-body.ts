@@ -1,6 +1,6 @@
 import { parseRecord } from '../../protocols/json/record.ts'
 
-/** Types of messages errors, by the name of an exception in lower case. */
+/** Error types of the messages protocol, by the name of an exception in lower case. */
 const ERROR_TYPES: ReadonlyMap<string, string> = new Map([
   ['throttlingexception', 'rate_limit_error'],
   ['modelnotreadyexception', 'rate_limit_error'],
@@ -14,7 +14,9 @@ const ERROR_TYPES: ReadonlyMap<string, string> = new Map([
   ['expiredtokenexception', 'authentication_error'],
 ])
 
-/** An exception as an error of the messages protocol. `name` may have a URL behind a colon. */
+/**
+ * Converts an exception to an error of the messages protocol. `name` may be followed by a colon and a URL.
+ */
 export function errorBody(name: string, payload: Buffer, told?: string): Buffer {
   const body = parseRecord(payload.toString())
   const [code = ''] = name.split(':')

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EventStreamReader, type StreamMessage } from './event-stream.ts'
 
-/** Writes a message with headers of type string. */
+/** Encodes a message whose headers are all strings. */
 function written(headers: Readonly<Record<string, string>>, payload: Buffer): Buffer {
   const fields = Object.entries(headers).map(([name, value]) => {
     const field = Buffer.alloc(4 + Buffer.byteLength(name) + Buffer.byteLength(value))

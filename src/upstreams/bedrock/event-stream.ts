@@ -1,26 +1,26 @@
 import { crc32 } from 'node:zlib'
 
-/** Bytes that a whole message may have, by the format's own limits. */
+/** Maximum sizes of a message and of its headers, as the format defines them. */
 const MAX_MESSAGE = 16 * 1024 * 1024
 const MAX_HEADERS = 128 * 1024
-/** Bytes of the lengths and their checksum. */
+/** Bytes of the two lengths and their checksum. */
 const PRELUDE = 12
 const CHECKSUM = 4
-/** Bytes of the smallest message, without headers and payload. */
+/** Size of the smallest message, which has no headers and no payload. */
 const MIN_MESSAGE = PRELUDE + CHECKSUM
 
-/** Sizes of header values by their type; 6 and 7 have a length of their own in front. */
+/** Sizes of header values by their type. Types 6 and 7 begin with their length. */
 const VALUE_SIZES: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16]
 const STRING = 7
 
 /** Message of an `application/vnd.amazon.eventstream`. */
 export interface StreamMessage {
-  /** Headers whose values are texts. */
+  /** Headers whose values are strings. */
   readonly headers: ReadonlyMap<string, string>
   readonly payload: Buffer
 }
 
-/** Bytes that are no event stream; the message says where. */
+/** Thrown for bytes that are not an event stream; the message describes the error. */
 export class MalformedEventStream extends Error {
   constructor(message: string) {
     super(message)
@@ -28,19 +28,19 @@ export class MalformedEventStream extends Error {
   }
 }
 
-/** Reads messages out of the pieces of an event stream. Both checksums of each message are verified. */
+/** Reads messages from the chunks of an event stream. Both checksums of each message are verified. */
 export class EventStreamReader {
   #pieces: Buffer[] = []
   #length = 0
-  /** Bytes needed before anything can be read: a prelude, then the whole message. */
+  /** Bytes needed before the next step: a prelude, then the whole message. */
   #needed = PRELUDE
 
-  /** A message has begun, and its end is to come. */
+  /** Whether a message has begun and not ended. */
   get isMidMessage(): boolean {
     return this.#length > 0
   }
 
-  /** The messages that are whole now; throws `MalformedEventStream`. */
+  /** Returns the messages that this chunk completes. Throws `MalformedEventStream`. */
   push(chunk: Buffer): StreamMessage[] {
     this.#pieces.push(chunk)
     this.#length += chunk.length
@@ -84,7 +84,7 @@ function messageOf(bytes: Buffer): StreamMessage {
 function readHeaders(bytes: Buffer): ReadonlyMap<string, string> {
   const headers = new Map<string, string>()
   let at = 0
-  // Reads `size` bytes and goes on behind them.
+  // Reads `size` bytes and advances.
   const take = (size: number): Buffer => {
     if (at + size > bytes.length) throw new MalformedEventStream('a header is cut off')
     return bytes.subarray(at, (at += size))

@@ -5,12 +5,12 @@ import type { Node, ScannedObject } from '../../protocols/json/scanned-object.ts
 import { claudeVersion, isSince } from '../../protocols/model-version.ts'
 import type { Adapted } from '../provider.ts'
 
-/** Version of the messages protocol that Bedrock takes in the body. */
+/** Version of the messages protocol that Bedrock expects in the body. */
 const VERSION = 'bedrock-2023-05-31'
 
 /**
- * Beta features that Bedrock knows, or may know (`unconfirmed-betas.ts`): any other is a 400 there. A model
- * without a feature that its client asks for answers with its own 400.
+ * Beta features that Bedrock supports or may support (see `UNCONFIRMED`); it returns 400 for any other. A
+ * model that lacks a requested feature returns 400 too.
  */
 const BETAS: ReadonlySet<string> = new Set([
   'compact-2026-01-12',
@@ -36,19 +36,20 @@ const BETAS: ReadonlySet<string> = new Set([
 
 /** Members that Bedrock refuses. */
 const REFUSED = ['container', 'inference_geo', 'mcp_servers', 'metadata', 'service_tier', 'speed'] as const
-/** Members that it takes with a beta feature alone. */
+/** Members that it accepts only with a beta feature. */
 const OF_BETAS: Readonly<Record<string, string>> = {
   context_management: 'context-management-2025-06-27',
   safeguards: 'dangerous-tool-use-2026-09-03',
 }
-/** Beta feature for tools that wait until they are found. */
+/** Beta feature for tools that are loaded when a tool search finds them. */
 const TOOL_SEARCH = 'tool-search-tool-2025-10-19'
-/** Names that features have here, where they differ from those of Anthropic's own API. */
+/** Bedrock's names of features, if they differ from those of Anthropic's own API. */
 const RENAMED: ReadonlyMap<string, string> = new Map([['advanced-tool-use-2025-11-20', TOOL_SEARCH]])
 
 /**
- * A messages request as `invoke` takes it: version and beta features in the body, model and `stream` in the
- * path. What Bedrock, or the model of this name, refuses is left out and named. All other bytes stay.
+ * Converts a messages request for `invoke`: version and beta features go into the body, model and `stream`
+ * into the path. What Bedrock, or the model of this name, refuses is left out and reported. All other bytes
+ * stay.
  */
 export function invokeBody(given: Buffer, headers: readonly string[], model: string): Adapted {
   const body = refusesLifetimes(model) ? withoutLifetimes(given) : given
@@ -71,7 +72,7 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
   if (tools) {
     dropped.push(...tools.dropped)
     if (tools.text !== '[]') replace.set('tools', tools.text)
-    // A choice without tools is refused.
+    // Bedrock refuses a tool choice without tools.
     else remove.push('tools', 'tool_choice')
   }
   return { body: edit(body, scan, { remove, replace }), dropped }
@@ -88,11 +89,11 @@ function betasOf(headers: readonly string[]): string[] {
 }
 
 /**
- * Beta features that no page of AWS confirms for Bedrock, and whether a request uses them. Agents name them
- * in every request, and each call would be a 400 if Bedrock refused one. So they go along only where they are
- * used: without them, such a request would be refused anyway. Copies of Anthropic's pages have
- * `thinking-display-updates` on all platforms and `mid-conversation-tool-changes` on Bedrock; for the others
- * none names it. Makers of clients send all four.
+ * Beta features that AWS does not document for Bedrock, each with a test whether a request uses it. Agents
+ * name them in every request; if Bedrock refused one, every call would fail with 400. They are therefore sent
+ * only if they are used, because the request would be refused without them anyway. Copies of Anthropic's
+ * documentation list `thinking-display-updates` for all platforms and `mid-conversation-tool-changes` for
+ * Bedrock; the others are not documented. Authors of clients send all four.
  */
 const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) => boolean> = new Map([
   ['dangerous-tool-use-2026-09-03', (request) => request.has('safeguards')],
@@ -104,12 +105,13 @@ const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) =>
   ['thinking-display-updates-2026-08-18', (request) => showsUpdates(request.value('thinking'))],
 ])
 
-/** Whether a beta feature that the client names goes along: an unconfirmed one does where it is used. */
+/** Reports whether a beta feature that the client names is sent; an unconfirmed one only if it is used. */
 function goesAlong(beta: string, request: ScannedObject, body: Buffer): boolean {
   return UNCONFIRMED.get(beta)?.(request, body) ?? true
 }
 
-// A text that only quotes the name lets the feature go along too, as the client asked for it.
+// Searches only for the name. A text that merely quotes it lets the feature pass too, which is harmless,
+// because the client requested it.
 function says(request: ScannedObject, body: Buffer, name: string): boolean {
   const messages = request.span('messages')
   if (!messages) return false
@@ -122,16 +124,16 @@ function showsUpdates(thinking: unknown): boolean {
 
 const MARK = 'cache_control'
 const LIFETIME = 'ttl'
-/** Members of a request, of a message and of a result that hold marked blocks. */
+/** Members of a request, of a message and of a tool result that contain blocks with cache marks. */
 const HOLDERS = ['system', 'messages', 'tools', 'content'] as const
 
-/** Whether a model is known to refuse a lifetime of its cache: those before 4.5 do. */
+/** Reports whether a model is known to refuse a lifetime in cache marks, as those before 4.5 do. */
 function refusesLifetimes(model: string): boolean {
   const version = claudeVersion(model)
   return version !== undefined && !isSince(version, 4, 5)
 }
 
-/** The body without lifetimes in its cache marks; the same where there are none. All other bytes stay. */
+/** Removes the lifetimes from cache marks; returns the same body if there are none. All other bytes stay. */
 function withoutLifetimes(body: Buffer): Buffer {
   if (!body.includes(`"${LIFETIME}"`)) return body
   const scan = scanObject(body)
@@ -151,7 +153,7 @@ function withoutLifetimes(body: Buffer): Buffer {
   return marks.length === 0 ? body : Buffer.concat([...pieces, body.subarray(at)])
 }
 
-/** Finds the marks with a lifetime, in a list of blocks and in those inside them. */
+/** Collects the cache marks with a lifetime in blocks and in blocks inside them. */
 function collect(scan: ScannedObject, node: Node, marks: Node[]): void {
   if (scan.kindOf(node) === 'array') for (const element of scan.elements(node)) collect(scan, element, marks)
   if (scan.kindOf(node) !== 'object') return
@@ -162,25 +164,28 @@ function collect(scan: ScannedObject, node: Node, marks: Node[]): void {
   if (content !== undefined) collect(scan, content, marks)
 }
 
-/** Beginnings of the types of tools that Anthropic runs, which Bedrock does not. */
+/** Prefixes of the types of tools that Anthropic runs and Bedrock does not. */
 const NOT_RUN = ['web_search', 'web_fetch', 'code_execution'] as const
-/** Beginning of the types of tools that find others. */
+/** Prefix of the types of tools that search for other tools. */
 const SEARCH = 'tool_search_tool'
-/** Member of a tool that is found by another. */
+/** Member of a tool that is loaded only when a tool search finds it. */
 const DEFERRED = 'defer_loading'
 
-/** Whether a tool is there that finds others, for which Bedrock wants a beta feature. */
+/** Reports whether there is a tool search, for which Bedrock requires a beta feature. */
 function hasToolSearch(scan: ScannedObject): boolean {
   return toolsIn(scan).some((tool) => typeOf(scan, tool).startsWith(SEARCH))
 }
 
-/** Tools without what Bedrock refuses of them, as JSON text; `[]` if none is left. */
+/** Tools without what Bedrock refuses, as JSON text; `[]` if none is left. */
 interface TakenTools {
   readonly text: string
   readonly dropped: readonly string[]
 }
 
-/** The tools that Bedrock takes; undefined where it takes all. `searches`: tools may wait until found. */
+/**
+ * The tools that Bedrock accepts; undefined if it accepts all of them. `searches`: whether tools may be
+ * loaded by a tool search.
+ */
 function takenTools(scan: ScannedObject, searches: boolean): TakenTools | undefined {
   const tools = scan.span('tools')
   if (!tools || scan.kind('tools') !== 'array') return undefined

@@ -16,7 +16,7 @@ function headersFor(path: string, sessionToken?: string): string[] {
   return signatureHeaders(request, { ...KEY, ...(sessionToken && { sessionToken }) }, SCOPE, NOW)
 }
 
-// Known vectors: another implementation of the algorithm computed the same signatures.
+// Test vectors whose signatures were computed by another implementation of the algorithm.
 test.each([
   [
     '/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke',

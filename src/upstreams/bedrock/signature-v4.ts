@@ -1,14 +1,14 @@
 import { createHmac, hash } from 'node:crypto'
 import type { AwsKey } from '../../domain/bedrock-key.ts'
 
-// Own code of 80 lines: aws4fetch signs asynchronously, and `@smithy/signature-v4` brings several megabytes.
-// Tests compare it with aws4fetch and with published vectors.
+// This is our own code of 80 lines, because aws4fetch signs asynchronously and `@smithy/signature-v4` has
+// several megabytes of dependencies. Tests compare it with aws4fetch and with published vectors.
 
-/** Request to be signed: what the signature covers. */
+/** The parts of a request that its signature covers. */
 export interface SignableRequest {
   readonly method: string
   readonly host: string
-  /** As it is sent, percent-encoded; without a query. */
+  /** As it is sent, percent-encoded, without a query. */
   readonly path: string
   readonly contentType: string
   readonly body: Buffer
@@ -16,15 +16,15 @@ export interface SignableRequest {
 
 const ALGORITHM = 'AWS4-HMAC-SHA256'
 
-/** Service and region that a signature is valid for. */
+/** Service and region for which a signature is valid. */
 export interface SigningScope {
   readonly service: string
   readonly region: string
 }
 
 /**
- * Headers that sign a request with Signature Version 4: date, session token if any, and `authorization`.
- * Valid for five minutes around `now`, so each attempt needs its own.
+ * Headers that sign a request with Signature Version 4: date, session token if any, and `authorization`. They
+ * are valid for five minutes before and after `now`, so each attempt needs new ones.
  */
 export function signatureHeaders(
   request: SignableRequest,
@@ -62,12 +62,12 @@ export function signatureHeaders(
   return headers
 }
 
-// Every service but S3 signs the path as sent with each segment encoded once more.
+// All services except S3 sign the path with each segment encoded once more.
 function canonicalPath(path: string): string {
   return path.split('/').map(encodeSegment).join('/')
 }
 
-/** Percent-encodes all but the unreserved characters of RFC 3986. */
+/** Percent-encodes everything except the unreserved characters of RFC 3986. */
 export function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replaceAll(
     /[!'()*]/g,

@@ -18,7 +18,7 @@ const ACCOUNT: ServiceAccount = {
 const channel: Pick<Channel, 'proxy' | 'isSetOverHttp'> = { proxy: null }
 const KEY = { value: 'key' }
 
-/** Tokens of an hour; the second and later ones come when they are released. */
+/** Tokens that are valid for an hour; the second and later ones are issued when the test releases them. */
 function account() {
   const asked: PromiseWithResolvers<{ status: number; body: string }>[] = []
   const tokens = new AccessTokens(() => {

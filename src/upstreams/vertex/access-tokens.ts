@@ -5,16 +5,19 @@ import { parseRecord } from '../../protocols/json/record.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { ProviderRefusal, type ProviderTarget } from '../provider.ts'
 
-/** Time before its end at which a token is renewed. */
+/** A token is renewed this long before it expires. */
 const RENEW_AHEAD_MS = 5 * 60_000
-/** Time before its end at which a token is no longer used. */
+/** A token is not used in this time before it expires. */
 const UNUSABLE_MS = 30_000
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-/** Posts a form to a token endpoint, by way of a channel's proxy; rejects where there is no response. */
+/**
+ * Posts a form to a token endpoint, through the channel's proxy if it has one. Rejects if there is no
+ * response.
+ */
 export type PostForm = (url: string, form: string, by: Way) => Promise<{ status: number; body: string }>
 
-/** Channel on whose way a token endpoint is reached. */
+/** The channel whose proxy and rules apply to the token endpoint. */
 type Way = Pick<Channel, 'proxy' | 'isSetOverHttp'>
 
 interface Token {
@@ -27,7 +30,10 @@ interface Account {
   refresh: Promise<Token> | undefined
 }
 
-/** Access tokens of service accounts: one refresh at a time for each, ahead of the end of the last one. */
+/**
+ * Access tokens of service accounts. Each has at most one refresh at a time, which starts before the last
+ * token expires.
+ */
 export class AccessTokens {
   readonly #accounts = new WeakMap<UpstreamKey, Account>()
   readonly #post: PostForm
@@ -36,17 +42,17 @@ export class AccessTokens {
     this.#post = post
   }
 
-  /** A token that is valid for a while; rejects with a `ProviderRefusal` where none can be had. */
+  /** Returns a token that is valid for a while. Rejects with a `ProviderRefusal` if none is available. */
   async of({ channel, key, now }: ProviderTarget, account: ServiceAccount): Promise<string> {
     const entry = this.#entry(key)
     const leftMs = (entry.token?.endMs ?? 0) - now.getTime()
     if (leftMs < RENEW_AHEAD_MS) this.#refresh(entry, account, channel, now)
-    // The old one is used while it lasts, also if the endpoint is down.
+    // The old token is used while it is valid, even if the endpoint is down.
     if (entry.token && leftMs > UNUSABLE_MS) return entry.token.value
     return (await (entry.refresh as Promise<Token>)).value
   }
 
-  /** Discards a token that was refused; one that has replaced it since stays. */
+  /** Discards a refused token, unless it was already replaced. */
   discard(key: UpstreamKey, refused: string): void {
     const entry = this.#entry(key)
     if (entry.token?.value === refused) entry.token = undefined
@@ -64,7 +70,7 @@ export class AccessTokens {
     entry.refresh = refresh
     refresh
       .then((token) => (entry.token = token))
-      // Calls that wait for it get the refusal.
+      // Calls that wait for the token receive the error.
       .catch(() => {})
       .finally(() => (entry.refresh = undefined))
   }
@@ -96,9 +102,9 @@ function reasonOf(error: unknown): string {
 }
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
-/** Seconds that an assertion is valid for: the most that is allowed. */
+/** Validity of an assertion in seconds, the maximum allowed. */
 const VALID_S = 3600
-/** Seconds that the issue time is set back, for clocks that are not alike. */
+/** Seconds by which the issue time is set back, to allow for clock skew. */
 const SKEW_S = 30
 
 /** Signs the assertion that is exchanged for an access token (RFC 7523). */

@@ -3,18 +3,21 @@ import { lookupBlockingMetadata } from '../lookup-blocking-metadata.ts'
 import type { PostForm } from './access-tokens.ts'
 
 const TIMEOUT_MS = 10_000
-/** Bytes of a response that are read: more is no token. */
+/** Maximum bytes of a response that are read; a larger one is not a token. */
 const MAX_BYTES = 64 * 1024
 
-/** Whether a service account's key may name this token endpoint: it comes from whoever wrote the file. */
+/**
+ * Reports whether a service account's key may name this token endpoint. The URL comes from the author of the
+ * key file and is not trusted.
+ */
 export function isTokenEndpoint(url: URL, allowsPrivateNetworks: boolean): boolean {
   if (allowsPrivateNetworks) return url.protocol === 'https:' || url.protocol === 'http:'
   return url.protocol === 'https:' && /(?:^|\.)googleapis\.com$/.test(url.hostname) && url.port === ''
 }
 
 /**
- * Posts forms to token endpoints: by way of the channel's proxy where it has one, else to private addresses
- * only where the operator allows them.
+ * Posts forms to token endpoints, through the channel's proxy if it has one. Without a proxy, private
+ * addresses are reached only if the operator allows them.
  */
 export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
   let direct: Agent | undefined
@@ -25,7 +28,7 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
     if (!url || !isTokenEndpoint(url, allows)) throw new Error('its address is no token endpoint of Google')
     if (proxy !== null) {
       const { proxiedAgent } = await import('../proxied-agent.ts')
-      // Tokens last for an hour: their connection is not kept.
+      // Tokens are valid for an hour, so the connection is not kept.
       await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
       return await posted(agent, url, form)
     }
@@ -39,7 +42,7 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
 }
 
 async function posted(agent: Agent, url: URL, form: string): Promise<{ status: number; body: string }> {
-  // Loaded with the first token: most gateways need none.
+  // Imported with the first token, because most gateways need none.
   const { request } = await import('undici')
   const response = await request(url, {
     method: 'POST',

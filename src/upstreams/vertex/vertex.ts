@@ -8,7 +8,7 @@ import { AccessTokens, type PostForm } from './access-tokens.ts'
 
 const BEARER = 'Bearer '
 
-/** Google's Vertex AI: Gemini, Claude by `rawPredict`, and the chat endpoint of other vendors' models. */
+/** Google's Vertex AI: Gemini, Claude by `rawPredict`, and the chat endpoint for other vendors' models. */
 export function vertex(post: PostForm): Provider {
   const tokens = new AccessTokens(post)
   const accounts = new WeakMap<UpstreamKey, ServiceAccount>()
@@ -66,8 +66,8 @@ function isCount({ path }: DialectRequest): boolean {
   return path.endsWith('/count_tokens')
 }
 
-// The version is in the body; any other header than these is refused or ignored. Counting refuses beta
-// features that the model itself takes.
+// The version is in the body; other headers than these are refused or ignored. Requests that count tokens are
+// refused with beta features that the model itself accepts.
 function passedHeaders(request: DialectRequest): string[] {
   const passed = isCount(request) ? COUNT_HEADERS : HEADERS
   return request.headers.filter((_, index, all) => passed.has(all[index - (index % 2)] as string))
@@ -76,12 +76,12 @@ function passedHeaders(request: DialectRequest): string[] {
 const COUNT_HEADERS: ReadonlySet<string> = new Set(['accept'])
 const HEADERS: ReadonlySet<string> = new Set([...COUNT_HEADERS, 'anthropic-beta'])
 
-/** Version of the messages protocol that Vertex takes in the body. */
+/** Version of the messages protocol that Vertex expects in the body. */
 const VERSION = 'vertex-2023-10-16'
 
 /**
- * A messages request as `rawPredict` takes it: the version in the body and, unless `keepsModel`, the model in
- * the path alone. All other bytes stay.
+ * Converts a messages request for `rawPredict`: the version goes into the body and, unless `keepsModel`, the
+ * model only into the path. All other bytes stay.
  */
 function rawPredictBody(body: Buffer, keepsModel: boolean): Buffer {
   const scan = scanObject(body)
