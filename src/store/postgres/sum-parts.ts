@@ -47,7 +47,8 @@ const KEYS = SUM_KINDS.map(({ kind, unit, by }) => {
 /** Parts of the bank's SQL that write `usage_sums`. */
 export const SUM_PARTS = {
   sum_columns: SUM_COLUMNS.join(', '),
-  sum_of_calls: SUM_COLUMNS.map((column, index) => `${VALUES[index]} as ${column}`).join(', '),
+  // Sums of integers are of a type that takes longer to add again.
+  sum_of_calls: SUM_COLUMNS.map((column, index) => `(${VALUES[index]})::bigint as ${column}`).join(', '),
   sum_of_slots: SUM_COLUMNS.map((column) => `sum(slots.${column})`).join(', '),
   sum_updates: SUM_COLUMNS.map((column) => `${column} = s.${column} + excluded.${column}`).join(', '),
   sum_keys: KEYS.join(', '),
