@@ -88,7 +88,8 @@ function unescaped(text: string): string {
 }
 
 /**
- * Text of arguments in another form: their only member if it is a string; otherwise all of them unchanged.
+ * Text of arguments in another form: the member `input` or the only member, if it is a string; otherwise all
+ * of the arguments unchanged.
  */
 function textOf(args: string): string {
   try {

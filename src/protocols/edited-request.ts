@@ -104,7 +104,7 @@ const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => s
   ['input', itemsWithoutModels],
 ])
 
-/** Applies a change to a text that is not part of the request. */
+/** Applies a change to JSON text that will replace a member of the request. */
 function changedText(
   text: string,
   change: (scan: ScannedObject, list: Node) => string | undefined,

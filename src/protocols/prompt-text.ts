@@ -23,7 +23,7 @@ export function promptText(scan: ScannedObject, levels: PromptLevels, model: str
   return walk.result(entries.flatMap(({ key, node }) => (isTurns(key) ? [node] : [])))
 }
 
-/** Does the same for the bytes of a request that is sent. */
+/** Collects the prompt's texts from the bytes of a request that is sent. */
 export function promptTextOf(body: Buffer, levels: PromptLevels, model: string): PromptText {
   return promptText(scanObject(body, RESPONSE_LIMITS), levels, model)
 }

@@ -6,7 +6,7 @@ export interface PromptText {
   readonly text: string
   /** Tokens of media, message markup and the like, in addition to those of `text`. */
   readonly extraTokens: number
-  /** The same for a charge. Media count as much as in a hold. */
+  /** Tokens for media, message markup and the like in a charge, where media count as much as in a hold. */
   readonly chargedExtraTokens: number
 }
 

@@ -37,8 +37,8 @@ export function budgetOf(effort: Effort): number {
 }
 
 /**
- * Effort that corresponds to a budget. A budget is an upper limit, and efforts above `high` have no budget,
- * so that none maps to them.
+ * Effort that corresponds to a budget. No budget maps to an effort above `high`, because a budget is an upper
+ * limit and those efforts have none.
  */
 function effortOf(tokens: number): Effort {
   if (tokens < budgetOf('medium')) return 'low'

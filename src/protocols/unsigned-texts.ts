@@ -14,7 +14,7 @@ export function withoutTextSignatures(reply: Reply): Reply {
   return parts.length === reply.parts.length ? reply : { ...reply, parts }
 }
 
-/** Encoder that leaves such signatures out of a stream. */
+/** Encoder that leaves the signatures of texts out of a stream. */
 export class UnsignedTexts implements StreamEncoder {
   readonly #inner: StreamEncoder
   /** Thought that has begun; the next event shows whether it only carries a signature. */

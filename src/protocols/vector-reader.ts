@@ -39,7 +39,7 @@ export class VectorReader {
   readonly #listener: VectorListener
   readonly #outline = new JsonOutline()
   readonly #vector = new ChunkList()
-  /** Last byte of the vector that is being read; 0 = none is. */
+  /** Last byte of the vector that is being read; 0 if none is. */
   #closing: 0 | typeof CLOSE | typeof QUOTE = 0
   /** Bytes that may be the beginning of a member with a vector. */
   #pending: Buffer = NOTHING
@@ -55,7 +55,7 @@ export class VectorReader {
     return this.#count
   }
 
-  /** The response so far, with an empty list in the place of each vector; undefined if that is too long. */
+  /** The response so far, with an empty list in place of each vector; undefined if it is too long. */
   get outline(): string | undefined {
     return this.#outline.text
   }
@@ -67,14 +67,14 @@ export class VectorReader {
       rest = this.#closing === 0 ? this.#readOther(rest) : this.#readVector(rest, this.#closing)
   }
 
-  /** Ends the reading: a vector that was not complete is none. */
+  /** Ends the reading. An incomplete vector is treated as other bytes. */
   end(): void {
     const rest = this.#pending.length === 0 ? this.#vector.take() : this.#pending
     this.#pending = NOTHING
     this.#other(rest)
   }
 
-  /** Reads up to the next vector; returns the bytes from there on. */
+  /** Reads up to the next vector. Returns the bytes from there on. */
   #readOther(bytes: Buffer): Buffer {
     for (let from = 0; ; ) {
       const key = bytes.indexOf(this.#name, from)
@@ -84,7 +84,7 @@ export class VectorReader {
       const start = bytes[colon] === COLON ? afterSpace(bytes, colon + 1) : colon
       if (start === bytes.length && start - key < MAX_NAME_BYTES) return this.#wait(bytes, key)
       const opening = bytes[start]
-      // The same word is also a value: `"object": "embedding"`.
+      // The name also occurs as a value: `"object": "embedding"`.
       if (start === colon || (opening !== OPEN && opening !== QUOTE)) continue
       this.#closing = opening === OPEN ? CLOSE : QUOTE
       this.#other(bytes.subarray(0, start))
@@ -93,7 +93,7 @@ export class VectorReader {
     }
   }
 
-  /** Reads on in a vector; returns the bytes behind it. */
+  /** Continues to read a vector. Returns the bytes after it. */
   #readVector(bytes: Buffer, closing: typeof CLOSE | typeof QUOTE): Buffer {
     const last = bytes.indexOf(closing)
     this.#vector.add(last === -1 ? bytes : bytes.subarray(0, last + 1))
@@ -106,7 +106,7 @@ export class VectorReader {
     const form = closing === CLOSE ? 'numbers' : 'base64'
     const text = this.#vector.take()
     this.#closing = 0
-    // A list of vectors is none.
+    // A list of vectors is not a vector.
     if (form === 'numbers' && text.indexOf(OPEN, 1) !== -1) return this.#other(text)
     if (text.length > MAX_VECTOR_BYTES[closing]) return this.#other(text)
     this.#count++
@@ -131,7 +131,7 @@ export class VectorReader {
     this.#listener.onOther(bytes)
   }
 
-  /** Number of bytes at the end that the name may begin with. */
+  /** Number of bytes at the end of the chunk that may be the beginning of the member's name. */
   #beginningAtEnd(bytes: Buffer): number {
     let length = Math.min(this.#name.length - 1, bytes.length)
     while (length > 0 && !bytes.subarray(-length).equals(this.#name.subarray(0, length))) length--

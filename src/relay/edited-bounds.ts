@@ -68,7 +68,7 @@ function changed({ set, default: usual }: Override, name: string): number | unde
   return text === undefined ? undefined : numberIn(text)
 }
 
-// A value that is not a number is ignored.
+// A value that is not a number counts as no maximum.
 function isWithout({ set, remove }: Override, name: string): boolean {
   const text = set.get(name)
   if (text === undefined) return remove.includes(name)

@@ -26,12 +26,12 @@ export interface OutputBudget {
 
 /** Estimated size and cost of a call. */
 export interface Estimate {
-  /** Its maximum cost in quota units. */
+  /** Maximum cost of the call in quota units. */
   readonly amount: number
   readonly budget: OutputBudget
   /** Expected tokens of the prompt, except for parts of unknown size. */
   readonly promptTokens: number
-  /** Estimated tokens of such parts. */
+  /** Tokens assumed for the parts of unknown size. */
   readonly unknownTokens: number
 }
 

@@ -35,6 +35,6 @@ export interface IncomingCall {
   readonly record: CallRecord
   /** Unix milliseconds. */
   readonly startedMs: number
-  /** The same moment by the monotonic clock `performance.now()`. */
+  /** Start of the call by the monotonic clock `performance.now()`, in milliseconds. */
   readonly startedAt: number
 }

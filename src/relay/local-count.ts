@@ -59,7 +59,7 @@ export class LocalCount {
     return this.#enqueue(text, this.#highPriority)
   }
 
-  /** The same for counts that are not charged; they start only when no text for a charge is waiting. */
+  /** Counts tokens for other purposes than a charge, and only while no text for a charge is waiting. */
   countLowPriority(text: string): Promise<number> {
     return this.#enqueue(text, this.#lowPriority)
   }

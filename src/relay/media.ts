@@ -182,7 +182,10 @@ class MediaBatch {
     return this.#aborted.signal.aborted
   }
 
-  /** Whether a fetch that had no slot in time waited for others of the same request, or was aborted. */
+  /**
+   * Whether a fetch without a slot failed for its own request's sake: other fetches of the request had used
+   * up its time, or it was aborted.
+   */
   get isLate(): boolean {
     return this.isAborted || this.#signal !== undefined
   }

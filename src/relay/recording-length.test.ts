@@ -50,7 +50,7 @@ test('more recordings than can wait count by their size at once', async () => {
   expect(all.filter(({ seconds }) => seconds === 1)).toHaveLength(1_001)
 })
 
-/** AAC with packets of two bytes: for its size it takes hours to read. */
+/** AAC with packets of only two bytes, so that even a small file takes long to read. */
 function tinyPackets(count: number): Buffer {
   const packet = Buffer.from([0xff, 0xf1, 0x50, 0x80, 0x01, 0x3f, 0xfc, 0, 0])
   return Buffer.alloc(count * packet.length, packet)

@@ -103,7 +103,7 @@ export class Relay {
     return this.#count(this.#counting[protocol], incoming, caller)
   }
 
-  /** The same for a request whose model is in its path. */
+  /** Responds with the number of tokens of a Gemini request, whose model is in its path. */
   countContents(model: string, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#count(geminiCounting(model), incoming, caller)
   }
@@ -190,12 +190,12 @@ export class Relay {
     return this.#charged(this.#media[endpoint], incoming, caller)
   }
 
-  /** The same for a call whose model and form are in its path. */
+  /** Relays a call whose model and form are in its path. */
   generate(target: GeminiTarget, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }
 
-  /** The same for a request to compact a conversation. */
+  /** Relays a request to compact a conversation. */
   compact(incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: this.#compaction }, incoming, caller)
   }
@@ -280,7 +280,7 @@ export class Relay {
   }
 }
 
-/** The same refusal, with its amounts in the format that the operator chose. */
+/** Returns the refusal with its amounts in the format that the operator chose. */
 function withAmountText(refusal: Unaffordable, options: Options): Unaffordable {
   return refusal.showing((free, needed) => {
     const left = amountText(free, options, 'down')

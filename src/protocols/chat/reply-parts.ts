@@ -98,7 +98,10 @@ export class ReplyParts {
     return { kind, index: this.#growing.index }
   }
 
-  /** The same for arguments of the call with this index; undefined if the call has not begun. */
+  /**
+   * Returns the part of the call with this index, so that arguments can be copied as bytes; undefined if the
+   * call has not begun.
+   */
   copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     return this.#calls.copyArguments(index, bytes, match)
   }

@@ -38,7 +38,7 @@ export interface ChatRequest extends PromptBounds {
   /** The larger of max_tokens and max_completion_tokens; undefined if neither is given. */
   readonly maxTokens: number | undefined
   readonly messageCount: number
-  /** Absent if there are none. */
+  /** Tools that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 

@@ -29,7 +29,7 @@ interface WrittenCall {
 
 /** Text whose citations are written at its end, because its length is known only then. */
 interface CitedText {
-  /** Its offset in the content, in code points. */
+  /** Offset of the text in the content, in code points. */
   readonly base: number
   readonly citations: Citation[]
 }
@@ -105,7 +105,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
   }
 
-  /** Chat has no chunk without content. */
+  /** Returns '', because chat has no chunk without content that could serve as a keep-alive. */
   keepAliveFrame(): string {
     return ''
   }

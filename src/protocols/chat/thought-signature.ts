@@ -21,7 +21,7 @@ export function isMarked({ protocol }: Proof): boolean {
   return protocol === 'messages'
 }
 
-/** Signature of the next call; undefined for other proofs. */
+/** Signature for the next call, if the proof is one; undefined for other proofs. */
 export function callSignature({ protocol, signs, value }: Proof): string | undefined {
   return protocol === 'gemini' && signs === 'call' ? value : undefined
 }

@@ -24,7 +24,7 @@ export interface GeminiRequest extends PromptBounds {
   readonly maxTokens: number | undefined
   /** Number of candidates requested. */
   readonly candidateCount: number
-  /** Absent if there are none. */
+  /** Tools that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
   /** Whether the contents are only texts. */
   readonly hasOnlyTexts: boolean

@@ -16,7 +16,7 @@ const FULL_BYTES = 524_288
 const SHORT_STRING_BYTES = 64
 /** Depth below which, beyond `FULL_BYTES`, containers are truncated after their current member. */
 const MAX_FULL_DEPTH = 3
-/** Containers up to this size are kept whole even then; usage details fit. */
+/** Containers up to this size are kept whole even beyond `FULL_BYTES`; usage details fit. */
 const SMALL_CONTAINER_BYTES = 128
 /** Maximum bytes of an outline; a longer one is abandoned. */
 const MAX_OUTLINE_BYTES = 1_048_576

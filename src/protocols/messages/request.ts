@@ -36,7 +36,7 @@ export interface MessagesRequest extends PromptBounds {
   readonly messageCount: number
   /** Whether thinking is enabled or adaptive. */
   readonly thinking: boolean
-  /** Absent if there are none. */
+  /** Tools that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 

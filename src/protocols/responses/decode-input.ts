@@ -23,7 +23,7 @@ export interface Transcript {
 interface OpenTurn {
   readonly role: Turn['role']
   readonly parts: Part[]
-  /** Its index among the turns. */
+  /** Index of the turn. */
   readonly number: number
 }
 

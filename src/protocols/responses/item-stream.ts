@@ -107,7 +107,7 @@ export class ItemStream {
   /** Bytes before a delta's number, and between the number and the text. */
   #deltaHead = ''
   #deltaPlace = ''
-  /** The same beginning as bytes. */
+  /** Beginning of a delta as bytes, and the frame around its text. */
   #delta: { readonly head: Buffer; readonly afterNumber: TextFrame } | undefined
 
   constructor(part: StartedPart, place: Place) {

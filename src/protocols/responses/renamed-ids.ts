@@ -13,9 +13,9 @@ const MIN_TAIL_LENGTH = 8
 const PLAIN = /^[\w-]+$/
 
 /**
- * An id as the upstream writes it, with its quotes, and the client's id that replaces it. The strings are
- * Latin-1, with one character per byte: writing, searching and comparing short strings is faster than
- * creating buffers of them.
+ * An id as the upstream writes it in JSON, without its quotes, and the client's id that replaces it. The
+ * strings are Latin-1, with one character per byte: writing, searching and comparing short strings is faster
+ * than creating buffers of them.
  */
 interface Renaming {
   readonly from: string
@@ -27,7 +27,7 @@ interface Renaming {
 /** Bytes of the quotes around an id. */
 const QUOTES = 2
 
-/** Bytes whose ids were replaced: pieces up to `read`, and from there on the original bytes. */
+/** Bytes whose ids were replaced: pieces, followed by the original bytes from `end` on. */
 interface RenamedBytes {
   readonly pieces: Buffer[]
   readonly end: number

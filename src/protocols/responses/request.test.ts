@@ -56,7 +56,7 @@ const TABLE: Readonly<Record<string, Values>> = {
   service_tier: { good: text, bad: notText },
 }
 
-/** The same for fields that are checked only if a request is converted. */
+/** Accepted and refused values of the fields that are checked only if a request is converted. */
 const CONVERTED: Readonly<Record<string, Values>> = {
   instructions: { good: [...text, []], bad: [1, true, {}] },
   parallel_tool_calls: flag,

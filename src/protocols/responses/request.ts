@@ -32,7 +32,7 @@ export interface ResponsesRequest extends PromptBounds {
   readonly maxTokens: number | undefined
   /** Number of input items; a text counts as one. */
   readonly itemCount: number
-  /** Absent if there are none. */
+  /** Tools that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
   /** Whether the response is generated after the call has ended. */
   readonly background: boolean

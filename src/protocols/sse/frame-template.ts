@@ -71,7 +71,10 @@ export class FrameTemplate implements TextMatch {
   from = 0
   to = 0
   escapes = 0
-  /** Number of UTF-8 continuation bytes in the text, and whether the text is pure ASCII. */
+  /**
+   * Number of UTF-8 continuation bytes in the text, whether it is pure ASCII, and whether it has only escape
+   * sequences that `JSON.stringify` writes too.
+   */
   #continuations = 0
   #isAscii = true
   #isCommon = true
@@ -91,7 +94,7 @@ export class FrameTemplate implements TextMatch {
       hasPadding || !this.#head.plain ? undefined : new NumberedBytes(Buffer.concat([tail, head]))
   }
 
-  /** Forgets positions, because other bytes follow. */
+  /** Forgets offsets in the previous chunk, because another chunk follows. */
   newBytes(): void {
     this.#headAt = NOT_FOUND
   }

@@ -22,7 +22,7 @@ export class KnownFrames {
     this.#shared = shared
   }
 
-  /** Forgets positions, because other bytes follow. */
+  /** Forgets offsets in the previous chunk, because another chunk follows. */
   newBytes(): void {
     for (const template of this.#templates) template.newBytes()
   }

@@ -146,7 +146,7 @@ export class BackgroundCalls {
     }
   }
 
-  // Otherwise nobody could retrieve the response or be charged for it.
+  // The response is cancelled because it is not stored: nobody could retrieve it or be charged for it.
   async #cancel({ facts }: OpenHold, response: StoredResponse): Promise<void> {
     const hold = new OperatorHold(facts)
     await this.#exchange(hold, response, 'POST', '/cancel')

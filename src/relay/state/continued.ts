@@ -13,7 +13,7 @@ import type { ResponseStore } from './response-store.ts'
 
 /** Copies of a long conversation during its conversion: the parsed one, and the request that is sent. */
 const COPIES = 2
-/** Conversations up to this size need no memory for copies. */
+/** Bytes of a conversation for whose copies no memory is allocated. */
 const SMALL_BYTES = 4 * 1024 * 1024
 
 /** The response that a request continues: stored at its upstream, or kept by the gateway. */

@@ -48,7 +48,10 @@ async function firstPlaces(
   return found
 }
 
-/** The same, the latest first: of each text only the last positions are kept until it ends. */
+/**
+ * Positions of one item more than the page has, the latest first. Of each text only the last positions are
+ * kept until it ends.
+ */
 async function lastPlaces(
   sources: readonly ItemSource[],
   { limit, after }: ItemQuery,

@@ -93,7 +93,7 @@ const MAX_RESPONSES = 100
 
 /** Items to which a request refers and which their provider keeps. */
 interface ReferredItems {
-  /** Their responses, as far as known. */
+  /** Responses that contain the items, as far as known. */
   readonly responses: readonly StoredResponse[]
   /** Whether there are items of unknown responses. */
   readonly hasUnknown: boolean

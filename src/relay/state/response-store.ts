@@ -82,7 +82,7 @@ export class ResponseStore {
     return newest.beginning + random.next(size - newest.beginning.length)
   }
 
-  /** Tag of a channel's key. */
+  /** Keyed hash of a channel's API key. */
   keyTag(key: string): string {
     let tag = this.#keyTags.get(key)
     if (tag === undefined) this.#keyTags.set(key, (tag = this.#tag('upstream key', key)))
@@ -109,7 +109,7 @@ export class ResponseStore {
     return (await this.facts(userId, id))?.response
   }
 
-  /** The same, with the size of its content in bytes; 0 if it has none. */
+  /** A response of this user, with the size of its content in bytes; 0 if it has none. */
   async facts(
     userId: number,
     id: string,

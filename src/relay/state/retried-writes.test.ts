@@ -17,7 +17,7 @@ test('writes that wait for the store take bounded memory, and those beyond it ar
   expect(lost).toBe(1)
   isAway = false
   await vi.waitFor(() => expect(written.toSorted((a, b) => a - b)).toEqual([1, 3]))
-  // Their memory was released.
+  // The memory of the waiting writes was released.
   isAway = true
   await run(4, 100)
   expect(lost).toBe(1)

@@ -50,7 +50,7 @@ export class RetriedWrites {
         await write()
         return true
       } catch {
-        // Ignored: the next pause is longer.
+        // The error is ignored, because the write is retried after a longer pause.
       }
     }
     return false

@@ -25,7 +25,7 @@ const ENTRY = 200
 export interface SigningAccount {
   readonly protocol: ProtocolName
   readonly channel: string
-  /** Tag of the key that was used. */
+  /** Keyed hash of the API key that was used. */
   readonly keyTag: string
 }
 
@@ -44,7 +44,7 @@ export interface SignatureStoreParts {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Computes a keyed hash of a text, to compare the text without storing it. */
   readonly tag: (purpose: 'upstream key' | 'signature', text: string) => string
-  /** Whether other nodes write the same rows in commits of their own. */
+  /** Whether other nodes write to the same database. */
   readonly isShared: boolean
   readonly bound: KeptBound
   readonly metrics: Pick<Metrics, 'add'>
@@ -75,7 +75,7 @@ export class SignatureStore {
     this.#writes = new SignatureWrites(parts)
   }
 
-  /** Tag of a channel's key. */
+  /** Keyed hash of a channel's API key. */
   keyTag(key: string): string {
     return this.#parts.tag('upstream key', key)
   }

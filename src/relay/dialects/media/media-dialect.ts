@@ -13,7 +13,7 @@ export interface FormDialect extends Omit<Dialect, 'read'> {
 const SERVED = {
   name: 'chat',
   names: mediaNames,
-  // Nothing is converted, because only servers of this protocol have these endpoints.
+  // These endpoints exist only on servers of this protocol, so nothing is converted.
   servedBy: ['chat'],
 } as const
 
