@@ -7,16 +7,19 @@ import type { Rows } from '../src/store/store.ts'
 import { type Engine, ENGINES, rowsWithAccount, type TestDatabase } from './store-engines.ts'
 import { settledCall } from './store-rows.ts'
 
-/** PostgreSQL, where there is a server. */
+/** PostgreSQL, if a server is available. */
 export const BANKS: readonly Engine[] = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 
-/** A bank with one user (u:1, 1,000,000 quota units) and one token of it (t:1, 500,000; its key is `k1`). */
+/**
+ * A bank with one user (u:1, 1,000,000 quota units) and one token of that user (t:1, 500,000; its key is
+ * `k1`).
+ */
 export interface BankFixture {
   readonly store: Rows
   readonly database: TestDatabase
   /** The connection of the call path. */
   readonly connection: BankConnection
-  /** The bank as seen by the node of that name. */
+  /** The bank as seen by the node with that name. */
   readonly node: (name: string) => Bank
   /** The rows of accounts and leases in the database. */
   readonly accounts: () => Promise<{

@@ -1,4 +1,4 @@
-/** A model of the bank as a few sums: a token and its user, and each node's leases on both. */
+/** A model of the bank as a few sums: a token and its user, and each node's leases on both accounts. */
 export class BankModel {
   readonly accounts: Record<'t' | 'u', { remain: number; used: number; leased: number; epoch: number }>
   readonly leases = new Map<string, { amount: number; held: number; estimate: number }>()
@@ -57,7 +57,7 @@ export class BankModel {
     this.#silent.set(node, minutes)
   }
 
-  /** Applies the maintenance that another node does for a silent one. */
+  /** Applies the maintenance that another node does for a silent node. */
   maintain(node: string): void {
     const minutes = this.#silent.get(node) ?? 0
     if (minutes >= 1) this.#reclaim(node)

@@ -2,8 +2,7 @@ import { onTestFinished } from 'vitest'
 import { type FaultProxy, startFaultProxy } from './fixtures/fault-proxy.ts'
 
 /**
- * A PostgreSQL database behind a fault proxy, whether its server listens on an address or on a socket in a
- * folder.
+ * A PostgreSQL database behind a fault proxy. Its server may listen on an address or on a socket in a folder.
  */
 export async function behindProxy(
   place: string,

@@ -1,6 +1,6 @@
 import { type Channel, CHANNEL_SETTINGS } from '../src/domain/records/channel.ts'
 
-/** A channel of the chat dialect that allows and limits nothing except as given. */
+/** A channel of the chat dialect without limits and permissions except the given ones. */
 export function channelOf(fields: Partial<Channel>): Channel {
   return {
     ...CHANNEL_SETTINGS.defaults,

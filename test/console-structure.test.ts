@@ -22,7 +22,7 @@ const MAX_FILE_LINES = 300
 const COLOUR = /#[\da-f]{3,8}\b|\b(?:rgb|hsl|lab|lch|oklch|oklab)a?\(/i
 
 describe('the files of the console', () => {
-  test('import types and the tables of src/domain from src, and nothing of src imports them', () => {
+  test('the console imports only types and the tables of src/domain from src, and nothing of src imports the console', () => {
     const fromConsole = sources().flatMap((file) =>
       importsOf(file)
         .filter(({ to }) => to.startsWith('src/') && !to.startsWith('src/domain/'))
@@ -35,7 +35,7 @@ describe('the files of the console', () => {
     expect([...fromConsole, ...fromSrc]).toEqual([])
   })
 
-  test('are layers: pages do not import each other, and nothing but app imports pages', () => {
+  test('the console has layers: pages do not import each other, and only app imports pages', () => {
     const breaches = sources().flatMap((file) =>
       importsOf(file).flatMap(({ to }) => (isBreach(name(file), to) ? [`${name(file)} imports ${to}`] : [])),
     )
@@ -51,7 +51,7 @@ describe('the files of the console', () => {
     expect(isBreach(from, to)).toBe(true)
   })
 
-  test('have at most 300 lines, and components at most 120', () => {
+  test('files of the console have at most 300 lines, and components at most 120', () => {
     const long = sources().filter((file) => textOf(file).split('\n').length > MAX_FILE_LINES + 1)
     const longComponents = sources().flatMap((file) => {
       const text = textOf(file)
@@ -63,7 +63,7 @@ describe('the files of the console', () => {
     expect([...long.map(name), ...longComponents]).toEqual([])
   })
 
-  test('say nothing but what locales/ has', () => {
+  test('visible texts of the console are in locales/', () => {
     expect(
       sources()
         .filter((file) => file.endsWith('.tsx'))
@@ -71,7 +71,7 @@ describe('the files of the console', () => {
     ).toEqual([])
   })
 
-  test('name colours in the theme alone', () => {
+  test('colours of the console are only in the theme', () => {
     const named = filesBelow(CONSOLE, /\.(?:tsx?|css)$/)
       .filter((file) => name(file) !== 'console/app/theme.css')
       .filter((file) => COLOUR.test(textOf(file)))
@@ -79,7 +79,7 @@ describe('the files of the console', () => {
   })
 })
 
-/** Folders of the console that each may import, beside itself. */
+/** The other folders of the console that each folder may import. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   app: ['pages', 'components', 'api', 'locales'],
   pages: ['components', 'api', 'locales'],
@@ -93,7 +93,7 @@ function isBreach(from: string, to: string): boolean {
   const [, ownFolder = '', ownPage] = from.split('/')
   if (root !== 'console') return false
   if (ownFolder === folder) return folder === 'pages' && page !== ownPage
-  // Pure helpers without markup are for all.
+  // Helpers without markup may be imported everywhere.
   if (folder === 'components' && to.endsWith('.ts')) return false
   return !(MAY_IMPORT[ownFolder]?.includes(folder) ?? true)
 }
@@ -107,7 +107,7 @@ function importsOf(file: string): { readonly to: string; readonly isType: boolea
   )
 }
 
-/** The text of a statement up to a place in it. */
+/** The text of a statement before a position in it. */
 function statementBefore(text: string, index: number): string {
   return text.slice(text.lastIndexOf('\nimport', index) + 1, index)
 }

@@ -7,7 +7,7 @@ export function upstreamOf(name: string): UpstreamModel {
   return { name, capabilities: capabilitiesOf(name, name) }
 }
 
-/** A conversation with default values except as given. */
+/** A conversation with default values except the given ones. */
 export function conversationOf(fields: Partial<Conversation>): Conversation {
   return {
     model: 'm',

@@ -58,7 +58,7 @@ test('every source file that a page names exists', () => {
   expect(lost).toEqual([])
 })
 
-test('the architecture page has the layers as they are, and each named file has the named functions', () => {
+test('the architecture page has the current layers, and each named file has the named functions', () => {
   const text = page('docs/architecture.md')
   const drawn = [...text.matchAll(/^ {2}layer\d+\["(.+)"\]$/gm)].map(([, row = '']) => row.split(' · '))
   expect(drawn).toEqual(LAYERS)

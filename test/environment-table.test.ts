@@ -5,7 +5,7 @@ import { readEnvironment } from '../src/config/environment.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Variables that packages read: those of OpenTelemetry, and of the driver of PostgreSQL. */
+/** Variables that packages read: those of OpenTelemetry, and of the PostgreSQL driver. */
 const OF_PACKAGES = [
   'OTEL_EXPORTER_OTLP_HEADERS',
   'OTEL_EXPORTER_OTLP_COMPRESSION',
@@ -14,7 +14,7 @@ const OF_PACKAGES = [
   'PGPASSWORD',
 ]
 
-/** The names that the gateway asks its environment for. */
+/** The names that the gateway reads from its environment. */
 function askedNames(): Set<string> {
   const names = new Set<string>()
   const env = new Proxy<NodeJS.ProcessEnv>({}, { get: (_, name) => void names.add(String(name)) })

@@ -9,7 +9,7 @@ import { ENGINES } from './store-engines.ts'
 /** A value as a test writes it, converted by the database to the column's type. */
 type Cell = string | number | boolean | null | Uint8Array
 
-/** A database as another gateway of the new-api family leaves it. */
+/** A database as another gateway of the new-api family creates it. */
 export interface FamilyDatabase {
   /** The source argument of `sluice import`. */
   readonly place: string
@@ -98,7 +98,7 @@ const CHANNELS: Readonly<Record<string, ColumnType>> = {
   priority: 'int',
 }
 
-/** The tables of both families, as far as the import reads them. */
+/** The tables of both families that the import reads. */
 const SCHEMAS: Readonly<
   Record<'one-api' | 'new-api', Readonly<Record<string, Readonly<Record<string, ColumnType>>>>>
 > = {

@@ -76,7 +76,7 @@ describe('a list of 2,000 models', () => {
   // An idle machine needs less than 5 ms; other load evicts CPU caches.
   const FEW_MS = 25
 
-  test('takes a few milliseconds of processor time, limited and routed or not', () => {
+  test('a list of 2,000 models takes a few milliseconds of CPU time, limited and routed or not', () => {
     const settings = settingsOf(2000, 1)
     expect(cost(settings, callerOf({}))).toBeLessThan(FEW_MS)
     const routes = Object.fromEntries(
@@ -90,7 +90,7 @@ describe('a list of 2,000 models', () => {
     expect(cost(settings, limited)).toBeLessThan(FEW_MS)
   })
 
-  test('costs in proportion to its length, and the same however many channels there are', () => {
+  test('the cost of a list is proportional to its length, and the same for any number of channels', () => {
     // A key without limits of its own gets a cached list.
     const limited = (count: number): Caller =>
       callerOf({ model_limits_enabled: true, model_limits: namesOf(count).join(',') })
@@ -99,7 +99,7 @@ describe('a list of 2,000 models', () => {
     expect(cost(settingsOf(2000, 40), limited(2000)) / long).toBeLessThan(5)
   })
 
-  test('is made once for the keys of a group, and anew for others and for new settings', () => {
+  test('a list is made once for the keys of a group, and made again for other groups and for new settings', () => {
     const settings = settingsOf(20, 1)
     const lists = new ModelLists()
     const list = (caller: Caller, from = settings): Buffer => modelListBody('chat', lists.list(from, caller))

@@ -6,7 +6,7 @@ const by = (name: string): Capabilities => capabilitiesOf(name, name)
 const ADAPTIVE = { sampling: 'none', thinking: 'adaptive' } as const
 const REASONS = { sampling: 'none', maximumField: 'max_completion_tokens' } as const
 
-describe('what a model takes goes by the version in its name:', () => {
+describe('the capabilities of a model by the version in its name', () => {
   test.each<[string, Partial<Capabilities>]>([
     ['claude-2.1', { thinking: 'none', sampling: 'all' }],
     ['claude-3-5-sonnet-20241022', { thinking: 'none', sampling: 'all' }],
@@ -39,7 +39,7 @@ describe('what a model takes goes by the version in its name:', () => {
     ['gpt-5.3-codex', REASONS],
     ['gpt-6-sol', REASONS],
     ['gpt-17', REASONS],
-  ])('%s', (name, expected) => {
+  ])('the capabilities of a model depend on the version in its name: %s', (name, expected) => {
     expect(by(name)).toMatchObject(expected)
   })
 
@@ -53,7 +53,7 @@ describe('what a model takes goes by the version in its name:', () => {
     'foo3',
     'gpt4o3',
     'my-deployment',
-  ])('nobody knows %s, which gets everything', (name) => {
+  ])('the unknown model %s gets everything', (name) => {
     expect(by(name)).toMatchObject({
       sampling: 'all',
       takesPenalties: true,
@@ -89,7 +89,7 @@ test.each<[string, Partial<Capabilities['gemini']>]>([
   ['gemini-4-pro', { levels: ['low', 'medium', 'high'] }],
   ['gemini-flash-latest', { levels: undefined, requiresSignatures: true }],
   ['gemma-3-27b-it', { takesSystem: false, requiresSignatures: false }],
-])('what %s takes at the Gemini API goes by its version, too', (name, expected) => {
+])('the capabilities of %s at the Gemini API depend on its version, too', (name, expected) => {
   expect(by(name).gemini).toMatchObject(expected)
 })
 
@@ -105,7 +105,7 @@ test.each([
   ['gpt-4o', true],
   ['gpt-5', false],
   ['o3', false],
-])('that %s takes penalties is %s, unless the operator says otherwise', (name, takes) => {
+])('whether %s supports penalties is %s, unless the operator configures it', (name, takes) => {
   expect(by(name).takesPenalties).toBe(takes)
   for (const sampling of [true, false])
     expect(capabilitiesOf(name, name, { sampling }).takesPenalties).toBe(sampling)
@@ -118,7 +118,7 @@ test.each([
   ['kimi-k2-0905-preview', 'all'],
   ['moonshotai/kimi-k2.5', 'all'],
   ['moonshot-v1-128k', 'all'],
-])('that %s takes of sampling: %s', (name, sampling) => {
+])('the sampling that %s supports: %s', (name, sampling) => {
   expect(by(name)).toMatchObject({ sampling, takesPenalties: sampling === 'all' })
 })
 
@@ -130,7 +130,7 @@ test.each([
   ['kimi-k2-thinking', true],
   ['moonshotai/kimi-k3', true],
   ['kimi-for-coding', true],
-])('that %s requires thoughts beside calls of tools is %s', (name, requires) => {
+])('whether %s requires thoughts beside tool calls is %s', (name, requires) => {
   expect(by(name).requiresThoughts).toBe(requires)
 })
 
@@ -140,40 +140,43 @@ test.each([
   ['claude-sonnet-4-5', true],
   ['claude-opus-5', true],
   ['claude', true],
-])('that %s takes a schema for its text is %s', (name, takes) => {
+])('whether %s supports a schema for its text is %s', (name, takes) => {
   expect(by(name).takesSchema).toBe(takes)
 })
 
-describe('the name that counts', () => {
-  test('is that of the upstream where it states a version', () => {
+describe('the name that determines the capabilities', () => {
+  test("the upstream's name of a model determines its capabilities where it has a version", () => {
     expect(capabilitiesOf('claude-opus-4-8', 'gpt-4o')).toEqual(by('claude-opus-4-8'))
     expect(capabilitiesOf('gpt-4o', 'claude-opus-4-8')).toEqual(by('gpt-4o'))
   })
 
-  test('is otherwise that which the client asks for', () => {
+  test("otherwise the client's name of a model determines its capabilities", () => {
     expect(capabilitiesOf('my-deployment', 'gpt-6-sol')).toEqual(by('gpt-6-sol'))
   })
 })
 
-describe('what the operator states counts for more than a name:', () => {
-  test('sampling', () => {
+describe('configured capabilities', () => {
+  test("configured sampling overrides the model's name", () => {
     expect(capabilitiesOf('claude-opus-5', 'm', { sampling: true }).sampling).toBe('all')
     expect(capabilitiesOf('claude-opus-4-5', 'm', { sampling: true }).sampling).toBe('all')
     expect(capabilitiesOf('m', 'm', { sampling: false }).sampling).toBe('none')
     expect(capabilitiesOf('gpt-6-sol', 'm', { sampling: true }).maximumField).toBe('max_completion_tokens')
   })
 
-  test.each(['adaptive', 'budget', 'none'] as const)('thinking: %s', (thinking) => {
-    for (const name of ['m', 'claude-opus-4-8', 'gpt-4o', 'gpt-6-sol'])
-      expect(capabilitiesOf(name, 'm', { thinking }).thinking).toBe(thinking)
-  })
+  test.each(['adaptive', 'budget', 'none'] as const)(
+    "configured thinking overrides the model's name: %s",
+    (thinking) => {
+      for (const name of ['m', 'claude-opus-4-8', 'gpt-4o', 'gpt-6-sol'])
+        expect(capabilitiesOf(name, 'm', { thinking }).thinking).toBe(thinking)
+    },
+  )
 
-  test('a model that thinks within budgets can do without', () => {
+  test('a model that thinks within budgets can be called without thinking', () => {
     expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'budget' }).alwaysThinks).toBe(false)
     expect(capabilitiesOf('claude-opus-5-5', 'm', { thinking: 'adaptive' }).alwaysThinks).toBe(true)
   })
 
-  test('a model that is said to think does so beside tools', () => {
+  test('a model that is configured to think does so beside tools', () => {
     expect(by('gpt-6-sol').toolsNeedNoEffort).toBe(true)
     expect(capabilitiesOf('gpt-6-sol', 'm', { thinking: 'adaptive' }).toolsNeedNoEffort).toBe(false)
   })

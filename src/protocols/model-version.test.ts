@@ -17,11 +17,11 @@ describe('the version of a Claude model', () => {
     ['claude-opus-4-7-thinking', 4, 7],
     ['anthropic/claude-4.7-opus', 4, 7],
     ['team-opus-4-7', 4, 7],
-  ])('%s is %i.%i', (name, major, minor) => {
+  ])('the version of %s is %i.%i', (name, major, minor) => {
     expect(claudeVersion(name)).toEqual({ major, minor })
   })
 
-  test.each(['claude-instant', 'demo-claude', 'claude', 'my-deployment'])('%s states none', (name) => {
+  test.each(['claude-instant', 'demo-claude', 'claude', 'my-deployment'])('%s has no version', (name) => {
     expect(claudeVersion(name)).toBeUndefined()
   })
 })
@@ -36,22 +36,22 @@ describe('the version of a GPT model', () => {
     ['gpt-5.2-codex', 5, 2],
     ['gpt-6-sol', 6, 0],
     ['openai/gpt-5', 5, 0],
-  ])('%s is %i.%i', (name, major, minor) => {
+  ])('the version of %s is %i.%i', (name, major, minor) => {
     expect(gptVersion(name)).toEqual({ major, minor })
   })
 
-  test.each(['gpt-oss-120b', 'chatgpt-4o-latest', 'o3'])('%s states none', (name) => {
+  test.each(['gpt-oss-120b', 'chatgpt-4o-latest', 'o3'])('%s has no version', (name) => {
     expect(gptVersion(name)).toBeUndefined()
   })
 })
 
-test('the version of a Gemini model stands behind its family', () => {
+test('the version of a Gemini model is after its family', () => {
   expect(geminiVersion('models/gemini-2.5-pro')).toEqual({ major: 2, minor: 5 })
   expect(geminiVersion('gemini-3-pro-preview')).toEqual({ major: 3, minor: 0 })
   expect(geminiVersion('gemini-flash-latest')).toBeUndefined()
 })
 
-test('the version of a Kimi model stands behind its letter, and a date is none', () => {
+test('the version of a Kimi model is after its letter, and a date is not a version', () => {
   expect(kimiVersion('kimi-k2.6')).toEqual({ major: 2, minor: 6 })
   expect(kimiVersion('kimi-k2.7-code-highspeed')).toEqual({ major: 2, minor: 7 })
   expect(kimiVersion('moonshotai/kimi-k3')).toEqual({ major: 3, minor: 0 })

@@ -50,10 +50,10 @@ function checkTotal(
   expect(unexplained).toBeLessThanOrEqual(total - least)
 }
 
-describe('a total is believed', () => {
+describe('a plausible total', () => {
   const maximum = fc.oneof(fc.nat(20), fc.constantFrom(65_536, 1_000_000_000))
 
-  test('if what it has beyond prompt, completion and details fits into the maximum, else ignored', () => {
+  test('a total is accepted if what it has beyond prompt, completion and details fits into the maximum, else ignored', () => {
     fc.assert(
       fc.property(reportedUsage, maximum, (said, most) => {
         const usage = readInclusiveUsage(said)
@@ -65,7 +65,7 @@ describe('a total is believed', () => {
     )
   })
 
-  test('in the same way by Gemini', () => {
+  test('a total of Gemini is accepted in the same way', () => {
     fc.assert(
       fc.property(reportedByGemini, maximum, (said, most) => {
         const usage = geminiUsage(said)
@@ -78,7 +78,7 @@ describe('a total is believed', () => {
     )
   })
 
-  test('if it is exactly a detail more than its parts: reasoning as output, cached tokens as such', () => {
+  test('a total is accepted if it is exactly a detail more than its parts: reasoning as output, cached tokens as such', () => {
     fc.assert(
       fc.property(fc.nat(100), fc.nat(100), fc.integer({ min: 1, max: 300 }), (prompt, output, more) => {
         const said = {

@@ -100,7 +100,7 @@ function withText(value: Json, [first, ...rest]: Place['path'], text: string): J
 }
 
 describe.each(Object.entries(FORMS))('the prompt of %s', (_, levels) => {
-  test('law: a text that is added anywhere adds to the count, but in the members that are listed', () => {
+  test('a text that is added anywhere adds to the count, except in the listed members', () => {
     fc.assert(
       fc.property(requests(levels), fc.nat(), (request, choice) => {
         const places = placesIn(request, levels)
@@ -124,7 +124,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const TEXT = 'A text that a model reads.'
 const FILE = `data:text/plain;base64,${base64(TEXT)}`
 
-describe('a file that is text is decoded', () => {
+describe('text files', () => {
   const chat = (part: object): Json => ({ messages: [{ role: 'user', content: [part as Json] }] })
   const responses = (part: object): Json => ({ input: [{ role: 'user', content: [part as Json] }] })
   test.each<[string, Json, PromptLevels]>([
@@ -169,7 +169,7 @@ describe('a file that is text is decoded', () => {
       },
       CONVERSE_PROMPT,
     ],
-  ])('%s', (_, request, levels) => {
+  ])('a file that is text is decoded: %s', (_, request, levels) => {
     const { text, chargedExtraTokens } = count(request, levels)
     expect(text).toContain(TEXT)
     expect(text).not.toContain(base64(TEXT))
@@ -177,7 +177,7 @@ describe('a file that is text is decoded', () => {
   })
 })
 
-test('media that are no text count as in a hold, and what stands beside their data as text', () => {
+test('media that are not text count as in a hold, and members beside their data as text', () => {
   const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` } }
   const ask = (part: object): PromptText =>
     count({ messages: [{ role: 'user', content: [part as Json] }] }, CHAT_PROMPT)
@@ -186,14 +186,14 @@ test('media that are no text count as in a hold, and what stands beside their da
   expect([extraTokens, chargedExtraTokens]).toEqual([3 + 4 + 1_000, 3 + 4 + 10_000])
 })
 
-test('escapes of characters are the characters, and two members of one name count both', () => {
+test('escaped characters count as the characters, and two members with one name both count', () => {
   const body = String.raw`{"tools":[{"name":"\u6f22","name":"caf\u00e9 \\u0041"}]}`
   expect(promptTextOf(Buffer.from(body), CHAT_PROMPT, '').text).toBe(
     String.raw`[{"name":"漢","name":"café \\u0041"}]`,
   )
 })
 
-test('encrypted reasoning counts by the length of what was encrypted, four bytes to a token', () => {
+test('encrypted reasoning counts by the length of its plain text, four bytes to a token', () => {
   const data = 'A'.repeat(1_600)
   const block = { type: 'redacted_thinking', data }
   const request = { messages: [{ role: 'assistant', content: [block] }] }

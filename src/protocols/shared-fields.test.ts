@@ -20,7 +20,7 @@ function gated(channel: Partial<Channel>): { readonly kept: string[]; readonly d
 }
 
 describe('fields that a channel must allow', () => {
-  test('are left out of a converted request, and named', () => {
+  test('fields that a channel must allow are left out of a converted request, and named', () => {
     expect(gated({})).toEqual({ kept: ['store', 'user'], dropped: ['service_tier', 'safety_identifier'] })
     expect(gated({ allow: new Set<GatedField>(['service_tier']) }).dropped).toEqual(['safety_identifier'])
   })
@@ -30,7 +30,7 @@ describe('fields that a channel must allow', () => {
     ['safety_identifier', undefined, ['safety_identifier', 'service_tier']],
     ['user', { id: 'u', field: 'user' }, ['service_tier']],
   ] as const)(
-    'the user of the client that came in %s, and the standard tier, are such, too',
+    'the user of a client in %s, and the standard tier, are such fields, too',
     (field, kept, left) => {
       const given = conversationOf({ endUser: { id: 'u', field }, isStandardTier: true })
       const dropped = new Set<string>()
@@ -42,7 +42,7 @@ describe('fields that a channel must allow', () => {
     },
   )
 
-  test('are all there where the channel passes everything, but for what it must not store', () => {
+  test('all these fields are kept where the channel passes everything, except storing where it is forbidden', () => {
     expect(gated({ pass_through: true }).dropped).toEqual([])
     expect(gated({ pass_through: true, disable_store: true })).toEqual({
       kept: ['service_tier', 'safety_identifier', 'user'],

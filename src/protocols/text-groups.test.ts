@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { textGroups } from './text-groups.ts'
 
-test('texts are split by their number, and by their bytes, in their order', () => {
+test('texts are grouped by number and by bytes, in order', () => {
   expect(textGroups(['a', 'b', 'c'], 2)).toEqual([['a', 'b'], ['c']])
   expect(textGroups(['aa', 'ä', 'b', 'cccccc', 'd'], 10, 4)).toEqual([['aa', 'ä'], ['b'], ['cccccc'], ['d']])
 })

@@ -2,53 +2,59 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { inputObject, inputOrEmpty, StreamedInputs } from './tool-input.ts'
 
-describe('the text of an input', () => {
-  test.each(['', ' \n', 'null', ' null\t', '""', ' ""'])('%j is nothing, and so an empty object', (input) => {
-    expect(inputOrEmpty(input)).toBe('{}')
-    expect(inputObject(input)).toBe('{}')
-  })
+describe('the text of a tool input', () => {
+  test.each(['', ' \n', 'null', ' null\t', '""', ' ""'])(
+    'the input %j is empty, and so an empty object',
+    (input) => {
+      expect(inputOrEmpty(input)).toBe('{}')
+      expect(inputObject(input)).toBe('{}')
+    },
+  )
 
   test.each(['{ }', '{"2":1,"1":9007199254740993}', ' {"a":1}\n'])(
-    '%j is an object, and stays so',
+    'the input %j is an object, and unchanged',
     (input) => {
       expect(inputOrEmpty(input)).toBe(input)
       expect(inputObject(input)).toBe(input.trim())
     },
   )
 
-  test.each(['nul', 'nulls', '[]', '7', '" "', '{', '{} {}', 'null null'])('%j is no object', (input) => {
-    expect(inputOrEmpty(input)).toBe(input)
-    expect(inputObject(input)).toBeUndefined()
-  })
+  test.each(['nul', 'nulls', '[]', '7', '" "', '{', '{} {}', 'null null'])(
+    'the input %j is not an object',
+    (input) => {
+      expect(inputOrEmpty(input)).toBe(input)
+      expect(inputObject(input)).toBeUndefined()
+    },
+  )
 })
 
-describe('an input that comes in pieces', () => {
+describe('a tool input that arrives in pieces', () => {
   const told = (pieces: readonly string[]): string[] => {
     const inputs = new StreamedInputs()
     inputs.begin(3)
     return [...pieces.map((piece) => inputs.add(3, piece)), inputs.end(3)]
   }
 
-  test('is told piece by piece, from the first that cannot be nothing', () => {
+  test('an input is forwarded in pieces, from the first that cannot be white space or null', () => {
     expect(told(['{"a"', ':1}'])).toEqual(['{"a"', ':1}', ''])
     expect(told([' ', '\n', '{', '}'])).toEqual(['', '', ' \n{', '}', ''])
     expect(told(['n', 'u', 'mber'])).toEqual(['', '', 'number', ''])
     expect(told(['"', '', '"', 'x'])).toEqual(['', '', '', '""x', ''])
   })
 
-  test('is told at its end where it stopped in the middle of nothing', () => {
+  test('an input is forwarded at its end where it stopped before that', () => {
     expect(told(['nu', 'l'])).toEqual(['', '', 'nul'])
     expect(told(['"'])).toEqual(['', '"'])
   })
 
   test.each([[['nu', 'll']], [[' ', 'null', ' ']], [['""']], [['', ' ']], [[]]])(
-    '%j is nothing',
+    'the input %j is empty',
     (pieces) => {
       expect(told(pieces).join('')).toBe('')
     },
   )
 
-  test('keeps its text, however it is cut and whatever else comes beside it', () => {
+  test('an input keeps its text, however it is divided and whatever arrives beside it', () => {
     const texts = fc.oneof(
       fc.json(),
       fc.string({ unit: fc.constantFrom('n', 'u', 'l', ' ', '"', '{') }),
@@ -70,7 +76,7 @@ describe('an input that comes in pieces', () => {
     )
   })
 
-  test('is not held back for ever', () => {
+  test('an input is not held back forever', () => {
     const inputs = new StreamedInputs()
     inputs.begin(0)
     const spaces = ' '.repeat(20)

@@ -25,11 +25,11 @@ function passed(events: readonly ReplyEvent[]): ReplyEvent[] {
 }
 
 describe('a stream without signatures of texts', () => {
-  test('lacks thoughts that only sign a text', () => {
+  test('a stream for clients without text signatures has no thoughts that only sign a text', () => {
     expect(passed([start(1), proof(1, 'text'), end(1)])).toEqual([])
   })
 
-  test('has all other thoughts, signed or not', () => {
+  test('a stream for clients without text signatures has all other thoughts, signed or not', () => {
     const others: ReplyEvent[] = [
       start(0),
       { kind: 'thinking', index: 0, text: 'Hm.' },
@@ -46,7 +46,7 @@ describe('a stream without signatures of texts', () => {
     expect(passed(others)).toEqual(others)
   })
 
-  test('begins a thought before a text of it that is copied', () => {
+  test('a thought begins before a copied text of it', () => {
     const seen: string[] = []
     const inner = {
       push: (some: readonly ReplyEvent[]) => (seen.push(...some.map(({ kind }) => kind)), ''),

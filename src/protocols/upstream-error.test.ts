@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readUpstreamError, statusOfError } from './upstream-error.ts'
 
-describe('an upstream error is understood', () => {
+describe('parsing an upstream error', () => {
   const none = { message: undefined, type: undefined, code: undefined }
 
   test.each([
@@ -26,7 +26,7 @@ describe('an upstream error is understood', () => {
     ['{"errors":[{"message":"m"}]}', { ...none, message: 'm' }],
     ['"m"', { ...none, message: 'm' }],
     ['upstream connect error', { ...none, message: 'upstream connect error' }],
-  ])('%s', (body, expected) => {
+  ])('an upstream error is parsed: %s', (body, expected) => {
     expect(readUpstreamError(Buffer.from(body))).toEqual(expected)
   })
 
@@ -43,11 +43,11 @@ describe('an upstream error is understood', () => {
     '{"error":null}',
     '{"error":{"message":5}}',
     '{"error":[]}',
-  ])('%s says nothing', (body) => {
+  ])('%s contains no error', (body) => {
     expect(readUpstreamError(Buffer.from(body))).toEqual(none)
   })
 
-  test('no more is taken than an error needs', () => {
+  test('only the bytes that an error needs are read', () => {
     const { message } = readUpstreamError(
       Buffer.from(JSON.stringify({ error: { message: 'x'.repeat(50_000) } })),
     )
@@ -71,6 +71,6 @@ test.each([
   ['{"error":{"type":"constructor","code":"200"}}', 500],
   ['{"error":"x"}', 500],
   ['busy', 500],
-])('an error in a stream stands for the status that its number or its name tells: %s', (data, status) => {
+])('an error in a stream has the status of its number or its name: %s', (data, status) => {
   expect(statusOfError(data)).toBe(status)
 })

@@ -7,14 +7,14 @@ const lettersOf = (text: string, offset: number): number => {
   return pieces.join('').replaceAll(' ', '').length * factor
 }
 
-test('a text of up to 256,000 characters is counted whole', () => {
+test('a text of up to 256,000 characters is counted completely', () => {
   const text = 'a'.repeat(256_000)
   const { pieces, factor } = countedText(text, 0.3)
   expect([pieces.join('') === text, factor]).toEqual([true, 1])
   expect(countedText('', 0.3).pieces).toEqual([])
 })
 
-test.each([0, 0.25, 0.5, 0.99])('wherever the words of a longer one are, they count: offset %d', (offset) => {
+test.each([0, 0.25, 0.5, 0.99])('the words of a longer text count wherever they are: offset %d', (offset) => {
   const [spaces, words] = [' '.repeat(256_000), 'a'.repeat(744_000)]
   const middle = spaces.slice(0, 128_000) + words + spaces.slice(128_000)
   for (const text of [spaces + words, words + spaces, middle]) {
@@ -24,7 +24,7 @@ test.each([0, 0.25, 0.5, 0.99])('wherever the words of a longer one are, they co
   }
 })
 
-test('pieces are at most a few more than fit into 256,000 characters, of texts of any length', () => {
+test('the pieces of a text have a few more characters than 256,000 at most, for texts of any length', () => {
   for (const length of [256_001, 1_000_000, 33_000_000]) {
     const { pieces } = countedText('a'.repeat(length), 0.7)
     expect(pieces.length).toBeGreaterThan(120)
@@ -32,7 +32,7 @@ test('pieces are at most a few more than fit into 256,000 characters, of texts o
   }
 })
 
-test('no part of a text is far from a piece', () => {
+test('a piece is near every part of a text', () => {
   const text = Array.from({ length: 1_000 }, (_, n) => String(n).padStart(2_000)).join('')
   const numbers = countedText(text, 0.7).pieces.map(Number)
   const gaps = numbers.slice(1).map((number, n) => number - (numbers[n] as number))

@@ -49,12 +49,12 @@ test.each<[ProtocolName, Edits, number | undefined, number | undefined, boolean]
   ['chat', { remove: ['max_tokens'] }, 9, 9, false],
   ['chat', { set: { temperature: 1 } }, 9, 9, true],
 ])(
-  '%s with %j and a stated maximum of %s is bound to %s tokens',
+  '%s with %j and a stated maximum of %s may use at most %s tokens',
   (protocol, edits, stated, output, named) => {
     expect(bounds(protocol, edits, stated)).toEqual([output, named])
   },
 )
 
-test('each answer may be as long', () => {
+test('each choice may have the maximum', () => {
   expect(bounds('chat', { set: { max_tokens: 5 } }, undefined, 3)).toEqual([15, true])
 })

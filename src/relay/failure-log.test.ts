@@ -31,7 +31,7 @@ function failureOf(fields: Partial<UpstreamFailure> = {}): UpstreamFailure {
 }
 
 describe('warnings about upstreams that failed', () => {
-  test('are five a minute of each channel and cause, and at its end the number of the others', () => {
+  test('five warnings a minute are logged for each channel and cause, and at its end the number of the others', () => {
     for (let i = 0; i < 8; i++) failures.report(failureOf(), 'next key', i * 1_000)
     failures.report(failureOf({ cause: 'status 503' }), 'gave up', 8_000)
     failures.report(failureOf({ channel: channelOf({ name: 'b' }) }), 'gave up', 8_000)
@@ -46,7 +46,7 @@ describe('warnings about upstreams that failed', () => {
     expect(lines).toHaveLength(9)
   })
 
-  test('name the place of the key, and none where there is none', () => {
+  test('warnings have the index of the key, and no index where there is no key', () => {
     failures.report(failureOf(), 'next key', 0)
     failures.report(failureOf({ key: { value: '' } }), 'next key', 0)
     expect(lines.map(({ key }) => key)).toEqual([2, undefined])

@@ -32,7 +32,7 @@ async function bytesOf(form: EditedForm): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-test('law: a form with replaced contents is what splicing it would give, in memory and on disk', async () => {
+test('a form with replaced contents is what splicing it would give, in memory and on disk', async () => {
   const spool = newSpool()
   const cuts = fc.uniqueArray(fc.nat({ max: 200_000 }), { minLength: 4, maxLength: 4 })
   await fc.assert(
@@ -63,7 +63,7 @@ test('law: a form with replaced contents is what splicing it would give, in memo
   expect(spool.held).toBe(0)
 })
 
-test('a file on disk has no name, and gives its space back once', async () => {
+test('a file on disk has no name, and its space is released once', async () => {
   const spool = newSpool()
   const file = spool.newFile({ client: 1, key: 1 })
   await file.append(Buffer.from('hello '))

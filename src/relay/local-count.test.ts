@@ -18,7 +18,7 @@ test('texts for charges are counted before others, of which few are counted at a
   expect(order).toEqual(['told 1', 'charged 1', 'charged 2', 'told 2', 'told 3'])
 })
 
-test('short texts that come in one turn cross to the thread together', async () => {
+test('short texts of one turn are sent to the thread together', async () => {
   await count.count('warm')
   const posted = vi.spyOn(Worker.prototype, 'postMessage')
   const texts = Array.from({ length: 20 }, (_, i) => 'apple '.repeat(i + 1).trimEnd())
@@ -28,7 +28,7 @@ test('short texts that come in one turn cross to the thread together', async () 
   posted.mockRestore()
 })
 
-test('it is busy while 32 texts are being counted or wait, of either kind', async () => {
+test('the counter is busy while 32 texts of either kind are being counted or wait', async () => {
   const counts = Array.from({ length: 31 }, (_, i) =>
     i % 2 ? count.count('a') : count.countLowPriority('a'),
   )

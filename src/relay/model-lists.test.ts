@@ -91,7 +91,7 @@ function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   }
 }
 
-test('what is listed can be called, and what can be called by its own name is listed', () => {
+test('listed models can be called, and models that can be called by their own name are listed', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const settings = settingsOf(world)

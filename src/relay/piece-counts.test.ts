@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { countedText } from './counted-text.ts'
 import { PieceCounts } from './piece-counts.ts'
 
-test('a conversation that goes on is counted from where it went on', () => {
+test('a conversation that continues is counted from its new part', () => {
   const counted: string[] = []
   const counts = new PieceCounts((piece) => counted.push(piece) && piece.length)
   const sumOf = (text: string): number =>
@@ -16,7 +16,7 @@ test('a conversation that goes on is counted from where it went on', () => {
   expect(counted.join('')).toBe(text.slice(before.slice(0, -1).join('').length))
 })
 
-test('pieces that differ in one character are counted apart, in alphabets of any width', () => {
+test('pieces that differ in one character are counted separately, in alphabets of any width', () => {
   const counts = new PieceCounts((piece) => piece.codePointAt(0) ?? 0)
   for (const first of ['a', 'b', 'é', 'ж', '語', '😀'])
     expect(counts.tokensOf(`${first}${'x'.repeat(99)}`)).toBe(first.codePointAt(0))

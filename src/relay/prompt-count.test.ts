@@ -4,14 +4,14 @@ import { PromptCount } from './prompt-count.ts'
 const NEVER = 2 ** 30
 const count = { loading: Promise.resolve() }
 
-test('the count is used when it is made in time', async () => {
+test('the count of a prompt is used when it is made in time', async () => {
   const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: async () => 12 }, NEVER)
   expect(prompt.isPending).toBe(true)
   await prompt.ready()
   expect(prompt).toMatchObject({ tokens: 12, isPending: false })
 })
 
-test('the expected tokens are used where the count is late, and do not change afterwards', async () => {
+test('the expected tokens are used where the count of a prompt is late, and do not change afterwards', async () => {
   const { promise, resolve } = Promise.withResolvers<number>()
   const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: () => promise }, 0)
   await prompt.ready()
@@ -21,14 +21,14 @@ test('the expected tokens are used where the count is late, and do not change af
   expect(prompt.tokens).toBe(5)
 })
 
-test('the expected tokens are used where the count fails', async () => {
+test('the expected tokens are used where the count of a prompt fails', async () => {
   const failing = (): Promise<number> => Promise.reject(new Error('no'))
   const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: failing }, NEVER)
   await prompt.ready()
   expect(prompt).toMatchObject({ tokens: 5, isPending: false })
 })
 
-test('nothing is counted before the call is sent, which is in the same turn', async () => {
+test('the call is sent in the same turn, before anything is counted', async () => {
   let counted = 0
   const prompt = new PromptCount({ count, expectedPrompt: 5, countPrompt: async () => ++counted }, NEVER)
   expect(counted).toBe(0)
@@ -36,7 +36,7 @@ test('nothing is counted before the call is sent, which is in the same turn', as
   expect(counted).toBe(1)
 })
 
-test('the time limit begins when the tokenizer is loaded', async () => {
+test('the timeout of the count begins when the tokenizer is loaded', async () => {
   const loading = Promise.withResolvers<void>()
   const counted = Promise.withResolvers<number>()
   const prompt = new PromptCount(

@@ -14,7 +14,7 @@ class FakeUpstream {
   }
 }
 
-test('an upstream is read again when the last reason not to is gone', () => {
+test('an upstream is read again when the last reason for a pause is gone', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.begin('hold')
@@ -25,7 +25,7 @@ test('an upstream is read again when the last reason not to is gone', () => {
   expect(upstream.isRead).toBe(true)
 })
 
-test('a removed reason counts only from the next decision on', () => {
+test('the removal of a reason applies from the next decision', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.begin('count')
@@ -35,7 +35,7 @@ test('a removed reason counts only from the next decision on', () => {
   expect(upstream.isRead).toBe(true)
 })
 
-test('a rest that is discarded is read whatever the reasons', () => {
+test('remaining bytes that are discarded are read whatever the reasons for a pause', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.begin('hold')
@@ -45,7 +45,7 @@ test('a rest that is discarded is read whatever the reasons', () => {
   expect([upstream.isRead, pauses.has('client')]).toEqual([true, true])
 })
 
-test('an upstream whose chunks take long to read is read on in the next turn of the event loop', async () => {
+test('an upstream whose chunks take long to process is read again in the next turn of the event loop', async () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.noteWork(3)
@@ -58,7 +58,7 @@ test('an upstream whose chunks take long to read is read on in the next turn of 
   expect(upstream.isRead).toBe(true)
 })
 
-describe('large responses, of which each has always more to read,', () => {
+describe('several large responses', () => {
   const CHUNK_MS = 1
 
   /** Simulates Node's reads: in each turn it reads every upstream that is not paused, in the same order. */
@@ -83,19 +83,19 @@ describe('large responses, of which each has always more to read,', () => {
     return { work, worked: all.map(({ worked }) => worked) }
   }
 
-  test.each([4, 40])('take no more of a turn together than one alone: %i', (responses) => {
+  test.each([4, 40])('large responses take no more of a turn together than one alone: %i', (responses) => {
     const { work } = turnsOf(responses, 3 * responses)
     // The first turn only finds out which responses are large.
     expect(Math.max(...work.slice(1))).toBe(MAX_TURN_MS)
   })
 
-  test('have as many turns each', () => {
+  test('large responses have as many turns each', () => {
     const { worked } = turnsOf(4, 400)
     expect(Math.max(...worked) - Math.min(...worked)).toBeLessThanOrEqual(MAX_TURN_MS)
   })
 })
 
-test('a small response goes on beside large ones', () => {
+test('a small response continues beside large ones', () => {
   const upstream = new FakeUpstream()
   const shared = new SharedTurns(() => {})
   shared.note(10 * MAX_TURN_MS)

@@ -25,12 +25,12 @@ function mp3(frames: number, hasHeader = false): Buffer {
   return Buffer.concat([...(hasHeader ? [claim] : []), ...Array.from({ length: frames }, () => frame)])
 }
 
-test('a WAV file is as long as its sound, whatever its header claims', async () => {
+test('the length of a WAV file is that of its sound, whatever its header claims', async () => {
   for (const claimed of [undefined, 36_000 * 32_000, 0xffff_ffff, 100, 0])
     expect(await measured(waveFile(10, claimed))).toEqual({ seconds: 10, isEstimate: false })
 })
 
-test('an MP3 file is as long as its frames, whatever its header claims', async () => {
+test('the length of an MP3 file is that of its frames, whatever its header claims', async () => {
   for (const hasHeader of [false, true]) {
     const { seconds, isEstimate } = await measured(mp3(1_000, hasHeader))
     expect(isEstimate).toBe(false)
@@ -38,12 +38,12 @@ test('an MP3 file is as long as its frames, whatever its header claims', async (
   }
 })
 
-test('what cannot be read counts by its size, and nothing counts as nothing', async () => {
+test('a recording that cannot be read counts by its size, and an empty one as nothing', async () => {
   expect(await measured(Buffer.alloc(40_000, 7))).toEqual({ seconds: 10, isEstimate: true })
   expect(await measured(Buffer.alloc(0))).toEqual({ seconds: 0, isEstimate: true })
 })
 
-test('more recordings than can wait count by their size at once', async () => {
+test('where more recordings arrive than can wait, they count by their size at once', async () => {
   const recording = waveFile(1)
   const all = await Promise.all(Array.from({ length: 1_017 }, () => measured(recording)))
   expect(all.filter(({ isEstimate }) => isEstimate)).toHaveLength(16)
@@ -56,7 +56,7 @@ function tinyPackets(count: number): Buffer {
   return Buffer.alloc(count * packet.length, packet)
 }
 
-test('a key that sends many recordings delays another by one of them', async () => {
+test('a key that sends many recordings delays another key by one of them only', async () => {
   const order: string[] = []
   const read = async (name: string, key: number): Promise<void> => {
     await measured(waveFile(1), key)
@@ -75,7 +75,7 @@ test('a recording that takes too much work counts by its size, and the next one 
   await impatient.close()
 })
 
-test('recordings that are being read when it is closed count by their size', async () => {
+test('recordings that are being read at the close count by their size', async () => {
   const closing = new RecordingLengths(THREADS)
   const recording = waveFile(100)
   const under = measured(recording, KEY, closing)

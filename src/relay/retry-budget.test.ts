@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { RetryBudget } from './retry-budget.ts'
 
-test('lets a gateway that has just begun retry fifty times', () => {
+test('the retry budget lets a new gateway retry fifty times', () => {
   const budget = new RetryBudget(0)
   expect(Array.from({ length: 60 }, () => budget.take()).filter(Boolean)).toHaveLength(50)
 })
 
-test('lets a busy gateway retry one call of ten, however many fail', () => {
+test('the retry budget lets a busy gateway retry one call of ten, however many fail', () => {
   const budget = new RetryBudget(0)
   let retries = 0
   for (let call = 0; call < 10_000; call++) {
@@ -18,7 +18,7 @@ test('lets a busy gateway retry one call of ten, however many fail', () => {
   expect(retries).toBeLessThanOrEqual(1050)
 })
 
-test('gives back five a second to one that has little to do, and saves up no more than fifty', () => {
+test('the retry budget gives an idle gateway five retries a second, up to fifty', () => {
   const budget = new RetryBudget(0)
   while (budget.take()) {}
   budget.callBegan(2_000)
@@ -27,7 +27,7 @@ test('gives back five a second to one that has little to do, and saves up no mor
   expect(Array.from({ length: 60 }, () => budget.take()).filter(Boolean)).toHaveLength(50)
 })
 
-test('is never exceeded: fifty, a tenth of the calls, and five a second', () => {
+test('the retry budget is never exceeded: fifty, a tenth of the calls, and five a second', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(500), fc.nat(3)), { maxLength: 200 }), (steps) => {
       const budget = new RetryBudget(0)

@@ -71,7 +71,7 @@ describe('when memory for bodies is short', () => {
     endAll(fast, requester)
   })
 
-  test('a body that has just begun does not count as stalled', () => {
+  test('when memory for bodies is short a body that has just begun does not count as stalled', () => {
     const slow = new SlowBodies()
     const young = begin(slow, 1, 8 * MIB)
     vi.advanceTimersByTime(1_000)
@@ -80,7 +80,7 @@ describe('when memory for bodies is short', () => {
     endAll(young, requester)
   })
 
-  test('no body is refused for one that has stalled more', () => {
+  test('when memory for bodies is short no body is refused for one that has stalled more', () => {
     const slow = new SlowBodies()
     const [stalled, worse] = [begin(slow, 1, 8 * MIB), begin(slow, 1, 9 * MIB)]
     vi.advanceTimersByTime(3_000)
@@ -89,7 +89,7 @@ describe('when memory for bodies is short', () => {
     endAll(stalled, worse)
   })
 
-  test('a client that holds less than the one that asks is left alone', () => {
+  test('a body of a client that holds less than the requesting one is not refused', () => {
     const slow = new SlowBodies()
     const small = begin(slow, 1, 1 * MIB)
     vi.advanceTimersByTime(3_000)

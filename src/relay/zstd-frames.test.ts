@@ -24,26 +24,26 @@ function everyCut(bytes: Buffer): Buffer[][] {
   return Array.from({ length: bytes.length - 1 }, (_, i) => [bytes.subarray(0, i + 1), bytes.subarray(i + 1)])
 }
 
-test('the frames of a body follow each other, wherever it is cut', async () => {
+test('the frames of a body are decoded one after the other, wherever the body is divided', async () => {
   const body = Buffer.concat([FIRST, SECOND])
   expect(await decoded([body])).toBe(TEXT)
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe(TEXT)
 })
 
-test('bytes after the frames that are no frame are refused, wherever the body is cut', async () => {
+test('bytes after the frames that are not a frame are refused, wherever the body is divided', async () => {
   const body = Buffer.concat([FIRST, Buffer.from('garbage')])
   expect(await decoded([body])).toBe('refused')
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe('refused')
 })
 
-test('a frame and what follows it may be as long as the frame before', async () => {
+test('a frame and the next one may be as long as the previous frame', async () => {
   const short = zstdCompressSync(Buffer.from('1234'))
   const body = Buffer.concat([zstdCompressSync(Buffer.from('12345')), short, Buffer.from('}')])
   expect(body.length).toBe(2 * short.length + 2)
   expect(await decoded([body])).toBe('refused')
 })
 
-test('a frame that is not whole is refused', async () => {
+test('an incomplete frame is refused', async () => {
   for (let end = 1; end < FIRST.length; end++) expect(await decoded([FIRST.subarray(0, end)])).toBe('refused')
 })
 

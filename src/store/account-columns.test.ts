@@ -19,7 +19,7 @@ test('a limit that becomes the operator’s is a change of its account: SQLite',
   db.close()
 })
 
-test.each(BANKS)('the same that all nodes hear of: $name', async (engine) => {
+test.each(BANKS)("all nodes are notified of a limit that becomes the operator's: $name", async (engine) => {
   const { database } = await bankFixture(engine)
   const client = new Client({ connectionString: database.place })
   await client.connect()

@@ -41,7 +41,7 @@ async function holderOf(folder: string, holder: DataFolderHolder = 'gateway'): P
   return child
 }
 
-test('a data folder is made for its owner alone', () => {
+test('a data folder is created with access for its owner only', () => {
   const folder = join(temporaryFolder(), 'deep', 'data')
   lockDataFolder(folder, 'gateway').release()
   expect(statSync(folder).mode & 0o777).toBe(0o700)
@@ -61,7 +61,7 @@ test.each([
   [0o711, true],
   [0o770, true],
   [0o700, false],
-])('a data folder that others may enter is warned of: mode %o, %s', (mode, isWarnedOf) => {
+])('there is a warning about a data folder that others may enter: mode %o, %s', (mode, isWarnedOf) => {
   const folder = temporaryFolder()
   chmodSync(folder, mode)
   const lock = lockDataFolder(folder, 'gateway')
@@ -70,7 +70,7 @@ test.each([
   if (isWarnedOf) expect(lock.warning).toContain(`may enter the data folder ${folder}`)
 })
 
-test('the lock is for its owner alone, also one that was made otherwise, and is no link', () => {
+test('the lock is accessible to its owner only, even if it was created otherwise, and is not a link', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'lock.db')
   lockDataFolder(folder, 'gateway').release()
@@ -84,7 +84,7 @@ test('the lock is for its owner alone, also one that was made otherwise, and is 
   expect(existsSync(join(folder, 'elsewhere'))).toBe(false)
 })
 
-test('a second gateway on the same folder is refused, and one on another is not', async () => {
+test('a second gateway on the same folder is refused, and one on another folder is not', async () => {
   const folder = temporaryFolder()
   const { pid } = await holderOf(folder)
   expect(() => lockDataFolder(folder, 'gateway')).toThrow(
@@ -118,7 +118,7 @@ test('a folder is free again when it is released', () => {
 })
 
 test.each(['gateway', 'command'] as const)(
-  'a folder that a %s holds is nobody else’s, and tells the holder',
+  'a folder that a %s holds is refused, with the holder',
   async (holder) => {
     const folder = temporaryFolder()
     const child = await holderOf(folder, holder)
@@ -131,30 +131,27 @@ test.each(['gateway', 'command'] as const)(
   },
 )
 
-test.each(['gateway', 'command'] as const)(
-  'a %s waits its turn while a command holds the folder',
-  async (holder) => {
-    const folder = temporaryFolder()
-    const child = await holderOf(folder, 'command')
-    const turn = { came: false }
-    const waiting = lockDataFolderInTurn(folder, holder).then((lock) => {
-      turn.came = true
-      return lock
-    })
-    await sleep(200)
-    expect(turn.came).toBe(false)
-    child.kill('SIGKILL')
-    ;(await waiting).release()
-  },
-)
+test.each(['gateway', 'command'] as const)('a %s waits while a command holds the folder', async (holder) => {
+  const folder = temporaryFolder()
+  const child = await holderOf(folder, 'command')
+  const turn = { came: false }
+  const waiting = lockDataFolderInTurn(folder, holder).then((lock) => {
+    turn.came = true
+    return lock
+  })
+  await sleep(200)
+  expect(turn.came).toBe(false)
+  child.kill('SIGKILL')
+  ;(await waiting).release()
+})
 
-test('nobody waits for a gateway to end', async () => {
+test('no process waits for a gateway to end', async () => {
   const folder = temporaryFolder()
   await holderOf(folder, 'gateway')
   await expect(lockDataFolderInTurn(folder, 'command')).rejects.toThrow(DataFolderInUse)
 })
 
-test('the secret is made once, of 32 random bytes, for its owner alone', () => {
+test('the secret is created once, of 32 random bytes, for its owner only', () => {
   const folder = temporaryFolder()
   const secret = secretOfDataFolder(folder)
   expect(secret).toMatch(/^[0-9a-f]{64}$/)
@@ -165,14 +162,14 @@ test('the secret is made once, of 32 random bytes, for its owner alone', () => {
   expect(secretOfDataFolder(folder)).not.toBe(secret)
 })
 
-test('a secret that the operator put there is taken as it is', () => {
+test('a secret that the operator created is used unchanged', () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'secret'), 'put here by hand, with care\n', { mode: 0o644 })
   expect(secretOfDataFolder(folder)).toBe('put here by hand, with care')
   expect(statSync(join(folder, 'secret')).mode & 0o777).toBe(0o600)
 })
 
-test('a secret is written to no file that was there, and read from no link', () => {
+test('a secret is not written to an existing file, and not read from a link', () => {
   const folder = temporaryFolder()
   const planted = join(folder, 'planted')
   writeFileSync(planted, 'planted', { mode: 0o644 })

@@ -57,7 +57,7 @@ function failingFrom(rows: Rows, number: number): Pick<Rows, 'write'> {
 }
 
 describe.each(ENGINES)('a large content on $name', (engine) => {
-  test('is stored in encrypted parts, and read back with its size', async () => {
+  test('a large content is stored in encrypted parts, and read back with its size', async () => {
     const { store, database } = await openedRows(engine)
     await new LargeContents(store).store(large('a'))
     await new LargeContents(store).store({ ...large('b', { previousId: 'a' }) })
@@ -77,7 +77,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     ])
   })
 
-  test('is stored whole or not at all, and a second attempt completes it', async () => {
+  test('a large content is stored completely or not at all, and a second attempt completes it', async () => {
     const { store } = await openedRows(engine)
     for (const failing of [2, 5]) {
       await expect(new LargeContents(failingFrom(store, failing)).store(large('a'))).rejects.toThrow(
@@ -89,7 +89,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     expect(await contentOf(store, 'a')).toEqual(large('a').content)
   })
 
-  test('is removed with its response', async () => {
+  test('a large content is removed with its response', async () => {
     const { store, database } = await openedRows(engine)
     await new LargeContents(store).store(large('a'))
     expect(await removeParts(store, 'a')).toBe(0)
@@ -98,7 +98,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     expect(await database.sql('select part from response_parts')).toEqual([])
   })
 
-  test('that no response names is pruned when it is an hour old', async () => {
+  test('a large content that no response refers to is pruned after an hour', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const contents = new LargeContents(store)
     await contents.store(large('live'))
@@ -116,7 +116,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
   })
 })
 
-test('charges are settled all the while that a content of 32 MiB is stored', async () => {
+test('charges are settled while a content of 32 MiB is stored', async () => {
   const { store, who } = await storeWithAccount()
   const content = { input: `"${'x'.repeat(32 * MIB)}"`, response: '{}' }
   const stored = { yet: false }

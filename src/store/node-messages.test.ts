@@ -16,7 +16,7 @@ function opened(message: string | Uint8Array): {
   return { text, dropped: messages.dropped }
 }
 
-test('a text of a node with the same secret arrives as it was', () => {
+test('a message of a node with the same secret is received unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
       expect(opened(new NodeMessages(SECRETS).seal(text))).toEqual({ text, dropped: 0 })
@@ -24,7 +24,7 @@ test('a text of a node with the same secret arrives as it was', () => {
   )
 })
 
-test('whatever else arrives is dropped, and counted', () => {
+test('any other message is dropped, and counted', () => {
   const message = new NodeMessages(SECRETS).seal('recall t:5 node')
   fc.assert(
     fc.property(fc.nat(message.length - 1), fc.integer({ min: 1, max: 255 }), (at, by) => {
@@ -48,7 +48,7 @@ test('a message of more than 7,999 bytes is neither sent nor read', () => {
   expect(opened(`${mac} ${longest}x`)).toEqual({ text: undefined, dropped: 1 })
 })
 
-test('the key that the database has signs changes of accounts alone', () => {
+test('only the key in the database signs changes of accounts', () => {
   const signed = (text: string): string =>
     `${createHmac('sha256', databaseMessageKey(SECRETS)).update(text).digest('hex').slice(0, 32)} ${text}`
   expect(opened(signed('account u:3')).text).toBe('account u:3')

@@ -41,7 +41,7 @@ function rowsIn(path: string): { readonly log: number; readonly oldestMs: number
   return { ...row }
 }
 
-test('rows older than so many days go, the others and all sums stay', async () => {
+test('rows older than this number of days are deleted, the others and all sums stay', async () => {
   const { store, path, tokenId } = await storeWithCalls([200, 91, 90.001, 90, 89.999, 1, 0])
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
   await store.read('usageCoverage')
@@ -51,7 +51,7 @@ test('rows older than so many days go, the others and all sums stay', async () =
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(0)
 })
 
-test('a call that began before and ended after is kept, and hides none that are old', async () => {
+test('a call that began before the limit and ended after it is kept, and does not hide old ones', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, who } = await storeWithAccount(path)
   await store.write('settle', settledCall(who, `${idAt(1)}-long`, { ended_ms: NOW_MS }))
@@ -60,13 +60,13 @@ test('a call that began before and ended after is kept, and hides none that are 
   expect(rowsIn(path)).toMatchObject({ log: 1, oldestMs: NOW_MS })
 })
 
-test('one batch looks at no more rows than it is told to', async () => {
+test('one batch reads at most its number of rows', async () => {
   const { store, path } = await storeWithCalls(Array.from({ length: 50 }, () => 100))
   expect((await store.write('prune', { beforeMs: NOW_MS, limit: 20 })).rows).toBe(20)
   expect(rowsIn(path).log).toBe(30)
 })
 
-test('a signal stops it between two batches', async () => {
+test('an abort signal stops the pruning between two batches', async () => {
   const { store, path } = await storeWithCalls(Array.from({ length: 400 }, () => 100))
   const stop = new AbortController()
   const pruning = pruneUsage(store, 90, NOW_MS, stop.signal)
@@ -78,7 +78,7 @@ test('a signal stops it between two batches', async () => {
   expect(rowsIn(path).log).toBe(400 - removed)
 })
 
-test('a large backlog goes in batches that grow until each holds the writer for a millisecond', async () => {
+test('a large backlog is pruned in batches that grow until each holds the writer for a millisecond', async () => {
   const { store, path } = await storeWithCalls(
     Array.from({ length: 12_000 }, (_, index) => 200 - index / 200),
   )

@@ -6,12 +6,12 @@ const OTHER = deriveSecrets('another secret of enough letters')
 const PLACE = { table: 'tokens', row: 7 }
 
 describe('the secret', () => {
-  test('needs 16 characters, and says so', () => {
+  test('the secret needs 16 characters, and the error says so', () => {
     expect(() => deriveSecrets('fifteen letters')).toThrow(/15 characters.*at least 16/)
     expect(() => deriveSecrets('')).toThrow(/at least 16/)
   })
 
-  test('gives the same keys each time, and each purpose its own', () => {
+  test('the secret gives the same keys each time, and each purpose its own', () => {
     const keysOf = ({ encryptionKey, lookupKey }: Secrets) =>
       [encryptionKey, lookupKey].map((key) => key.export().toString('hex'))
     const keys = keysOf(SECRETS)
@@ -22,33 +22,33 @@ describe('the secret', () => {
 })
 
 describe('lookup', () => {
-  test('a key is found by an HMAC that depends on the secret', () => {
+  test('lookup a key is found by an HMAC that depends on the secret', () => {
     expect(hashKey(SECRETS, 'abc')).toMatch(/^[0-9a-f]{64}$/)
     expect(hashKey(SECRETS, 'abc')).toBe(hashKey(SECRETS, 'abc'))
     expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abd'))
     expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(OTHER, 'abc'))
   })
 
-  test('an access token never has the hash of a key of the same letters', () => {
+  test('lookup an access token never has the hash of a key of the same letters', () => {
     expect(hashAccessToken(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abc'))
   })
 })
 
-describe('sealing', () => {
-  test('opens to what was sealed, and never looks the same twice', () => {
+describe('encryption', () => {
+  test('an encrypted value can be decrypted, and never looks the same twice', () => {
     const sealed = seal(SECRETS, 'kéy', PLACE)
     expect(unseal(SECRETS, sealed, PLACE)).toBe('kéy')
     expect(sealed).not.toBe(seal(SECRETS, 'kéy', PLACE))
     expect(sealed.startsWith(`v1.${SECRETS.keyId}.`)).toBe(true)
   })
 
-  test('a value moved to another row or table does not open', () => {
+  test('a value that was moved to another row or table cannot be decrypted', () => {
     const sealed = seal(SECRETS, 'key', PLACE)
     expect(() => unseal(SECRETS, sealed, { table: 'tokens', row: 8 })).toThrow()
     expect(() => unseal(SECRETS, sealed, { table: 'users', row: 7 })).toThrow()
   })
 
-  test('a changed value does not open, wherever it was changed', () => {
+  test('a changed value cannot be decrypted, wherever it was changed', () => {
     const sealed = seal(SECRETS, 'key', PLACE)
     const [version, keyId, text] = sealed.split('.') as [string, string, string]
     const bytes = Buffer.from(text, 'base64url')
@@ -61,7 +61,7 @@ describe('sealing', () => {
     expect(() => unseal(SECRETS, 'key', PLACE)).toThrow(/form/)
   })
 
-  test('another secret is named, not tried', () => {
+  test('the wrong secret is reported, not tried', () => {
     expect(() => unseal(OTHER, seal(SECRETS, 'key', PLACE), PLACE)).toThrow(
       new RegExp(`needs the secret ${SECRETS.keyId}, not ${OTHER.keyId}`),
     )

@@ -4,7 +4,7 @@ import { firstIdOf, startOf } from './usage-id.ts'
 
 const MS = fc.integer({ min: 0, max: 2 ** 48 - 2 })
 
-test('the order of ids is the order of time', () => {
+test('ids sort by time', () => {
   fc.assert(
     fc.property(MS, MS, (a, b) => {
       expect(Math.sign(a - b)).toBe(firstIdOf(a) === firstIdOf(b) ? 0 : firstIdOf(a) < firstIdOf(b) ? -1 : 1)
@@ -12,7 +12,7 @@ test('the order of ids is the order of time', () => {
   )
 })
 
-test('an id tells when its call began, and follows the first id of that moment', () => {
+test('an id contains when its call began, and is after the first id of that moment', () => {
   fc.assert(
     fc.property(MS, fc.uuid({ version: 7 }), (ms, uuid) => {
       const id = `${firstIdOf(ms)}${uuid.slice(13)}`
@@ -24,7 +24,7 @@ test('an id tells when its call began, and follows the first id of that moment',
 })
 
 test.each(['', 'a', '0195B2C3-D4E5-7000', '0195b2c3d4e5', '0195b2c3-d4e5f'])(
-  '%o is no id of a call',
+  '%o is not an id of a call',
   (text) => {
     expect(startOf(text)).toBeUndefined()
   },

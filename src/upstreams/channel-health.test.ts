@@ -15,7 +15,7 @@ function fail(times: number, nowMs: number): void {
 }
 
 describe('the health of a channel', () => {
-  test('is not in doubt before the fifth failure in a row', () => {
+  test('a channel is healthy until the fifth consecutive failure', () => {
     fail(4, 0)
     expect(health.isCircuitOpen(ill, 0)).toBe(false)
     health.begin(ill).succeeded()
@@ -27,7 +27,7 @@ describe('the health of a channel', () => {
     expect(health.openCircuits(0)).toBe(1)
   })
 
-  test('is found out by one attempt after five seconds of rest', () => {
+  test('a channel is tried by one attempt after a cooldown of five seconds', () => {
     fail(5, 0)
     expect(health.isCircuitOpen(ill, 4_999)).toBe(true)
     expect(health.isCircuitOpen(ill, 5_000)).toBe(false)
@@ -38,7 +38,7 @@ describe('the health of a channel', () => {
     expect(health.openCircuits(5_001)).toBe(0)
   })
 
-  test('that a probe finds no better makes it rest for twice as long, and never for more than a minute', () => {
+  test('a channel that fails its probe has a cooldown twice as long, at most a minute', () => {
     fail(5, 0)
     let nowMs = 5_000
     for (const restMs of [10_000, 20_000, 40_000, 60_000, 60_000]) {
@@ -49,7 +49,7 @@ describe('the health of a channel', () => {
     }
   })
 
-  test('that a probe did not find out may be probed by another, however the probe ended', () => {
+  test('a channel whose probe had no result may be probed by another, however the probe ended', () => {
     fail(5, 0)
     expect(() => {
       using probe = health.begin(ill)
@@ -61,7 +61,7 @@ describe('the health of a channel', () => {
     expect(health.openCircuits(5_000)).toBe(0)
   })
 
-  test('is not made known by an attempt beside the probe that found out nothing', () => {
+  test('an attempt beside a probe does not decide about the channel when the probe had no result', () => {
     fail(5, 0)
     const beside = health.begin(well)
     const probe = health.begin(ill)
@@ -73,7 +73,7 @@ describe('the health of a channel', () => {
     expect(health.isCircuitOpen(ill, 5_000)).toBe(false)
   })
 
-  test('stays open until its trial succeeds, where the channel is probed', () => {
+  test('a channel that is probed stays half-open until its trial succeeds', () => {
     fail(5, 0)
     expect(health.isCircuitOpen(ill, 5_000)).toBe(false)
     expect(health.isCircuitOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(true)
@@ -81,7 +81,7 @@ describe('the health of a channel', () => {
     expect(health.isCircuitOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(false)
   })
 
-  test('is told once by each attempt: the first result counts', () => {
+  test('each attempt reports once: its first result counts', () => {
     for (let i = 0; i < 4; i++) {
       const trial = health.begin(ill)
       trial.failed(0)
@@ -94,13 +94,13 @@ describe('the health of a channel', () => {
     expect(health.isCircuitOpen(ill, 0)).toBe(true)
   })
 
-  test('is not made worse by calls that were under way when it was sent to rest', () => {
+  test('a channel is not affected by calls that were in flight when its cooldown began', () => {
     const trials = Array.from({ length: 30 }, () => health.begin(ill))
     for (const [i, trial] of trials.entries()) trial.failed(i)
     expect(health.isCircuitOpen(ill, 5_004)).toBe(false)
   })
 
-  test('rests at once where the upstream asks for it, but not for longer than five minutes', () => {
+  test('a channel has a cooldown at once where the upstream asks for it, at most five minutes', () => {
     health.begin(ill).failed(0, 20_000)
     expect(health.isCircuitOpen(ill, 19_999)).toBe(true)
     expect(health.isCircuitOpen(ill, 20_000)).toBe(false)

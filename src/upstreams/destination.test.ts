@@ -6,7 +6,7 @@ const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: [
 const destination = destinationOf(channel, 'sk-one')
 
 describe('a destination', () => {
-  test('is the same for the same channel, origin and key, however often it was configured', () => {
+  test('a destination is the same for the same channel, origin and key, however often it was configured', () => {
     const again = channelOf({ name: 'a', base_url: 'https://x.example/v2', keys: ['sk-three', 'sk-one'] })
     expect(destinationOf(again, 'sk-one').id).toBe(destination.id)
   })
@@ -16,11 +16,11 @@ describe('a destination', () => {
     ['origin', channelOf({ ...channel, base_url: 'https://x.example:8443/v1' }), 'sk-one'],
     ['scheme', channelOf({ ...channel, base_url: 'http://x.example/v1' }), 'sk-one'],
     ['key', channel, 'sk-two'],
-  ])('is another for another %s', (_, other, key) => {
+  ])('a destination is different for another %s', (_, other, key) => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
   })
 
-  test('does not hold the key', () => {
+  test('a destination does not contain the key', () => {
     expect(JSON.stringify(destination)).not.toContain('sk-one')
   })
 
@@ -30,11 +30,11 @@ describe('a destination', () => {
     ['has moved', false, [channelOf({ ...channel, base_url: 'https://y.example/v1' })]],
     ['has other keys', false, [channelOf({ ...channel, keys: ['sk-two'] })]],
     ['has no keys any more', false, [channelOf({ ...channel, keys: [] })]],
-  ])('is configured where its channel %s: %s', (_, expected, channels) => {
+  ])('a destination is configured where its channel %s: %s', (_, expected, channels) => {
     expect(isConfigured(destination, channels)).toBe(expected)
   })
 
-  test('without a key is that of a channel without keys', () => {
+  test('a destination without a key is that of a channel without keys', () => {
     const open = channelOf({ ...channel, keys: [] })
     expect(isConfigured(destinationOf(open, ''), [open])).toBe(true)
     expect(isConfigured(destinationOf(open, ''), [channel])).toBe(false)

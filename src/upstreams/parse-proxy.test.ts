@@ -20,6 +20,6 @@ test.each([
   'socks4://proxy.example',
   'http://%ff@proxy.example',
   'http://',
-])('%s is none', (text) => {
+])('%s is not a proxy', (text) => {
   expect(parseProxy(text)).toBeUndefined()
 })

@@ -26,19 +26,19 @@ const ENCODINGS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   'all of it percent-encoded': (bytes) => bytes.toString('hex').replaceAll(/../g, (octet) => `%${octet}`),
 }
 
-describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s,', (encoding) => {
+describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s', (encoding) => {
   const encoded = (text: string): string => ENCODINGS[encoding]?.(Buffer.from(text)) ?? ''
 
   test.each([
     ['a key', KEY],
     ['a part of a key', 'of-one-key'],
     ["a proxy's password", 'p@ss:word-2'],
-  ])('is removed: %s', (_, secret) => {
+  ])('a quoted secret is removed: %s', (_, secret) => {
     const found = redact(`refused: ${encoded(secret)} is unknown`, CHANNEL)
     expect(found).toBe('refused: [redacted] is unknown')
   })
 
-  test('is removed at every alignment, whatever stands around it', () => {
+  test('a quoted secret is removed at every alignment, whatever is around it', () => {
     const around = fc.string({ unit: 'grapheme-ascii', maxLength: 12 })
     fc.assert(
       fc.property(around, around, (before, after) => {
@@ -87,7 +87,7 @@ test('a service account is removed by the lines of its private key', () => {
     expect(redact(encode(Buffer.from(line)), channel)).toBe('[redacted]')
 })
 
-test('a text without secrets stays as it is', () => {
+test('a text without secrets is unchanged', () => {
   const text = 'Basic authentication failed: 6f6464 b2Rk odd key of the channel, 100% + more'
   expect(redact(text, CHANNEL)).toBe(text)
 })

@@ -14,7 +14,7 @@ test.each([
   ['Fri, 20 Nov 2026 09:59:00 GMT', undefined],
   ['', undefined],
   [undefined, undefined],
-])('%j asks for %j ms', (header, ms) => expect(retryAfterMs(header, NOW)).toBe(ms))
+])('the header %j asks for %j ms', (header, ms) => expect(retryAfterMs(header, NOW)).toBe(ms))
 
 test.each([
   ['7', '7'],
@@ -35,4 +35,4 @@ test.each([
   ['Fri, 20 Nov 2026 10:00:30 UTC', undefined],
   ['', undefined],
   [undefined, undefined],
-])('of %j a caller is told %j', (header, told) => expect(forwardedRetryAfter(header)).toBe(told))
+])('for %j a client gets %j', (header, told) => expect(forwardedRetryAfter(header)).toBe(told))

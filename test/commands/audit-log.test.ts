@@ -33,8 +33,8 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => fixture.close())
 
-describe.each(GATEWAY_STATES)('a command, %s,', (manner) => {
-  test('is in the audit log, with the operator as its actor', async () => {
+describe.each(GATEWAY_STATES)('a command, %s', (manner) => {
+  test('a command is in the audit log, with the operator as its actor', async () => {
     const before = embeddedRows(fixture.gateway.dataDir, QUERY).length
     const name = manner.endsWith('not') ? 'kim' : 'bob'
     await inGatewayState(manner, fixture.gateway, async () => {

@@ -51,7 +51,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** Starts a gateway on a folder with the copy alone, as docs/operations.md describes it. */
+/** Starts a gateway on a folder that only has the copy, as docs/operations.md describes it. */
 function restored(copy: string, env: Record<string, string> = ENV): Promise<RunningGateway> {
   const dataDir = mkdtempSync(join(folder, 'restored-'))
   copyFileSync(copy, join(dataDir, 'sluice.db'))
@@ -62,7 +62,7 @@ function restored(copy: string, env: Record<string, string> = ENV): Promise<Runn
   })
 }
 
-test('a copy that is made under load is restored: its keys work, and its accounts add up', async () => {
+test('a copy that is made under load can be restored: its keys work, and its accounts add up', async () => {
   const load = { over: false }
   const statuses: number[] = []
   const answered: string[] = []
@@ -125,7 +125,7 @@ test('a copy cannot be used with another secret, and is not damaged by the attem
 describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
-  test('makes a file that only its owner may read, and replaces none without --force', async () => {
+  test('sluice backup creates a file that only its owner may read, and replaces an existing one only with --force', async () => {
     const file = join(folder, `${GATEWAY_STATES.indexOf(manner)}.db`)
     const [made, refused] = await during(async () => {
       const first = await backup(file, '--json')
@@ -141,7 +141,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.unfinished'))).toEqual([])
   })
 
-  test('never writes over the database itself', async () => {
+  test('sluice backup never writes over the database itself', async () => {
     const { dataDir } = fixture.gateway
     const outcomes = await during(async () => [
       await backup(join(dataDir, 'sluice.db'), '--force'),
@@ -157,7 +157,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('never replaces a file of the data folder, nor takes the name of one that is to come', async () => {
+  test('sluice backup never replaces a file of the data folder, or uses the name of a future one', async () => {
     const { dataDir } = fixture.gateway
     const secret = join(dataDir, 'secret')
     writeFileSync(join(dataDir, 'notes.txt'), 'kept')
@@ -180,7 +180,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
     expect([existsSync(secret), readFileSync(join(dataDir, 'notes.txt'), 'utf8')]).toEqual([false, 'kept'])
   })
 
-  test('an unwritable target is reported, and nothing is left behind', async () => {
+  test('sluice backup reports an unwritable target, and leaves nothing behind', async () => {
     const file = join(folder, 'nowhere', 'copy.db')
     const { code, err } = await during(() => backup(file))
     expect(code).toBe(1)
@@ -205,7 +205,7 @@ test.each(CAN_MOUNT ? ['a disk'] : [])(
   },
 )
 
-test('a copy is made of a database without opening it for anything else', async () => {
+test('a copy is made of a database without opening it in another way', async () => {
   await fixture.gateway.stop()
   const file = join(folder, 'as-it-is.db')
   const before = readFileSync(join(fixture.gateway.dataDir, 'sluice.db'))

@@ -48,7 +48,7 @@ async function laneOfCall(): Promise<string[]> {
 describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
-  test('lists all channels, and where they are managed, without keys', async () => {
+  test('sluice channel lists all channels, and where they are managed, without keys', async () => {
     const { code, out, err } = await during(() => run('list'))
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^NAME .* MANAGED BY\nspare .* HTTP\nm .* gateway\.yaml\n$/)
@@ -60,7 +60,7 @@ describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
     ])
   })
 
-  test('disables a stored channel from the next call on, and enables it again', async () => {
+  test('sluice channel disables a stored channel from the next call, and enables it again', async () => {
     expect(await laneOfCall()).toEqual(['spare'])
     expect((await during(() => run('disable', 'spare'))).out).toBe(
       'The channel "spare" is used for no further call.\n',
@@ -72,7 +72,7 @@ describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
     expect(await laneOfCall()).toEqual(['spare'])
   })
 
-  test('does not switch a channel of gateway.yaml, nor one that there is not', async () => {
+  test('sluice channel refuses to switch a channel of gateway.yaml, and one that does not exist', async () => {
     expect(await during(() => run('disable', 'm'))).toMatchObject({
       code: 1,
       out: '',
@@ -84,7 +84,7 @@ describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
     })
   })
 
-  test('tests a channel of either kind, with a model of choice', async () => {
+  test('sluice channel tests a channel of either kind, with the given model', async () => {
     const { upstream } = fixture
     for (const lane of ['m', 'spare']) {
       upstream.script(lane, { kind: 'whole' })

@@ -45,7 +45,7 @@ async function running(): Promise<RunningGateway> {
   return shared
 }
 
-/** The data folder of a gateway that does not run, of a test's own. */
+/** The data folder of a stopped gateway, used by one test only. */
 function stopped(): { readonly dataDir: string } {
   const dataDir = mkdtempSync(join(folder, 'stopped-'))
   cpSync(used, dataDir, { recursive: true })
@@ -68,7 +68,7 @@ function ask(socketPath: string, method: string, path: string, body?: string): P
 }
 
 describe('the socket of a running gateway', () => {
-  test('belongs to its owner alone, and is gone when the gateway stops', async () => {
+  test('the socket is accessible to its owner only, and removed when the gateway stops', async () => {
     const { dataDir } = await running()
     const socket = join(dataDir, 'control.sock')
     const { mode } = statSync(socket)
@@ -77,14 +77,14 @@ describe('the socket of a running gateway', () => {
     expect(existsSync(socket)).toBe(false)
   })
 
-  test('needs nothing but DATA_DIR: neither the configuration nor the secret of the gateway', async () => {
+  test('the socket needs only DATA_DIR: neither the configuration nor the secret of the gateway', async () => {
     const { dataDir } = await running()
     const { code, out } = await sluice(['user', 'list', '--json'], { DATA_DIR: dataDir })
     expect(code).toBe(0)
     expect(JSON.parse(out)).toHaveLength(2)
   })
 
-  test('does not stand in the way after a gateway was killed', async () => {
+  test('the socket of a killed gateway does not prevent a start', async () => {
     const killed = await running()
     await killed.kill()
     expect(existsSync(join(killed.dataDir, 'control.sock'))).toBe(true)
@@ -93,7 +93,7 @@ describe('the socket of a running gateway', () => {
     expect((await commandOn(killed, 'user', 'list')).code).toBe(0)
   })
 
-  test('is reached in a folder whose path is too long for a socket', async () => {
+  test('the socket is reached in a folder whose path is too long for a socket', async () => {
     const dataDir = join(folder, 'x'.repeat(120))
     mkdirSync(dataDir)
     const far = await startGateway({ config: CONFIG, env: ENV, dataDir })
@@ -108,7 +108,7 @@ describe('the socket of a running gateway', () => {
     }
   })
 
-  test('answers invalid requests with an error, and keeps serving', async () => {
+  test('the socket answers invalid requests with an error, and keeps serving', async () => {
     const { dataDir } = await running()
     const socket = join(dataDir, 'control.sock')
     const codes = [
@@ -132,7 +132,7 @@ describe('the socket of a running gateway', () => {
 })
 
 describe('a data folder', () => {
-  test('without a database is not created by a command that reads it', async () => {
+  test('a data folder without a database is not created by a command that reads it', async () => {
     const dataDir = join(folder, 'nothing')
     const { code, err } = await sluice(['user', 'list'], { DATA_DIR: dataDir })
     expect([code, err]).toEqual([
@@ -142,7 +142,7 @@ describe('a data folder', () => {
     expect(existsSync(dataDir)).toBe(false)
   })
 
-  test('may begin with user create, which also makes everything that a first start makes', async () => {
+  test('a data folder may begin with user create, which creates everything that a first start creates', async () => {
     const dataDir = join(folder, 'new')
     const made = await sluice(['user', 'create', 'ann', '--json'], { DATA_DIR: dataDir, ...ENV })
     expect([made.code, JSON.parse(made.out)]).toEqual([
@@ -156,7 +156,7 @@ describe('a data folder', () => {
     expect(JSON.parse(listed.out)).toMatchObject([{ username: 'root', role: 100 }, { username: 'ann' }])
   })
 
-  test('takes several commands at once', async () => {
+  test('a data folder accepts several commands at once', async () => {
     const place = stopped()
     const made = await Promise.all(['a', 'b', 'c'].map((name) => processOn(place, 'user', 'create', name)))
     expect(made.map(({ code, err }) => [code, err])).toEqual([
@@ -166,7 +166,7 @@ describe('a data folder', () => {
     ])
   })
 
-  test('locked by another command is waited for, by commands and by a starting gateway', async () => {
+  test('a data folder locked by another command is waited for, by commands and by a starting gateway', async () => {
     await shared.stop()
     const lock = lockDataFolder(shared.dataDir, 'command')
     const waiting = Promise.all([processOn(shared, 'user', 'list'), shared.restart()])
@@ -178,7 +178,7 @@ describe('a data folder', () => {
     expect(shared.isRunning).toBe(true)
   })
 
-  test('locked by a process that does not listen is reported', async () => {
+  test('a data folder locked by a process that does not listen is reported', async () => {
     const dataDir = join(folder, 'held')
     const lock = lockDataFolder(dataDir, 'gateway')
     try {
@@ -190,7 +190,7 @@ describe('a data folder', () => {
     }
   })
 
-  test('of a gateway that hangs is reported', async () => {
+  test('the data folder of a gateway that hangs is reported', async () => {
     const stuck = await running()
     process.kill(stuck.pid, 'SIGSTOP')
     try {
@@ -202,7 +202,7 @@ describe('a data folder', () => {
     }
   })
 
-  test('made with another secret is refused with an error message', async () => {
+  test('a data folder made with another secret is refused with an error message', async () => {
     const { code, err } = await sluice(['user', 'list'], {
       DATA_DIR: stopped().dataDir,
       GATEWAY_SECRET: 'another-secret-than-that-one',
@@ -211,7 +211,7 @@ describe('a data folder', () => {
     expect(err).toMatch(/^sluice: [^\n]*another secret[^\n]*\n$/)
   })
 
-  test('has files of its owner alone, also one that was made otherwise', async () => {
+  test('a data folder has files for its owner only, also if it was created otherwise', async () => {
     const place = stopped()
     chmodSync(join(place.dataDir, 'lock.db'), 0o644)
     expect((await commandOn(place, 'user', 'top-up', 'ann', '5')).code).toBe(0)
@@ -222,7 +222,7 @@ describe('a data folder', () => {
       expect([name, statSync(join(place.dataDir, name)).mode & 0o077]).toEqual([name, 0])
   })
 
-  test('that others may write to is refused, and one that they may enter is warned of', async () => {
+  test('a data folder that others may write to is refused, and there is a warning if they may enter it', async () => {
     const start = (mode: number) => {
       const dataDir = mkdtempSync(join(folder, 'shared-'))
       chmodSync(dataDir, mode)
@@ -239,7 +239,7 @@ describe('a data folder', () => {
     }
   })
 
-  test('contains no additional files after commands', async () => {
+  test('a data folder contains no additional files after commands', async () => {
     const place = stopped()
     const before = readdirSync(place.dataDir)
     expect((await commandOn(place, 'user', 'top-up', 'ann', '5')).code).toBe(0)
@@ -248,7 +248,7 @@ describe('a data folder', () => {
   })
 })
 
-test('errors in a configuration are reported with file and line where no gateway runs', async () => {
+test('errors in a configuration are reported with file and line where no gateway is running', async () => {
   const config = join(folder, 'bad.yaml')
   writeFileSync(config, 'options:\n  retries: many\n')
   const { code, out, err } = await commandOn(stopped(), 'user', 'list', '--config', config)

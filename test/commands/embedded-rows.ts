@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Rows that a statement returns from the embedded database of a data folder. */
+/** The rows that a statement returns from the embedded database of a data folder. */
 export function embeddedRows(dataDir: string, statement: string): Record<string, unknown>[] {
   const file = new DatabaseSync(join(dataDir, 'sluice.db'), { readOnly: true })
   try {

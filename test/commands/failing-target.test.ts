@@ -27,7 +27,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('a copy to $n
     ],
     ['is full', failing("raise exception ''no space'' using errcode = ''53100''"), /has no room/],
   ])(
-    'that %s in the middle ends with a sentence, and a second run completes it',
+    'a copy that %s in the middle ends with a message, and a second run completes it',
     async (_, spoil, sentence) => {
       const folder = await filledFolder(FEW)
       const database = await engine.database()
@@ -45,7 +45,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('a copy to $n
     },
   )
 
-  test('that is read-only ends with a sentence, and nothing is written', async () => {
+  test('a copy to a read-only target ends with a message, and nothing is written', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     await database.sql(

@@ -46,7 +46,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     ],
     ['a computed column', 'table "more"', ['create table more (a text, b as (hex(zeroblob(1000000000))))']],
     ['a virtual table', 'table "more"', ['create virtual table more using fts5(a)']],
-  ])('refuses a database with %s, before it writes anything', async (_, named, statements) => {
+  ])('sluice migrate refuses a database with %s, before it writes anything', async (_, named, statements) => {
     const folder = await tampered(...statements)
     const before = readFileSync(join(folder, 'sluice.db'))
     const database = await engine.database()
@@ -72,14 +72,14 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     ['an id above 2^53', 'update users set id = 9007199254740993 where id = 2', 'Value is too large'],
     ['a NUL', "update users set remark = 'a' || char(0) where id = 2", 'NUL'],
     ['a token of nobody', 'update tokens set user_id = 77 where id = 1', 'tokens_user_id_fkey'],
-  ])('ends with a sentence at %s', async (_, statement, sentence) => {
+  ])('sluice migrate ends with a message at %s', async (_, statement, sentence) => {
     const folder = await tampered('pragma foreign_keys = off', statement)
     const database = await engine.database()
     const { code, err } = await run(folder, 'migrate', '--to', database.place)
     expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
   })
 
-  test('copies U+FFFD that is in a text as it is', async () => {
+  test('sluice migrate copies U+FFFD in a text unchanged', async () => {
     const folder = await tampered("update users set remark = 'a\uFFFDb' where id = 2")
     const database = await engine.database()
     expect(await run(folder, 'migrate', '--to', database.place)).toMatchObject({ code: 0, err: '' })
@@ -103,7 +103,7 @@ describe('a copy that is restored', () => {
     return { folder, copy }
   }
 
-  test('beside the log of the former database is refused, and not damaged', async () => {
+  test('a restored copy beside the log of the former database is refused, and not damaged', async () => {
     const { folder, copy } = await unclosed()
     const path = join(folder, 'sluice.db')
     copyFileSync(copy, path)
@@ -121,7 +121,7 @@ describe('a copy that is restored', () => {
     expect(existsSync(`${path}-wal`)).toBe(true)
   })
 
-  test('without that log works, with what it had', async () => {
+  test('a restored copy without that log works, with its content', async () => {
     const { folder, copy } = await unclosed()
     copyFileSync(copy, join(folder, 'sluice.db'))
     rmSync(join(folder, 'sluice.db-wal'))
@@ -129,7 +129,7 @@ describe('a copy that is restored', () => {
     expect(embeddedRows(folder, "select 1 from users where remark = 'later'")).toEqual([])
   })
 
-  test('a database that was not closed is not mistaken for one', async () => {
+  test('a database that was not closed is not taken for a restored copy', async () => {
     const { folder } = await unclosed()
     expect(await run(folder, 'user', 'list')).toMatchObject({ code: 0, err: '' })
   })

@@ -49,7 +49,7 @@ const linesOf = ({ lines }: Report, kind: string): object[] =>
 
 const newApi = () => familyDatabase('new-api', 'SQLite')
 
-describe('a user here who has the name of a user there', () => {
+describe('a local user with the name of an imported one', () => {
   async function withRootHere(): Promise<{ dataDir: string; place: string }> {
     const dataDir = folder()
     await inFolder(dataDir, 'user', 'create', 'boss', '--role', '100')
@@ -61,7 +61,7 @@ describe('a user here who has the name of a user there', () => {
   const tokens = (dataDir: string) =>
     embeddedRows(dataDir, "SELECT user_id FROM tokens WHERE name = 'foreign'")
 
-  test('gets no keys added here, unless the operator states the name', async () => {
+  test('a local user with the name of an imported one gets no keys, unless the operator states the name', async () => {
     const { dataDir, place } = await withRootHere()
     const report = await imported(dataDir, place)
     expect(linesOf(report, 'user')).toEqual([{ name: 'boss', fate: 'there', notes: [] }])
@@ -86,7 +86,7 @@ describe('a user here who has the name of a user there', () => {
     expect(linesOf(again, 'token')).toEqual([{ name: 'foreign', fate: 'there', notes: [] }])
   })
 
-  test('is not mistaken for a name that nobody has there', async () => {
+  test('a local user is not confused with a name that does not exist in the source', async () => {
     const { dataDir, place } = await withRootHere()
     for (const option of ['merge', 'role']) {
       const outcome = await inFolder(dataDir, 'import', place, `--${option}`, 'bos', '--apply')
@@ -99,7 +99,7 @@ describe('a user here who has the name of a user there', () => {
   })
 })
 
-test('a role above a common user carries over only for the names that the operator states', async () => {
+test('a role above a common user is imported only for the names that the operator states', async () => {
   const dataDir = folder()
   const source = await newApi()
   await source.insert('users', { ...user, id: 2, username: 'ann', role: 100 })
@@ -119,12 +119,12 @@ test('a role above a common user carries over only for the names that the operat
   ])
 })
 
-describe('ids and amounts whose sums could leave the whole numbers', () => {
+describe('ids and amounts whose sums could exceed the safe integers', () => {
   const notes = (column: string) => [
     `${column}: expected an amount that, with all others, is at most ${2 ** 52}`,
   ]
 
-  test('are refused row by row, and the gateway goes on with the rest', async () => {
+  test('ids and amounts whose sums could exceed the safe integers are refused row by row, and the gateway continues with the others', async () => {
     const fixture = await startFixture(() => ({ users: [ROOT] }), { env: { GATEWAY_SECRET: SECRET } })
     onTestFinished(() => fixture.close())
     const { gateway } = fixture
@@ -228,7 +228,7 @@ test('bytes that are not UTF-8 are refused, row by row', async () => {
 describe('a text of a database', () => {
   const COMMANDS = '\u001b]0;owned\u0007\u001b[8m\u009b31m\u202e\u2066'
 
-  test('does not command the terminal of the operator, in the report and in its JSON', async () => {
+  test("a text of a database does not control the operator's terminal, in the report and in its JSON", async () => {
     const dataDir = folder()
     const source = await newApi()
     await source.insert('users', { ...user, id: 2, username: `ann${COMMANDS}` })
@@ -250,7 +250,7 @@ describe('a text of a database', () => {
     }
   })
 
-  test('does not do so in an error that the server sends, which is printed up to a length', async () => {
+  test("a server's error does not control the operator's terminal, and is printed up to a maximum length", async () => {
     const port = await serverThat((socket) => {
       const fields = `SFATAL\0VFATAL\0C42601\0M${COMMANDS}${'x'.repeat(20_000)}\0\0`
       const body = Buffer.from(fields)

@@ -46,7 +46,7 @@ interface Report {
 
 const KEY = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijkl'
 const PASSWORD = 'correct horse'
-/** The password, as the other gateways store it, at the least cost. */
+/** The password, as the other gateways store it, at the minimum cost. */
 const BCRYPT = '$2a$04$pgj3SNce2kzbgilC7id6Y.bnhsHzJ.6A6oBK.B.Dx.OzzvFK7vsXe'
 const user = { password: BCRYPT, status: 1, role: 1, group: 'default' }
 const token = { status: 1, expired_time: -1, unlimited_quota: false, remain_quota: 1_000_000, used_quota: 0 }
@@ -224,7 +224,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     expect((await importInto(dataDir, source.place, '--dry-run', '--apply')).code).toBe(1)
   })
 
-  test('is imported: its keys and access tokens work, at its prices, and its accounts add up', async () => {
+  test('a new-api is imported: its keys and access tokens work, at its prices, and its accounts add up', async () => {
     await fill()
     const { gateway, upstream } = fixture
     const running = await commandOn(gateway, 'import', source.place, '--apply')
@@ -260,8 +260,8 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     const sent = upstream.only('main')
     expect(sent.headers).toMatchObject({ authorization: 'Bearer upstream-key-two', 'x-plan': 'gold' })
     expect(JSON.parse(sent.text)).toMatchObject({ model: 'm-upstream', temperature: 0 })
-    // A ratio of 0.5 is 1 USD per million prompt tokens, 0.5 quota units each; output four times that; all of
-    // it at 0.8.
+    // A ratio of 0.5 is 1 USD per million prompt tokens, or 0.5 quota units each; output costs four times
+    // that; all of it times 0.8.
     const { prompt_tokens: prompt, completion_tokens: output } = answer.json().usage
     const charge = Math.round((prompt * 0.5 + output * 2) * 0.8)
     const database = databaseOf(gateway.dataDir)
@@ -317,7 +317,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     await gateway.restart()
   })
 
-  test('what does not come along is named, with its number and the way out', async () => {
+  test('rows that are not imported are named, with their number and an alternative', async () => {
     source = await familyDatabase('new-api', engine, server)
     const rows = {
       two_fas: 2,
@@ -367,7 +367,7 @@ describe('a password', () => {
     ['of a cost that takes seconds', BCRYPT.replace('$04$', '$15$')],
     ['of another algorithm', '$argon2id$v=19$m=19456,t=2,p=1$zuC28nmOxXhr8Hbx54GqSw$txp'],
     ['that is not hashed', 'correct horse'],
-  ])('%s does not carry over, and its user does', async (_, password) => {
+  ])('a password %s is not imported, but its user is', async (_, password) => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 10, password })
     const dry = await report(folder(), source.place)
@@ -388,7 +388,7 @@ function storeIn(dataDir: string): Promise<Store> {
 }
 
 describe('a one-api', () => {
-  test('is recognised by its columns: limits of models and addresses, its own channel types, users that it deleted', async () => {
+  test('a one-api is recognized by its columns: limits of models and addresses, its own channel types, users that it deleted', async () => {
     const source = await familyDatabase('one-api', 'SQLite')
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 10, used_quota: 4 })
     await source.insert('users', {
@@ -474,8 +474,8 @@ describe('a one-api', () => {
   })
 })
 
-describe('what is converted', () => {
-  test("channels of new-api's type 24 speak the Gemini API, at an address with its version", async () => {
+describe('conversions of an import', () => {
+  test("what is converted channels of new-api's type 24 speak the Gemini API, at an address with its version", async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     for (const [id, base_url] of [
       [1, ''],
@@ -499,7 +499,7 @@ describe('what is converted', () => {
     ])
   })
 
-  test('amounts in other units are converted exactly, and rounded where they are not whole numbers', async () => {
+  test('what is converted amounts in other units are converted exactly, and rounded where they are not whole numbers', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 300_000, used_quota: 3 })
@@ -524,7 +524,7 @@ describe('what is converted', () => {
     ])
   })
 
-  test('models of unsupported endpoints are not imported and named in full, and so are all options and other tables', async () => {
+  test('models of unsupported endpoints are not imported and are all named, and so are all options and other tables', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '', type: 1 }
     const foreign = ['gpt-realtime', 'sora-2', 'mj_imagine', 'suno_music']
@@ -559,7 +559,7 @@ describe('what is converted', () => {
     for (const option of options) expect(plain.out).toContain(option)
   })
 
-  test('one channel that serves chat completions and ranks documents becomes two', async () => {
+  test('what is converted one channel that serves chat completions and ranks documents becomes two', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '' }
     await source.insert('channels', {
@@ -655,7 +655,7 @@ describe('what is converted', () => {
     expect(fateOf(done, 'price', 'jina-reranker-v9')).toMatchObject({ fate: 'left' })
   })
 
-  test('ids are kept where they are free; elsewhere the row gets another, and the report says so', async () => {
+  test('ids are kept where they are free; otherwise the row gets another, and the report says so', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { ...user, id: 1, username: 'ben', quota: 1, used_quota: 0 })
     await source.insert('users', { ...user, id: 9, username: 'cyd', quota: 1, used_quota: 0, inviter_id: 1 })
@@ -717,7 +717,7 @@ test('a user that the database refuses is named, and all others are imported', a
 })
 
 describe('invalid values', () => {
-  test('in any column are a line in the report, and the other rows are imported', async () => {
+  test('invalid values in any column are a line in the report, and the other rows are imported', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const bytes = Uint8Array.from([0xff, 0xfe, 0x00])
     await source.insert('options', {
@@ -870,7 +870,7 @@ describe('invalid values', () => {
     expect(plain.out).not.toContain('with-hyphens')
   })
 
-  test('in place of a database are an error message', async () => {
+  test('files that are not a database of the family are an error message', async () => {
     const dataDir = folder()
     const own = await openedStore(join(dataDir, 'own.db'))
     await own.close()

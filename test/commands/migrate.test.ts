@@ -56,7 +56,7 @@ async function both(
 }
 
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migrate, to $name', (engine) => {
-  test('copies everything, settles open calls, and reports it in tables', async () => {
+  test('sluice migrate copies everything, settles open calls, and reports it in tables', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const outcome = await migrate(folder, database.place)
@@ -211,7 +211,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
   })
 })
 
-/** A point in the copy: the table has at least so many rows. */
+/** A moment during the copy: the table has at least this number of rows. */
 interface Moment {
   readonly table: string
   readonly rows: number
@@ -219,7 +219,7 @@ interface Moment {
 
 const isReached = ({ table, rows }: Moment): string => `(SELECT count(*) >= ${rows} FROM ${table})`
 
-/** Slows down every insertion from the moment on, so that a kill hits it; the copy up to there is fast. */
+/** Slows down every insertion after this moment, so that a kill happens then; the copy before it is fast. */
 async function lingerFrom({ sql }: TestDatabase, moment: Moment): Promise<void> {
   await sql(`CREATE OR REPLACE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN IF ${isReached(moment)} THEN PERFORM pg_sleep(0.15); END IF; RETURN NULL; END'`)
@@ -242,7 +242,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       { table: 'usage_sums', rows: 100 },
     ] as const
 
-    test('a second run has the same result, wherever the first was killed', async () => {
+    test('after a kill at any moment of a copy, a second run has the same result', async () => {
       const folder = await filledFolder(MANY)
       const database = await engine.database()
       await (await database.open(SECRETS)).close()

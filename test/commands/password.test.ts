@@ -31,7 +31,7 @@ const logIn = async (given: string): Promise<number> =>
 describe.each(GATEWAY_STATES)('sluice user password, %s', (manner) => {
   const secret = `pässword of ${manner}`
 
-  test('reads it from standard input, and the user can log in with it', async () => {
+  test('sluice user password reads it from standard input, and the user can log in with it', async () => {
     const [plain, json] = await inGatewayState(
       manner,
       gateway,

@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const run = (args: readonly string[], input?: string) =>
   sluiceProcess(args, { DATA_DIR: join(folder, 'data'), GATEWAY_SECRET: SECRET }, input)
 
-test('commands are processes: what they print is on standard output, what they say beside it on standard error', async () => {
+test('commands write their result to standard output, and messages to standard error', async () => {
   const made = await run(['user', 'create', 'ann', '--json'])
   expect([made.code, made.json()]).toEqual([0, expect.objectContaining({ username: 'ann' })])
   expect(made.err).toContain('The database is new')
@@ -51,7 +51,7 @@ test('help is on standard output, with exit code 0', async () => {
   )
 })
 
-test('a reader that has seen enough ends a command quietly', async () => {
+test('a reader that closes the output early ends a command without an error message', async () => {
   const child = spawn(process.execPath, ['bin/sluice.mjs', '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
   let errors = ''

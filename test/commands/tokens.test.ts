@@ -63,7 +63,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     fixture = open
   })
 
-  test('create prints the key alone on standard output, and it works at once', async () => {
+  test('token create prints only the key on standard output, and the key works at once', async () => {
     const made = await during(() => run('create', '--user', 'ann', '--name', 'laptop', '--unlimited'))
     expect(made.code).toBe(0)
     expect(made.err).toMatch(
@@ -75,7 +75,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(fixture.gateway.logs()).not.toContain(key)
   })
 
-  test('create warns of a name that the user has used already, and of models without a channel', async () => {
+  test('token create warns of a name that the user has used already, and of models without a channel', async () => {
     const twice = ['create', '--user', 'twin', '--name', 'twice', '--unlimited']
     const [first, second] = await during(async () => [
       await run(...twice, '--models', 'm,m-thinking'),
@@ -94,7 +94,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect((await run('disable', String(id))).code).toBe(0)
   })
 
-  test('create accepts every writable field of a token, and list shows them, the key masked', async () => {
+  test('token create accepts every writable field of a token, and list shows them, the key masked', async () => {
     const before = Math.floor(Date.now() / 1000)
     const everyField = ['create', '--user', 'ann', '--name', 'trial', '--quota', '100000', '--json']
     everyField.push('--expires', '2099-01-31', '--group', 'open', '--models', 'm, n')
@@ -147,7 +147,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect([outside.status, outside.json().error.code]).toEqual([403, 'model_not_allowed'])
   })
 
-  test('a key is limited to the addresses that it was created with', async () => {
+  test('token create limits a key to the given addresses', async () => {
     const made = await during(() =>
       run('create', '--user', 'ann', '--name', 'far', '--unlimited', '--allow-ips', '10.0.0.0/8'),
     )
@@ -155,7 +155,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect([refused.status, refused.json().error.code]).toEqual([403, 'ip_not_allowed'])
   })
 
-  test('disable refuses a key at the very next call', async () => {
+  test('token disable refuses a key at the very next call', async () => {
     expect((await chat('used', ask('m'))).status).toBe(200)
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     const disabled = await during(() => run('disable', String(id)))
@@ -170,7 +170,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect(again.json()).toMatchObject({ id, name: 'token-used', key: '**********', status: 2 })
   })
 
-  test('update sets the budget of a key from the next call on, and 0 removes it', async () => {
+  test('token update sets the budget of a key from the next call, and 0 removes it', async () => {
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     await during(() => run('enable', String(id)))
     const set = await during(() => run('update', String(id), '--budget', '1', '--per', 'day'))
@@ -184,7 +184,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     await during(() => run('disable', String(id)))
   })
 
-  test('enable accepts a disabled key again', async () => {
+  test('token enable accepts a disabled key again', async () => {
     const { id } = databaseOf(fixture.gateway.dataDir).token('token-used')
     const enabled = await during(() => run('enable', String(id)))
     expect(enabled).toMatchObject({
@@ -195,7 +195,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect((await chat('used', ask('m'))).status).toBe(200)
   })
 
-  test('rotate prints a new key alone on standard output; the old one is refused at the very next call', async () => {
+  test('token rotate prints only a new key on standard output; the old one is refused at the very next call', async () => {
     const before = databaseOf(fixture.gateway.dataDir).token('token-used')
     const rotated = await during(() => run('rotate', String(before.id)))
     expect(rotated).toMatchObject({
@@ -215,7 +215,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     expect((await chat(key, ask('m'))).status).toBe(401)
   })
 
-  test('delete refuses a key at the very next call, and its charges stay', async () => {
+  test('token delete refuses a key at the very next call, and its charges stay', async () => {
     const made = await during(() =>
       run('create', '--user', 'used', '--name', 'short', '--unlimited', '--json'),
     )
@@ -232,7 +232,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     })
   })
 
-  test('of several creations at once at max_user_tokens, exactly one succeeds', async () => {
+  test('of several simultaneous creations at max_user_tokens, exactly one succeeds', async () => {
     // Commands beside a running gateway are requests to it, wherever they come from.
     const create = manner === 'while the gateway runs' ? commandOn : processOn
     const outcomes = await during(() =>
@@ -316,7 +316,7 @@ describe('sluice token', () => {
       [...create, '--unlimited', '--vendor-routes', '{"acme": ""}'],
       'vendor_routes: expected a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty',
     ],
-  ])('%j is refused with an error message', async (args, sentence) => {
+  ])('sluice token %j is refused with an error message', async (args, sentence) => {
     expect(await run(...args)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
   })
 
@@ -327,7 +327,7 @@ describe('sluice token', () => {
     [[...create, '--unlimited', '--expires', 'tomorrow'], 'a duration such as 30d or 12h'],
     [['create', '--name', 'x', '--unlimited'], "required option '--user <name>'"],
     [['update', '1'], 'expected what to change'],
-  ])('%j is refused, and the supported values are named', async (args, said) => {
+  ])('sluice token %j is refused, and the supported values are named', async (args, said) => {
     const { code, out, err } = await run(...args)
     expect([code, out]).toEqual([1, ''])
     expect(err).toContain(said)

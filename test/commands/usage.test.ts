@@ -35,7 +35,7 @@ afterAll(() => fixture.close())
 describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
-  test('has the charges of the log by each dimension, to the unit', async () => {
+  test('sluice usage has the charges of the log by each dimension, to the unit', async () => {
     const rows = databaseOf(fixture.gateway.dataDir).usage()
     const names: Record<string, (row: (typeof rows)[number]) => string> = {
       model: ({ model }) => model,
@@ -70,7 +70,7 @@ describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
     }
   })
 
-  test('prints a table, the dearest first, and says where there is nothing', async () => {
+  test('sluice usage prints a table, the most expensive rows first, and says where there are none', async () => {
     const [table, none] = await during(async () => [
       await run('--by', 'user'),
       await run('--from', '2020-01-01', '--to', '2020-12-31'),
@@ -82,7 +82,7 @@ describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
     expect(none).toMatchObject({ code: 0, out: '', err: 'No calls were charged in this period.\n' })
   })
 
-  test('a period takes its first and its last day in', async () => {
+  test('a period of sluice usage includes its first and its last day', async () => {
     const day = today()
     const [within, before] = await during(async () => [
       await run('--by', 'day', '--from', day, '--to', day, '--json'),
@@ -99,7 +99,7 @@ test.each([
   [['--from', 'yesterday'], 'from: expected a day such as 2027-01-31'],
   [['--to', '2027-02-30'], 'to: expected a day such as 2027-01-31'],
   [['--from', '2027-02-02', '--to', '2027-02-01'], 'from: expected a day that is not after "to"'],
-])('usage %j is refused, and says what is expected', async (args, said) => {
+])('sluice usage %j is refused with what is expected', async (args, said) => {
   const { code, out, err } = await run(...args)
   expect([code, out]).toEqual([1, ''])
   expect(err).toContain(said)

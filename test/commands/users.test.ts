@@ -62,7 +62,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     fixture = open
   })
 
-  test('create makes a user, and list shows all of them with the fields of the API', async () => {
+  test('user create creates a user, and list shows all of them with the fields of the API', async () => {
     const [made, plain, listed] = await during(async () => [
       await run('create', 'bob', '--role', '10', '--group', 'vip', '--quota', '750000', '--json'),
       await run('create', 'Zoë'),
@@ -93,7 +93,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect((listed.json() as UserLine[])[4]).toEqual(bob)
   })
 
-  test('list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
+  test('user list shows a table: quota in units and as money, use, requests, status, role and group', async () => {
     expect((await chat('ann', ask('m'))).status).toBe(200)
     const { code, out } = await during(() => run('list'))
     const ann = databaseOf(fixture.gateway.dataDir).user('ann')
@@ -122,7 +122,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(out).not.toContain('\u001B')
   })
 
-  test('disable refuses every key at the very next call, and enable accepts them again', async () => {
+  test('user disable refuses every key at the very next call, and enable accepts them again', async () => {
     expect((await chat('ann', ask('m'))).status).toBe(200)
     const disabled = await during(() => run('disable', 'ann'))
     expect(disabled).toMatchObject({ code: 0, err: '' })
@@ -134,7 +134,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect((await chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('delete refuses every key at the very next call; usage and charges stay, and the name is free', async () => {
+  test('user delete refuses every key at the very next call; usage and charges stay, and the name is free', async () => {
     await during(() => run('create', 'leaver', '--quota', '1000000'))
     const made = await during(() =>
       commandOn(fixture.gateway, 'token', 'create', '--user', 'leaver', '--name', 'x', '--unlimited'),
@@ -162,7 +162,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     })
   })
 
-  test('top-up adds to what a user may spend, at once', async () => {
+  test('user top-up adds to what a user may spend, at once', async () => {
     const refused = await chat('poor', ask('m'))
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
     const [first, second] = await during(async () => [
@@ -176,7 +176,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(row.quota + row.used_quota).toBe(500_000)
   })
 
-  test('update sets a budget from the next call on, list shows it with its use, and 0 removes it', async () => {
+  test('user update sets a budget from the next call, list shows it with its use, and 0 removes it', async () => {
     const set = await during(() => run('update', 'ann', '--budget', '1', '--per', 'month'))
     expect(set.out, set.err).toBe('The budget of ann (id 2): 0 of 1 ($0.000002) per month.\n')
     const refused = await chat('ann', ask('m'))
@@ -194,7 +194,7 @@ describe.each(GATEWAY_STATES)('sluice user, %s', (manner) => {
     expect(removed.out).toBe('The budget of ann (id 2): none.\n')
   })
 
-  test('access-token prints a new one alone on standard output, and stores only its HMAC', async () => {
+  test('user access-token prints only a new one on standard output, and stores only its HMAC', async () => {
     const issued = await during(
       async (): Promise<[Outcome, Outcome]> => [
         await run('access-token', 'ann'),
@@ -248,7 +248,7 @@ describe('sluice user', () => {
     ],
     [['top-up', 'ann', '0'], 'amount: expected whole quota units from 1 to 500000000000000, not 0'],
     [['top-up', 'ann', '1.5'], 'expected a whole number of quota units, not "1.5"'],
-  ])('%j is refused with an error message', async (args, sentence) => {
+  ])('sluice user %j is refused with an error message', async (args, sentence) => {
     const { code, out, err } = await run(...args)
     expect([code, out]).toEqual([1, ''])
     expect(err).toMatch(/^sluice: [^\n]+\n$/)

@@ -14,7 +14,7 @@ const ASSET = '/assets/Ab3_-x9Z/index.js'
 let program: PatchedCopy
 let gateway: RunningGateway
 
-// A build of our own, so that the test does not depend on the tools that make the real one.
+// A build made by this test, so that it does not depend on the tools that make the real one.
 beforeAll(async () => {
   program = await programWith((built) => {
     mkdirSync(join(built, 'assets/Ab3_-x9Z'), { recursive: true })
@@ -57,7 +57,7 @@ describe('a page of the console', () => {
     expect(text()).toContain('csp-nonce')
   })
 
-  test('has the headers that confine it, and is never stored', async () => {
+  test('a page of the console has the headers that confine it, and is never stored', async () => {
     const { headers, text } = await get('/')
     const nonce = /nonce="([^"]+)"/.exec(text())?.[1] ?? ''
     expect(Buffer.from(nonce, 'base64')).toHaveLength(16)
@@ -72,12 +72,12 @@ describe('a page of the console', () => {
     expect(text()).not.toContain('{{')
   })
 
-  test('has a nonce of its own each time', async () => {
+  test('a page of the console has a new nonce each time', async () => {
     const [one, other] = await Promise.all([get('/'), get('/')])
     expect(one.text()).not.toBe(other.text())
   })
 
-  test('is there for HEAD, without a body', async () => {
+  test('a page of the console can be requested by HEAD, without a body', async () => {
     const { status, headers, body } = await get('/login', { method: 'HEAD' })
     expect([status, headers['content-type'], body.length]).toEqual([200, 'text/html; charset=utf-8', 0])
   })
@@ -88,7 +88,7 @@ describe('a file of the console', () => {
     ['br', 'gzip, deflate, br', (body: Buffer) => brotliDecompressSync(body)],
     ['gzip', 'gzip', (body: Buffer) => gunzipSync(body)],
     [undefined, undefined, (body: Buffer) => body],
-  ])('comes as %s', async (encoding, accepted, decode) => {
+  ])('a file of the console is sent as %s', async (encoding, accepted, decode) => {
     const { status, headers, body } = await get(ASSET, {
       headers: accepted === undefined ? {} : { 'accept-encoding': accepted },
     })
@@ -98,7 +98,7 @@ describe('a file of the console', () => {
     expect(decode(body).toString()).toBe(SCRIPT)
   })
 
-  test('may be kept for ever, for each encoding by itself', async () => {
+  test('a file of the console may be cached forever, each encoding separately', async () => {
     const { headers } = await get(ASSET)
     expect(headers).toMatchObject({
       'content-type': 'text/javascript; charset=utf-8',
@@ -109,7 +109,7 @@ describe('a file of the console', () => {
   })
 })
 
-describe('every other path stays as it was', () => {
+describe('all other paths', () => {
   test.each([
     '/nope',
     '/api/nope',
@@ -122,7 +122,7 @@ describe('every other path stays as it was', () => {
     '/assets/../index.html',
     '/assets/Ab3_-x9Z/../../index.html',
     '/assets/Ab3_-x9Z/%2e%2e/index.js',
-  ])('%s is a 404 in JSON', async (path) => {
+  ])('the path %s is a 404 in JSON', async (path) => {
     const { status, headers } = await get(path)
     expect([status, headers['content-type'], headers['cache-control']]).toEqual([
       404,
@@ -131,7 +131,7 @@ describe('every other path stays as it was', () => {
     ])
   })
 
-  test('so does another method', async () => {
+  test('another method is a 404 in JSON', async () => {
     for (const method of ['POST', 'PUT', 'DELETE']) {
       expect((await get('/login', { method })).status).toBe(404)
       expect((await get(ASSET, { method })).status).toBe(404)
@@ -139,7 +139,7 @@ describe('every other path stays as it was', () => {
   })
 })
 
-test('options.console: false takes the console away, and true brings it back, while the gateway runs', async () => {
+test('options.console: false removes the console, and true restores it, while the gateway runs', async () => {
   await gateway.apply({ options: { console: false } })
   expect((await get('/')).status).toBe(404)
   expect((await get(ASSET)).status).toBe(404)
@@ -147,7 +147,7 @@ test('options.console: false takes the console away, and true brings it back, wh
   expect((await get('/')).status).toBe(200)
 })
 
-test('without the build, / says how to get it, the API works, and a build that comes later is found', async () => {
+test('without the build, / says how to get it, the API works, and a later build is found', async () => {
   const bare = await programWith(() => {})
   const other = await startGateway({ config: {}, root: bare.root })
   try {
@@ -165,7 +165,7 @@ test('without the build, / says how to get it, the API works, and a build that c
   }
 })
 
-test('the paths of the console are those that its router knows or will know', () => {
+test('the paths of the console are those that its router knows', () => {
   const routes = [...readFileSync(join(ROOT, 'console/app/router.tsx'), 'utf8').matchAll(/path: '([^']+)'/g)]
   const known = routes.map(([, path = '']) => path.replace('$id', '1'))
   expect(known.length).toBeGreaterThan(10)
@@ -184,7 +184,7 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends a path as it is: `fetch` would resolve its dots. */
+/** Sends a path unchanged: `fetch` would resolve its dots. */
 function get(path: string, { method = 'GET', headers = {} }: Asked = {}, from = gateway) {
   return new Promise<{
     status: number

@@ -69,7 +69,7 @@ function scriptModel(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: bo
 }
 
 describe.each(MODES)('the official Anthropic client, %s', (mode) => {
-  test('gets a whole answer with its usage', async () => {
+  test('the Anthropic client gets a whole response with its usage', async () => {
     const { data, response } = await client.messages
       .create({ model: scriptModel(mode, 'thoughts', false), max_tokens: 100, messages })
       .withResponse()
@@ -88,7 +88,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(response.headers.get('x-request-id')).toBeTypeOf('string')
   })
 
-  test('gets a stream through its helper, which folds it', async () => {
+  test('the Anthropic client gets a stream through its helper, which assembles it', async () => {
     const stream = client.messages.stream({
       model: scriptModel(mode, 'thoughts', true),
       max_tokens: 100,
@@ -112,7 +112,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(kinds.at(-1)).toBe('message_stop')
   })
 
-  test('gets text and tool uses through its helper, one after the other', async () => {
+  test('the Anthropic client gets text and tool uses through its helper, one after the other', async () => {
     const stream = client.messages.stream({
       model: scriptModel(mode, 'calls', true),
       max_tokens: 100,
@@ -131,52 +131,55 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(final.stop_reason).toBe('tool_use')
   })
 
-  test.each([false, true])('runs its tools until there is a final answer (stream: %j)', async (stream) => {
-    const model = scriptModel(mode, 'calls', stream)
-    const behaviours =
-      mode === 'native'
-        ? [
-            stream ? streamedMessage(CALLS) : wholeMessage(CALLS),
-            stream ? streamedMessage([{ text: TEXT }]) : wholeMessage([{ text: TEXT }]),
-          ]
-        : [
-            stream ? streamedChat({ calls: CALLS }) : wholeChat({ calls: CALLS }),
-            stream ? streamedChat({ text: TEXT }) : wholeChat({ text: TEXT }),
-          ]
-    fixture.upstream.script(LANE[mode], ...behaviours)
-    const asked: string[] = []
-    const runner = client.beta.messages.toolRunner({
-      model,
-      max_tokens: 100,
-      messages,
-      stream,
-      tools: [
-        betaTool({
-          name: 'weather',
-          description: 'The weather in a town',
-          inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-          run: ({ city }) => {
-            asked.push(city)
-            return `sunny in ${city}`
-          },
-        }),
-      ],
-    })
-    const final = await runner.runUntilDone()
-    expect(final.content).toMatchObject([{ type: 'text', text: TEXT }])
-    expect(asked).toEqual(['Bern', 'Basel'])
-    const second = JSON.parse(fixture.upstream.received(LANE[mode])[1]?.text ?? '')
-    const results = mode === 'converted' ? second.messages.slice(-2) : second.messages.at(-1).content
-    expect(results).toMatchObject(
-      CALLS.map(({ id }, i) =>
-        mode === 'converted'
-          ? { role: 'tool', tool_call_id: id, content: `sunny in ${asked[i]}` }
-          : { type: 'tool_result', tool_use_id: id, content: `sunny in ${asked[i]}` },
-      ),
-    )
-  })
+  test.each([false, true])(
+    'the Anthropic client runs its tools until there is a final answer (stream: %j)',
+    async (stream) => {
+      const model = scriptModel(mode, 'calls', stream)
+      const behaviours =
+        mode === 'native'
+          ? [
+              stream ? streamedMessage(CALLS) : wholeMessage(CALLS),
+              stream ? streamedMessage([{ text: TEXT }]) : wholeMessage([{ text: TEXT }]),
+            ]
+          : [
+              stream ? streamedChat({ calls: CALLS }) : wholeChat({ calls: CALLS }),
+              stream ? streamedChat({ text: TEXT }) : wholeChat({ text: TEXT }),
+            ]
+      fixture.upstream.script(LANE[mode], ...behaviours)
+      const asked: string[] = []
+      const runner = client.beta.messages.toolRunner({
+        model,
+        max_tokens: 100,
+        messages,
+        stream,
+        tools: [
+          betaTool({
+            name: 'weather',
+            description: 'The weather in a town',
+            inputSchema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+            run: ({ city }) => {
+              asked.push(city)
+              return `sunny in ${city}`
+            },
+          }),
+        ],
+      })
+      const final = await runner.runUntilDone()
+      expect(final.content).toMatchObject([{ type: 'text', text: TEXT }])
+      expect(asked).toEqual(['Bern', 'Basel'])
+      const second = JSON.parse(fixture.upstream.received(LANE[mode])[1]?.text ?? '')
+      const results = mode === 'converted' ? second.messages.slice(-2) : second.messages.at(-1).content
+      expect(results).toMatchObject(
+        CALLS.map(({ id }, i) =>
+          mode === 'converted'
+            ? { role: 'tool', tool_call_id: id, content: `sunny in ${asked[i]}` }
+            : { type: 'tool_result', tool_use_id: id, content: `sunny in ${asked[i]}` },
+        ),
+      )
+    },
+  )
 
-  test('raises an error in the middle of a stream', async () => {
+  test('the Anthropic client raises an error in the middle of a stream', async () => {
     const model = scriptModel(mode, 'text', true)
     const whole = mode === 'converted' ? streamedChat({ text: TEXT }) : streamedMessage([{ text: TEXT }])
     const cut = mode === 'converted' ? 2 : 4
@@ -191,7 +194,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(seen).not.toContain('message_stop')
   })
 
-  test('gets the refusals of the upstream in its own envelope, with an id', async () => {
+  test("the Anthropic client gets the upstream's refusals in its own envelope, with an id", async () => {
     const model = scriptModel(mode, 'text', false)
     const body =
       mode === 'native'
@@ -212,7 +215,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
   })
 })
 
-describe('its error classes fit the errors of the gateway:', () => {
+describe('error classes of the Anthropic client', () => {
   const create = (by: Anthropic = client, fields: object = {}): Promise<unknown> =>
     by.messages
       .create({ model: MODEL.messages, max_tokens: 10, messages, ...fields })
@@ -223,17 +226,17 @@ describe('its error classes fit the errors of the gateway:', () => {
     request_id: expect.any(String),
   }
 
-  test('AuthenticationError', async () => {
+  test('the Anthropic client raises AuthenticationError', async () => {
     const error = await create(clientWith('sk-nobody'))
     expect(error).toBeInstanceOf(Anthropic.AuthenticationError)
     expect(error).toMatchObject({ error: envelope })
   })
-  test('BadRequestError, which names the field', async () => {
+  test('the Anthropic client raises BadRequestError, which names the field', async () => {
     const error = await create(client, { max_tokens: -1 })
     expect(error).toBeInstanceOf(Anthropic.BadRequestError)
     expect(error).toMatchObject({ error: envelope, message: expect.stringContaining('max_tokens') })
   })
-  test('InternalServerError', async () => {
+  test('the Anthropic client raises InternalServerError', async () => {
     expect(await create(client, { model: 'no-such-model' })).toMatchObject({
       status: 503,
       error: { error: { type: 'gateway_error', code: 'model_not_found' } },

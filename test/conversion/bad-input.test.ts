@@ -33,7 +33,7 @@ const INVALID_FRAMES = [
   'data: {"choices":[{"delta":{"tool_calls":{"__proto__":[]}}}],"usage":{"prompt_tokens":-1,"completion_tokens":1e99}}\n\n',
 ]
 
-/** Frames of an answer, some lost, some repeated, some reordered, with invalid frames between. */
+/** Frames of a response, some lost, some repeated, some reordered, with invalid frames between. */
 const shuffledFrames = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
   fc
     .tuple(answers(), answers())
@@ -44,7 +44,7 @@ const shuffledFrames = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
     .map((frames) => frames.join(''))
 
 describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
-  test('in any order of events: the stream follows the rules or ends with an error', () => {
+  test('for events in any order, the stream follows the rules or ends with an error', () => {
     fc.assert(
       fc.property(shuffledFrames(from), fc.boolean(), (text, startsWell) => {
         const bytes = Buffer.from((startsWell ? (FRAMES[from](STARTED)[0] ?? '') : '') + text)
@@ -58,7 +58,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
     )
   })
 
-  test('of any bytes: the response is an error', () => {
+  test('for any bytes of an upstream, the response is an error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const { writes, complete } = convertStream(from, [Buffer.from(bytes)])
@@ -69,7 +69,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
     )
   })
 
-  test('of any JSON as a whole answer: it is read, or refused as no answer', () => {
+  test('any JSON as a whole response is read, or refused', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 4 }), fc.json({ maxDepth: 3 }), (json, part) => {
         const candidates = [
@@ -91,7 +91,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
     )
   })
 
-  test('of more than 32 MiB in one line: it is refused as soon as the limit is passed', () => {
+  test('a line of more than 32 MiB is refused as soon as the limit is exceeded', () => {
     const line = Buffer.from(`data: {"x":"${'x'.repeat(40_000_000)}"}\n\n`)
     const decoder = CODECS[from].streamDecoder()
     let taken = 0

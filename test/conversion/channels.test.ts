@@ -39,7 +39,7 @@ function script(): void {
 }
 
 describe('a model behind channels of both protocols', () => {
-  test("is served by the channel of the client's own dialect", async () => {
+  test("a model behind both protocols is served by the channel of the client's own dialect", async () => {
     for (let i = 0; i < 5; i++) {
       script()
       expect((await chat('both', { seed: 7 })).text).toContain('from chat')
@@ -49,7 +49,7 @@ describe('a model behind channels of both protocols', () => {
     }
   })
 
-  test('falls back to the other channel, and reports the conversion', async () => {
+  test('a model behind both protocols falls back to the other channel, and reports the conversion', async () => {
     script()
     fixture.upstream.script('by-chat', { kind: 'status', status: 500, body: '{}' })
     const fallen = await chat('both', { seed: 7 })
@@ -73,13 +73,13 @@ describe('a model behind channels of both protocols', () => {
       'a file by its id',
       { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
     ],
-  ])('accepts natively what cannot be converted: %s', async (_, fields) => {
+  ])('a native channel accepts what cannot be converted: %s', async (_, fields) => {
     script()
     const answer = await chat('both', fields)
     expect(answer.text).toContain('from chat')
   })
 
-  test('accepts natively what cannot be converted: five stop sequences', async () => {
+  test('a native channel accepts what cannot be converted: five stop sequences', async () => {
     script()
     expect((await message('both', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).text).toContain(
       'from messages',
@@ -88,7 +88,7 @@ describe('a model behind channels of both protocols', () => {
 })
 
 describe('pass-through mode', () => {
-  test('has no effect on a conversion', async () => {
+  test('pass-through mode has no effect on a conversion', async () => {
     fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     const answer = await chat('passed', { service_tier: 'flex', max_tokens: 9 })
     expect(answer.json().choices[0]?.message.content).toBe('Hello.')
@@ -99,7 +99,7 @@ describe('pass-through mode', () => {
     })
   })
 
-  test('lets gated fields through natively', async () => {
+  test('pass-through mode forwards gated fields natively', async () => {
     fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     await message('passed', { speed: 'fast' })
     expect(JSON.parse(fixture.upstream.only('passed').text)).toMatchObject({ speed: 'fast' })

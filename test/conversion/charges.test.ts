@@ -26,7 +26,7 @@ afterAll(() => fixture?.close())
 
 const messages = [{ role: 'user', content: 'hi' }]
 
-describe('a converted call costs what its upstream counted, to the unit', () => {
+describe('the charge by reported usage', () => {
   // One unit for each prompt token, four for each output token, a quarter for a cached one, one and a quarter
   // for a cache write.
   const counts = {
@@ -43,7 +43,7 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
     ['chat to messages, streamed', MODEL.messages, toMessages],
     ['messages to chat, whole', MODEL.chat, toChat],
     ['messages to chat, streamed', MODEL.chat, toChat],
-  ])('%s', async (name, model, quota) => {
+  ])('a converted call costs what its upstream counted, to the unit: %s', async (name, model, quota) => {
     const stream = name.endsWith('streamed')
     const usage = usageText(300, 50, 200)
     if (model === MODEL.messages)
@@ -69,7 +69,7 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
     expect(before.user.quota - after.user.quota).toBe(quota)
   })
 
-  test('it costs nothing where no answer came', async () => {
+  test('a converted call costs nothing where no response arrived', async () => {
     const before = database.token('token-ann')
     fixture.upstream.script(MODEL.messages, {
       kind: 'status',
@@ -86,7 +86,7 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
     })
   })
 
-  test('it costs the local count where a cut stream reported no output', async () => {
+  test('a converted call costs the local count where a broken stream reported no output', async () => {
     fixture.upstream.script(MODEL.messages, {
       ...streamedMessage([]),
       frames: messageFrames([{ text: 'apple banana cherry'.repeat(20) }]).slice(0, 5),
@@ -104,7 +104,7 @@ describe('a converted call costs what its upstream counted, to the unit', () => 
 describe('the charge of a converted call', () => {
   const charged = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))
 
-  test('includes web searches', async () => {
+  test('the charge of a converted call includes web searches', async () => {
     const counts = { input_tokens: 10, output_tokens: 5, server_tool_use: { web_search_requests: 2 } }
     for (const stream of [false, true]) {
       fixture.upstream.script(
@@ -117,7 +117,7 @@ describe('the charge of a converted call', () => {
     }
   })
 
-  test('is counted here where the upstream reports nothing', async () => {
+  test('the charge of a converted call is counted locally where the upstream reports nothing', async () => {
     const words = ' banana'.repeat(200)
     fixture.upstream.script(MODEL.chat, {
       ...streamedChat({ text: words }),
@@ -131,7 +131,7 @@ describe('the charge of a converted call', () => {
     expect(row?.output_tokens).toBeLessThan(230)
   })
 
-  test('is the delivered part where the client leaves, and the upstream is aborted', async () => {
+  test('the charge of a converted call is the delivered part where the client leaves, and the upstream is aborted', async () => {
     fixture.upstream.script(MODEL.chat, {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,

@@ -2,9 +2,9 @@ import { codePointsIn } from '../../src/protocols/citation.ts'
 import type { Reply, ReplyPart } from '../../src/protocols/reply.ts'
 
 /**
- * The parts of a reply on which all its forms agree: empty texts are dropped, and an empty input is an empty
- * object. `in sum` also drops the order of parts, which a whole chat response cannot express: citations state
- * places in all of the text, if they state any.
+ * The parts of a reply on which all its forms agree: empty texts are removed, and an empty input is an empty
+ * object. `in sum` also ignores the order of parts, which a whole chat response cannot express; its citations
+ * state positions in the whole text, if any.
  */
 export function comparable(reply: Reply | undefined, how: 'in order' | 'in sum' = 'in order'): unknown {
   if (!reply) return undefined

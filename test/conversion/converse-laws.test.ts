@@ -31,7 +31,7 @@ const GRAMMARS = {
   responses: checkResponsesStream,
   gemini: checkGeminiStream,
 } as const
-/** Models that refuse what others take. */
+/** Models that refuse what other models accept. */
 const MODELS = [
   'eu.amazon.nova-lite-v1:0',
   'us.meta.llama4-maverick-17b-instruct-v1:0',
@@ -41,7 +41,7 @@ const MODELS = [
 ]
 
 describe.each(ALL_PROTOCOLS)('any valid request of %s for the Converse API', (from) => {
-  test('is one that it takes for the model, or is refused with a reason; and the same each time', () => {
+  test('any valid request becomes a valid Converse request for the model, or is refused with a reason; and the same each time', () => {
     fc.assert(
       fc.property(REQUESTS[from](), fc.constantFrom(...MODELS), (text, model) => {
         const converted = requestAs(from, 'converse', Buffer.from(text), model)
@@ -55,7 +55,7 @@ describe.each(ALL_PROTOCOLS)('any valid request of %s for the Converse API', (fr
   })
 })
 
-test('a conversation begins with the bytes of what was said before, at every turn of the user', () => {
+test('a converted Converse request begins with the bytes of the earlier turns, at every turn of the user', () => {
   const any = fc.oneof(conversations(), thoughtfulConversations())
   fc.assert(
     fc.property(any, fc.constantFrom(...MODELS), (conversation, model) => {
@@ -82,7 +82,7 @@ function folded(stream: string): Reply | undefined {
   return foldReply([...decoder.push(Buffer.from(stream)), ...decoder.end()])
 }
 
-test('an answer says the same, whole and streamed', () => {
+test('a Converse response has the same content, whole and streamed', () => {
   fc.assert(
     fc.property(answers(), (answer) => {
       const whole = converseCodec.decodeReply(Buffer.from(converseReply(answer)))
@@ -93,7 +93,7 @@ test('an answer says the same, whole and streamed', () => {
 })
 
 describe.each(ALL_PROTOCOLS)('an answer of the Converse API as one of %s', (to) => {
-  test('says the same, whole and streamed, by the rules of its stream', () => {
+  test('a converted Converse response has the same content, whole and streamed, by the rules of its stream', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const stream = converseFrames(answer).join('')
@@ -117,7 +117,7 @@ describe.each(ALL_PROTOCOLS)('an answer of the Converse API as one of %s', (to) 
     )
   })
 
-  test('is the same however the network cuts it, and never ends well where it was cut', () => {
+  test('a converted Converse response is the same however the network divides it, and never ends well where it was cut', () => {
     fc.assert(
       fc.property(
         answers(),

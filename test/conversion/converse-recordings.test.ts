@@ -9,7 +9,7 @@ import { BedrockResponses } from '../../src/upstreams/bedrock/bedrock-responses.
 import { chopped } from '../generators/chunks.ts'
 import { ALL_PROTOCOLS, streamAs } from './convert-through.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 const folder = join(FOLDER ?? '', 'embeddings')
 const streams =
@@ -70,7 +70,7 @@ function replay(): void {
   describe.each(streams)('the recorded stream %s', (name) => {
     const bytes = readFileSync(join(folder, name))
 
-    test('is read whole, to the token that its provider counts, however it is cut', () => {
+    test('the recorded Converse stream is read completely, to the token that its provider counts, however it is divided', () => {
       const recorded = payloads(bytes)
       const stream = framed([bytes])
       expect(framed(chopped(bytes, 7))).toEqual(stream)
@@ -85,7 +85,7 @@ function replay(): void {
       expect(usage && promptTokens(usage) + usage.output).toBe(recorded.at(-1)?.usage?.totalTokens)
     })
 
-    test.each(ALL_PROTOCOLS)('is a complete stream of %s', (to) => {
+    test.each(ALL_PROTOCOLS)('the recorded Converse stream is a complete stream of %s', (to) => {
       expect(streamAs('converse', to, [framed([bytes])]).complete).toBe(true)
     })
   })

@@ -33,7 +33,7 @@ export const ALL_CODECS: Readonly<Record<ClientProtocol, Codec>> = {
   gemini: geminiCodec,
 }
 
-/** Codecs of upstreams: one more, which no client speaks. */
+/** Codecs of upstreams: one dialect more, which no client speaks. */
 const UPSTREAM_CODECS: Readonly<Record<ConversionProtocol, UpstreamCodec>> = {
   ...ALL_CODECS,
   converse: converseCodec,
@@ -47,7 +47,7 @@ export const ALL_CHECKERS = {
   gemini: (scan: ScannedObject) => readGeminiRequest(scan, 'm'),
 } as const
 
-/** A protocol with each of those before it in the list, both ways. */
+/** Pairs of a protocol with each protocol before it in the list, in both directions. */
 export function pairsOf(protocol: ClientProtocol): readonly {
   readonly from: ClientProtocol
   readonly to: ClientProtocol
@@ -61,11 +61,11 @@ export function pairsOf(protocol: ClientProtocol): readonly {
 /** Fixed values in place of clock and random id. */
 export const IDENTITY: ReplyIdentity = { created: 1_700_000_000, id: '00000000000000000000000000000000' }
 
-/** Media that stand for what would be fetched. */
+/** Media that replace those that would be fetched. */
 const FETCHED = { kind: 'inline', mediaType: 'image/png', data: 'cGljdHVyZQ==' } as const
 
 /**
- * A request in another protocol's words, or the reason for its refusal; both as JSON text. `model` stands for
+ * A request converted to another protocol, or the reason for its refusal; both as JSON text. `model` replaces
  * the name in the request.
  */
 export function requestAs(
@@ -100,7 +100,7 @@ export function requestAs(
   }
 }
 
-/** A whole reply in another protocol's words, or that it is none. */
+/** A whole reply converted to another protocol, or that it is invalid. */
 export function replyAs(from: ConversionProtocol, to: ClientProtocol, bytes: Buffer, asked?: Asked): string {
   try {
     return ALL_CODECS[to]
@@ -112,7 +112,7 @@ export function replyAs(from: ConversionProtocol, to: ClientProtocol, bytes: Buf
   }
 }
 
-/** A stream in another protocol's words, and whether it was complete. */
+/** A stream converted to another protocol, and whether it was complete. */
 export function streamAs(
   from: ConversionProtocol,
   to: ClientProtocol,
@@ -152,7 +152,7 @@ export function streamAs(
 function checkUpstream(protocol: ConversionProtocol, model: string, body: Buffer): void {
   if (protocol !== 'converse') return void ALL_CHECKERS[protocol](scanObject(body))
   const wrong = converseError(model, JSON.parse(body.toString()))
-  // A history that lacks a call or a result is the client's own: the upstream says what is missing.
+  // A history without a call or a result is the client's error: the upstream says what is missing.
   if (wrong !== undefined && !/no toolUse with its id|Expected toolResult/.test(wrong)) throw new Error(wrong)
 }
 

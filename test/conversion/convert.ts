@@ -19,7 +19,7 @@ import type { Channel } from '../../src/domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model, type StatedCapabilities } from '../../src/domain/records/model.ts'
 import { channelOf } from '../channel.ts'
 
-/** Both dialects, for tests that hold for each. */
+/** Both dialects, for tests that apply to each. */
 export const PROTOCOLS = ['chat', 'messages'] as const satisfies readonly PairedProtocol[]
 
 export const CODECS: Record<PairedProtocol, Codec> = { chat: chatCodec, messages: messagesCodec }

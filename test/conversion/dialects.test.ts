@@ -23,7 +23,7 @@ const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
 
 describe('x-gateway-dropped', () => {
-  test('names the dropped fields, and is absent otherwise', async () => {
+  test('x-gateway-dropped names the dropped fields, and is absent otherwise', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const { headers } = await chat({ seed: 7, logit_bias: { 1: 2 }, secret_thing: 'my secret' })
     expect(String(headers['x-gateway-dropped']).split(', ').sort()).toEqual(['logit_bias', 'seed', 'unknown'])
@@ -35,14 +35,14 @@ describe('x-gateway-dropped', () => {
     ).toBeUndefined()
   })
 
-  test('is sent with streams too', async () => {
+  test('x-gateway-dropped is sent with streams too', async () => {
     fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')
   })
 })
 
 describe('POST /v1/completions', () => {
-  test('is chat completions at a legacy address, native and converted', async () => {
+  test('POST /v1/completions is chat completions at a legacy address, native and converted', async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     for (const model of [MODEL.chat, MODEL.messages]) {
@@ -55,7 +55,7 @@ describe('POST /v1/completions', () => {
 })
 
 describe('the -thinking suffix', () => {
-  test('asks a messages upstream for 80 percent of the tokens as thinking, under the plain name', async () => {
+  test('the -thinking suffix requests 80 percent of the tokens as thinking from a messages upstream, with the plain name', async () => {
     fixture.upstream.script(
       MODEL.messages,
       wholeMessage([{ thinking: 'hm', signature: 'c2ln' }, { text: 'Hello.' }]),
@@ -79,7 +79,7 @@ describe('the -thinking suffix', () => {
     expect(row?.quota).toBe(10 + 5 * 4)
   })
 
-  test('leaves the budget to opus-4-7', async () => {
+  test('the -thinking suffix lets opus-4-7 choose its budget', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat({ model: 'a-opus-4-7-thinking', max_tokens: 500, temperature: 0.2, top_p: 0.5, top_k: 3 })
     const sent = sentTo(fixture, MODEL.messages)
@@ -92,7 +92,7 @@ describe('the -thinking suffix', () => {
   })
 })
 
-describe('a body beyond the limit', () => {
+describe('a body above the maximum', () => {
   test.each([
     [
       '/v1/chat/completions',
@@ -106,7 +106,7 @@ describe('a body beyond the limit', () => {
         request_id: expect.any(String),
       },
     ],
-  ])('of %s is a 413', async (path, envelope) => {
+  ])('a body above the maximum of %s is a 413', async (path, envelope) => {
     const answer = await fixture.chat('ann', Buffer.alloc(33_554_433, 0x20), { path })
     expect(answer.status).toBe(413)
     expect(answer.json()).toEqual(envelope)
@@ -122,7 +122,7 @@ describe('a converted stream is not delayed', () => {
     ['messages from chat', MODEL.chat, MESSAGES, '"text":"Hel"'],
     ['messages from messages', MODEL.messages, MESSAGES, '"text":"Hel"'],
   ] as const)(
-    'the first delta of %s is forwarded while the upstream holds the rest',
+    'the first delta of %s is forwarded while the upstream holds the following ones',
     async (_, model, options, delta) => {
       const all =
         model === MODEL.messages ? messageFrames([{ text: 'Hello.' }]) : [roleFrame(), contentFrame('Hel')]
@@ -131,14 +131,14 @@ describe('a converted stream is not delayed', () => {
       await answer.until(delta)
       const { completed, endedAt } = fixture.upstream.only(model)
       expect({ completed, endedAt }).toEqual({ completed: false, endedAt: undefined })
-      // Closing right behind the request may mean the end of sending alone (`docs/api.md: Errors`).
+      // Directly after the request, closing may only mean the end of sending (`docs/api.md: Errors`).
       await sleep(150)
       answer.abort()
       await fixture.upstream.only(model).ended
     },
   )
 
-  test('the final frame is sent only after the charge is written', async () => {
+  test('the final frame of a converted stream is sent only after the charge is written', async () => {
     fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     const answer = await live(MODEL.messages, MESSAGES)
     await answer.until(STOP_FRAME)

@@ -28,9 +28,9 @@ const TYPES = [
   [529, 'overloaded_error'],
 ] as const
 
-describe("an upstream error comes in the envelope of the client's dialect", () => {
+describe("an upstream error in the envelope of the client's dialect", () => {
   test.each(TYPES)(
-    '%i of a messages upstream, to a chat client: a type that this lacks is the code of a %s',
+    'a status %i of a messages upstream, to a chat client: an error type that chat lacks is the code of a %s',
     async (status, type) => {
       fixture.upstream.script(MODEL.messages, {
         kind: 'status',
@@ -48,7 +48,7 @@ describe("an upstream error comes in the envelope of the client's dialect", () =
   )
 
   test.each(TYPES)(
-    '%i of a chat upstream, to a messages client: a type that this lacks is the code of a %s',
+    'a status %i of a chat upstream, to a messages client: an error type that messages lacks is the code of a %s',
     async (status, type) => {
       fixture.upstream.script(MODEL.chat, {
         kind: 'status',
@@ -65,7 +65,7 @@ describe("an upstream error comes in the envelope of the client's dialect", () =
     },
   )
 
-  test('natively the envelope of a messages upstream goes through byte for byte', async () => {
+  test('natively the envelope of a messages upstream passes byte for byte', async () => {
     const body = `{ "type":"error", "error": {"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1", "x": 9007199254740993}`
     fixture.upstream.script(MODEL.messages, { kind: 'status', status: 529, body })
     const answer = await message({ model: MODEL.messages })
@@ -90,7 +90,7 @@ describe("an upstream error comes in the envelope of the client's dialect", () =
     expect(answer.text).not.toContain('upstream-key')
   })
 
-  test('an answer of the wrong kind is a 500', async () => {
+  test('a response of the wrong content type is a 500', async () => {
     fixture.upstream.script(MODEL.messages, { kind: 'whole', body: '{"hello":"world"}' })
     expect((await chat()).status).toBe(500)
     fixture.upstream.script(MODEL.chat, { kind: 'whole', body: '{"type":"message","content":[]}' })
@@ -99,7 +99,7 @@ describe("an upstream error comes in the envelope of the client's dialect", () =
 })
 
 describe('an error in the middle of a stream', () => {
-  test('from a messages upstream ends a chat stream without [DONE]', async () => {
+  test('an error in the middle of a messages stream ends a chat stream without [DONE]', async () => {
     const frames = [
       ...messageFrames([{ text: 'Hello.' }]).slice(0, 4),
       eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } }),
@@ -112,7 +112,7 @@ describe('an error in the middle of a stream', () => {
     })
   })
 
-  test('from a chat upstream ends a messages stream with an error event', async () => {
+  test('an error in the middle of a chat stream ends a messages stream with an error event', async () => {
     fixture.upstream.script(MODEL.chat, {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('Hel')],
@@ -123,7 +123,7 @@ describe('an error in the middle of a stream', () => {
     expect(text).toContain('the upstream stumbled')
   })
 
-  test("goes through natively in the upstream's words", async () => {
+  test("an error in the middle of a stream is passed on natively in the upstream's words", async () => {
     const error = eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })
     const frames = [...messageFrames([{ text: 'Hello.' }]).slice(0, 4), error]
     fixture.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
@@ -135,7 +135,7 @@ describe('an error in the middle of a stream', () => {
   })
 })
 
-describe('an upstream that is cut anywhere', () => {
+describe('an upstream stream that is cut anywhere', () => {
   const messagesText = messageFrames([
     { text: 'Hello there.' },
     { id: 'toolu_1', name: 'f', input: '{"a":1}' },
@@ -148,7 +148,7 @@ describe('an upstream that is cut anywhere', () => {
     Array.from({ length: 12 }, (_, i) => Math.floor((text.indexOf(finish) * (i + 0.5)) / 12))
 
   test.each(offsets(messagesText, '"message_stop"'))(
-    'messages at %i bytes never ends cleanly',
+    'a messages stream cut at %i bytes never ends cleanly',
     async (size) => {
       const bytes = head + messagesText.slice(0, size)
       for (const stream of [chat, (fields: object) => message({ model: MODEL.messages, ...fields })]) {
@@ -162,7 +162,7 @@ describe('an upstream that is cut anywhere', () => {
   )
 
   test.each(offsets(chatText, '"finish_reason":"tool_calls"'))(
-    'chat at %i bytes never ends cleanly',
+    'a chat stream cut at %i bytes never ends cleanly',
     async (size) => {
       const bytes = head + chatText.slice(0, size)
       for (const stream of [message, (fields: object) => chat({ model: MODEL.chat, ...fields })]) {

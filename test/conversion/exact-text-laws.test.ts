@@ -16,10 +16,7 @@ const KEYS = ['10', '2', '-1', '1e3', '__proto__', 'constructor', 'title', 'é',
 const LEAVES = ['null', 'true', '{}', '[ ]', '1.0', '-0', '9007199254740993', '1e400', '"\\u0041\\/ü"']
 const SPACES = ['', ' ', '\n  ', '\t']
 
-/**
- * Values in which a parser would move, merge, round or respell something: duplicate keys and white space
- * among them.
- */
+/** Values that a parser would reorder, merge, round or respell, including duplicate keys and white space. */
 const { object } = fc.letrec<{ value: string; object: string }>((tie) => ({
   value: fc.oneof({ depthSize: 'small' }, fc.constantFrom(...LEAVES), tie('object'), listOf(tie('object'))),
   object: fc
@@ -50,8 +47,8 @@ async function converted(from: 'chat' | 'messages', request: object): Promise<st
   return answer.body.toString()
 }
 
-describe('JSON that a conversion does not change keeps its exact text:', () => {
-  test('schemas of tools, from chat to messages', async () => {
+describe('JSON that a conversion keeps exactly', () => {
+  test('schemas of tools keep their exact text from chat to messages', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const tools = [{ type: 'function', function: { name: 'f', parameters: new Raw(schema) } }]
@@ -62,7 +59,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test('schemas of tools, from messages to chat', async () => {
+  test('schemas of tools keep their exact text from messages to chat', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const tools = [{ name: 'f', input_schema: new Raw(schema) }]
@@ -73,7 +70,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test('schemas of tools without a type, which messages requires: it is added in front', async () => {
+  test('schemas of tools without a type, which messages requires, get it at the front and keep their exact text', async () => {
     await fc.assert(
       fc.asyncProperty(object, async (properties) => {
         const schema = `{"10":1,"properties":${properties},"2":0}`
@@ -84,7 +81,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test('schemas of the answer, from chat to messages', async () => {
+  test('schemas of the answer keep their exact text from chat to messages', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const format = {
@@ -100,7 +97,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test("schemas of the answer, which a model before Claude 4.5 gets as a tool's schema", async () => {
+  test("schemas of the answer keep their exact text as a tool's schema for models before Claude 4.5", async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const format = { type: 'json_schema', json_schema: { name: 'n', schema: new Raw(schema) } }
@@ -110,7 +107,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test('schemas of the answer, from messages to chat', async () => {
+  test('schemas of the answer keep their exact text from messages to chat', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const format = { type: 'json_schema', schema: new Raw(schema) }
@@ -123,7 +120,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test('tool inputs in the history of either dialect', async () => {
+  test('tool inputs in the history of either dialect keep their exact text', async () => {
     await fc.assert(
       fc.asyncProperty(object, async (input) => {
         const call = { id: 'c', type: 'function', function: { name: 'f', arguments: input } }
@@ -139,7 +136,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test('tool inputs in an answer, whole and in a stream', () => {
+  test('tool inputs in a response keep their exact text, whole and in a stream', () => {
     fc.assert(
       fc.property(object, (input) => {
         const use = { type: 'tool_use', id: 'c', name: 'f', input: new Raw(input) }
@@ -157,7 +154,7 @@ describe('JSON that a conversion does not change keeps its exact text:', () => {
     )
   })
 
-  test('arguments that a chat server sends as an object in place of text, whole and in a stream', () => {
+  test('arguments that a chat server sends as an object keep their exact text, whole and in a stream', () => {
     fc.assert(
       fc.property(object, object, (input, other) => {
         const bare = (text: string, index: number): object => ({
@@ -185,7 +182,7 @@ function chatReply(message: object): Buffer {
   return Buffer.from(jsonText({ id: 'chatcmpl-1', model: 'm', choices }))
 }
 
-/** The input of the one call in the stream that a messages client gets for a chunk with this call. */
+/** The input of the only call in the stream that a messages client gets for a chunk with this call. */
 function streamedInput(call: object): string {
   const chunk = { id: 'x', model: 'm', choices: [{ index: 0, delta: { tool_calls: [call] } }] }
   const finish = { id: 'x', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }

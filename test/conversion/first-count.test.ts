@@ -19,7 +19,7 @@ async function started(root?: string): Promise<Fixture> {
   return fixture
 }
 
-/** The tokens of the prompt at the beginning of a stream whose upstream reports none. */
+/** The prompt tokens at the beginning of a stream whose upstream reports none. */
 async function promptTokens(fixture: Fixture): Promise<number> {
   const { frames = [] } = streamedChat({ text: 'hello' })
   const silent = frames.filter((frame) => !frame.includes('"usage"'))
@@ -33,7 +33,7 @@ async function promptTokens(fixture: Fixture): Promise<number> {
 test('the first converted stream of a process counts the prompt like later ones', async () => {
   const fixture = await started()
   const first = await promptTokens(fixture)
-  // A token for each word, in any tokenizer, and a few around the message.
+  // One token for each word, in any tokenizer, and a few around the message.
   expect(first).toBeGreaterThanOrEqual(500)
   expect(first).toBeLessThan(520)
   expect(await promptTokens(fixture)).toBe(first)

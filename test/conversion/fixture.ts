@@ -21,8 +21,8 @@ export type Mode = (typeof MODES)[number]
 export const MODEL = { chat: 'speaks-chat', messages: 'speaks-messages' } as const
 
 /**
- * A gateway with a channel of each dialect; its lanes are named like its models. `quota` is what the key may
- * spend.
+ * A gateway with a channel of each dialect; its lanes have the names of its models. `quota` is what the key
+ * may spend.
  */
 export function fixtureOfBoth(
   options: Record<string, unknown> = {},
@@ -56,7 +56,7 @@ export function sentTo(
   return JSON.parse(fixture.upstream.only(model).text)
 }
 
-/** Sends a request, whole or streamed, to the channel of the other dialect if no model is named. */
+/** Sends a request, whole or streamed; if no model is named, to the channel of the other dialect. */
 export type Client = (fields?: object, options?: CallOptions) => Promise<FullResponse>
 
 /** A client of each dialect. */

@@ -4,9 +4,9 @@ import { expect } from 'vitest'
 type Fields = Readonly<Record<string, any>>
 
 /**
- * Asserts that a client can read the stream of an answer: one line of data a frame, ended by CR LF; every
+ * Asserts that a client can read the stream of a response: one line of data a frame, ended by CR LF; every
  * chunk with a candidate that has a part, and one kind of content a part; the same name and id in all; one
- * finish reason, in the last chunk; or an error at the end. `complete` says which of the two is expected.
+ * finish reason, in the last chunk; or an error at the end. `complete` states which of the two is expected.
  */
 export function checkGeminiStream(text: string, complete: boolean): void {
   expect(text.endsWith('\r\n\r\n')).toBe(true)

@@ -43,11 +43,11 @@ const GRAMMARS = {
   responses: checkResponsesStream,
 } as const
 
-/** Takes penalties. */
+/** A model that supports penalties. */
 const OLDEST = 'gemini-2.0-flash'
-/** Takes a budget, and no signatures. */
+/** A model that supports a thinking budget, and no signatures. */
 const OLD = 'gemini-2.5-flash'
-/** Takes levels, and requires signatures. */
+/** A model that supports thinking levels, and requires signatures. */
 const NEW = 'gemini-3.1-pro'
 
 /** Encodes to the protocol and decodes the result; the path of a request states what its body does not. */
@@ -59,7 +59,10 @@ function there(protocol: ClientProtocol, conversation: Conversation, dropped: Se
   return { ...back, model, stream, includeUsage: true }
 }
 
-/** A conversation as Gemini can express it: no marks, no names of files, one text a result. */
+/**
+ * A conversation that Gemini can express: without cache marks and names of files, and with one text in a
+ * result.
+ */
 function expressible(conversation: Conversation): Conversation {
   const result = (part: ToolResultPart): ToolResultPart => {
     const text = part.parts.map((one) => (one.kind === 'text' ? one.text : '')).join('\n')
@@ -97,7 +100,7 @@ describe('a conversation that Gemini can express', () => {
     .oneof({ weight: 4, arbitrary: conversations() }, { weight: 1, arbitrary: thoughtfulConversations() })
     .map(expressible)
 
-  test('comes back unchanged with its signatures, and nothing is dropped', () => {
+  test('a conversation that Gemini can express is unchanged after it is encoded and decoded with its signatures', () => {
     fc.assert(
       fc.property(any.map(signed), (conversation) => {
         const dropped = new Set<string>()
@@ -109,21 +112,30 @@ describe('a conversation that Gemini can express', () => {
     )
   })
 
-  test.each(OTHERS)('comes back through %s, byte for byte', (other) => {
-    fc.assert(
-      fc.property(any, (given) => {
-        const conversation = { ...given, stop: other === 'responses' ? [] : given.stop }
-        const none = new Set<string>()
-        const first = ALL_CODECS.gemini.encodeRequest(conversation, upstreamOf(OLD), none)
-        const { model } = given
-        const back = there(other, { ...there('gemini', { ...conversation, model: OLD }, none), model }, none)
-        expect(ALL_CODECS.gemini.encodeRequest(back, upstreamOf(OLD), none).toString()).toBe(first.toString())
-      }),
-      { numRuns: lawRuns(300) },
-    )
-  })
+  test.each(OTHERS)(
+    'a conversation that Gemini can express is unchanged after a conversion through %s, byte for byte',
+    (other) => {
+      fc.assert(
+        fc.property(any, (given) => {
+          const conversation = { ...given, stop: other === 'responses' ? [] : given.stop }
+          const none = new Set<string>()
+          const first = ALL_CODECS.gemini.encodeRequest(conversation, upstreamOf(OLD), none)
+          const { model } = given
+          const back = there(
+            other,
+            { ...there('gemini', { ...conversation, model: OLD }, none), model },
+            none,
+          )
+          expect(ALL_CODECS.gemini.encodeRequest(back, upstreamOf(OLD), none).toString()).toBe(
+            first.toString(),
+          )
+        }),
+        { numRuns: lawRuns(300) },
+      )
+    },
+  )
 
-  test('keeps its seed and its penalties on the way to chat and back', () => {
+  test('a conversation that Gemini can express keeps its seed and its penalties on the way to chat and back', () => {
     const penalty = fc.double({ min: -2, max: 2, noNaN: true }).map((n) => n + 0)
     const drawn = fc.record({ seed: fc.integer(), presencePenalty: penalty, frequencyPenalty: penalty })
     fc.assert(
@@ -139,7 +151,7 @@ describe('a conversation that Gemini can express', () => {
     )
   })
 
-  test('begins with the bytes of what was said before, at every turn of the user', () => {
+  test('a conversation that Gemini can express begins with the bytes of the earlier turns, at every turn of the user', () => {
     const bodyOf = (conversation: Conversation, turns: readonly Turn[]): string =>
       ALL_CODECS.gemini
         .encodeRequest({ ...conversation, turns }, upstreamOf(NEW), new Set())
@@ -159,7 +171,7 @@ describe('a conversation that Gemini can express', () => {
 })
 
 describe.each(pairsOf('gemini'))('any valid request of $from as $to', ({ from, to }) => {
-  test("is one that the other protocol's check accepts, or is refused with a reason; and the same each time", () => {
+  test("any valid request is converted to a request that the other protocol's check accepts, or refused with a reason", () => {
     fc.assert(
       fc.property(REQUESTS[from](), (text) => {
         ALL_CHECKERS[from](scanObject(Buffer.from(text)))
@@ -181,7 +193,7 @@ function folded(protocol: ClientProtocol, text: string): Reply | undefined {
 }
 
 describe.each(OTHERS)('an answer of %s as one of Gemini', (from) => {
-  test('says the same, whole and streamed, by the rules of its stream', () => {
+  test('a response converted to Gemini has the same content, whole and streamed, by the rules of its stream', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -198,7 +210,7 @@ describe.each(OTHERS)('an answer of %s as one of Gemini', (from) => {
     )
   })
 
-  test('is the same in one array, however the network cuts it, and never ends well where it was cut', () => {
+  test('a response converted to Gemini is the same in one array, however the network divides it, and never ends well where it was cut', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -227,7 +239,7 @@ describe.each(OTHERS)('an answer of %s as one of Gemini', (from) => {
 })
 
 describe.each(OTHERS)('an answer of Gemini as one of %s', (to) => {
-  test('says the same, whole and streamed, by the rules of its stream', () => {
+  test('a converted Gemini response has the same content, whole and streamed, by the rules of its stream', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const stream = geminiFrames(answer).join('')
@@ -246,7 +258,7 @@ describe.each(OTHERS)('an answer of Gemini as one of %s', (to) => {
     )
   })
 
-  test('is the same however the network cuts it, and never ends well where it was cut', () => {
+  test('a converted Gemini response is the same however the network divides it, and never ends well where it was cut', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -258,7 +270,7 @@ describe.each(OTHERS)('an answer of Gemini as one of %s', (to) => {
           const { text } = streamAs('gemini', to, [bytes])
           for (const chunks of [choppedAtRandom(bytes, 60, randomFrom(seed)), chopped(bytes, 1)])
             expect(streamAs('gemini', to, chunks).text).toBe(text)
-          // The last chunk states the reason: what is cut within its data is truncated.
+          // The last chunk has the finish reason: a stream that is cut within that chunk is truncated.
           const upTo = bytes.length - Buffer.byteLength(/\s*$/.exec(frames.at(-1) ?? '')?.[0] ?? '')
           const cut = streamAs('gemini', to, [bytes.subarray(0, Math.floor(share * (upTo - 1)))])
           expect(cut.complete).toBe(false)
@@ -271,9 +283,9 @@ describe.each(OTHERS)('an answer of Gemini as one of %s', (to) => {
 })
 
 /**
- * Reduces a reply to what all protocols can express: not the order of its parts, nor its id; that it was
- * truncated, and not whether a stop sequence or a call ended it; no usage equals none used, and tokens that
- * were written to a cache equal others.
+ * Reduces a reply to what all protocols can express. Ignored are the order of its parts, its id, whether a
+ * stop sequence or a call ended it (but not that it was truncated), the difference between no usage and zero
+ * usage, and which tokens were written to a cache.
  */
 function essence(reply: Reply | undefined): unknown {
   if (!reply) return undefined
@@ -290,7 +302,7 @@ function essence(reply: Reply | undefined): unknown {
   }
 }
 
-describe('usage of an answer', () => {
+describe('usage of a response', () => {
   const counts = fc.nat(100_000_000)
   const usages: fc.Arbitrary<Usage> = fc
     .record({
@@ -300,7 +312,7 @@ describe('usage of an answer', () => {
     })
     .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...NO_USAGE, ...usage, reasoning })))
 
-  test('comes back unchanged, and its total is the sum of its parts', () => {
+  test('usage is unchanged after it is encoded and decoded, and its total is the sum of its parts', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const reply: Reply = { id: 'r', model: 'm', parts: [], stop: { reason: 'end' }, usage }

@@ -2,13 +2,13 @@ import type { Content } from './oracle.ts'
 
 type Json = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- JSON of a provider
 
-/** Reads the content of a whole answer with JSON.parse alone and none of the product's code. */
+/** Reads the content of a whole response with JSON.parse only, without code of the product. */
 export function geminiReplySays(json: string): Content {
   const value = JSON.parse(json) as Json | Json[]
   return chunksSay(Array.isArray(value) ? value : [value])
 }
 
-/** Reads the content of a stream. Arguments that come in pieces are left out of it. */
+/** Reads the content of a stream, without arguments that arrive in pieces. */
 export function geminiStreamSays(stream: string): Content {
   const chunks = stream
     .split('\n')

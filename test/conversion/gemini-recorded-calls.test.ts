@@ -7,14 +7,14 @@ import { AMPLE, channel, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, retryWhileOverloaded, startFixture } from '../fixtures/fixture.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 
-/** Recordings that answer another method than `generateContent`. */
+/** Recordings of another method than `generateContent`. */
 const OTHER_METHODS =
   /cachedcontent|count-tokens|usage-limit|embedding|task-prefix|edge-agent|list-models|google-upload/
 
-/** Every token of any kind costs one unit: a charge is a number of tokens. */
+/** Every token of any kind costs one unit, so that a charge is a number of tokens. */
 const ONE_UNIT = { input: 2, output: 2, cache_read: 2, web_search: 0 }
 const HI = '{"contents":[{"parts":[{"text":"hi"}]}]}'
 
@@ -61,7 +61,7 @@ function replay(folder: string): void {
 
   describe('a recorded call', () => {
     test.each(answers.filter(({ name }) => !name.startsWith('error-')))(
-      '$name keeps its bytes both ways, and its total is what is charged',
+      'the recorded call $name keeps its bytes in both directions, and its total is what is charged',
       async ({ stream, bytes, request }) => {
         fixture.upstream.script(
           'm',
@@ -74,13 +74,13 @@ function replay(folder: string): void {
         expect(answer.bytes.toString('latin1')).toBe(bytes.toString('latin1'))
         expect(fixture.upstream.only('m').body.toString('latin1')).toBe(request.toString('latin1'))
         const total = totalOf(bytes)
-        // Text is not made of no tokens: it is counted where none are reported.
+        // A text has at least one token, so that it is counted where no output is reported.
         if (total !== undefined && bytes.includes('candidatesTokenCount')) expect(charged(answer)).toBe(total)
       },
     )
 
     test.each(answers.filter(({ stream }) => stream))(
-      '$name is the same chunks as one array',
+      'the recorded call $name has the same chunks as one array',
       async ({ bytes, request }) => {
         fixture.upstream.script('m', { kind: 'stream', frames: [bytes.toString()], ending: 'no done' })
         const answer = await ask(request, 'streamGenerateContent')
@@ -95,12 +95,12 @@ function replay(folder: string): void {
   })
 
   test.each(answers.filter(({ name }) => name.startsWith('error-')))(
-    '$name is passed on with its details',
+    'the recorded error $name is passed on with its details',
     async ({ name, bytes, request }) => {
       const status = Number(/^error-(\d+)/.exec(name)?.[1])
       fixture.upstream.script('m', { kind: 'status', status, body: bytes.toString() })
       const answer = await ask(request, 'generateContent')
-      // A key that the upstream does not know concerns the operator: nothing of it is passed on.
+      // A key that the upstream does not know is the operator's error, so that nothing of it is passed on.
       const isPassedOn = !bytes.includes('API_KEY_INVALID')
       expect(answer.status).toBe(isPassedOn ? status : 500)
       expect(answer.text === bytes.toString()).toBe(isPassedOn)

@@ -23,7 +23,7 @@ import { recordedCuts } from './recorded-cuts.ts'
 import { responseSays, responseStreamSays } from './responses-oracle.ts'
 import { byTier } from '../tier.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 /** Recorded streams up to this size are also cut into single bytes. */
 const MAX_SINGLE_BYTES = byTier(6_000, Number.POSITIVE_INFINITY)
@@ -36,12 +36,12 @@ const STREAMS = { chat: chatStreamSays, messages: messagesStreamSays, responses:
 const REPLIES = { chat: chatReplySays, messages: messagesReplySays, responses: responseSays } as const
 const TARGETS = ['chat', 'messages', 'responses'] as const
 
-/** Recordings that answer another method than `generateContent`. */
+/** Recordings of another method than `generateContent`. */
 const OTHER_METHODS =
   /cachedcontent|count-tokens|usage-limit|embedding|task-prefix|edge-agent|list-models|google-upload/
-/** Requests that are refused elsewhere, by what only their provider has. */
+/** Requests with fields that only their provider has, so that conversions refuse them. */
 const OF_GOOGLE = /cachedContent|fileUri|candidateCount/
-/** Streams whose arguments come in pieces, with what they come to. */
+/** Streams whose arguments arrive in pieces, with the assembled value. */
 const IN_PIECES: Readonly<Record<string, unknown>> = {
   'gemini--google-stream-tool-call-array-arguments-missing-terminal-function-call.sse': {
     operations: [
@@ -82,36 +82,42 @@ function replayNothing(): void {
 
 function replay(): void {
   describe('a recorded stream', () => {
-    test.each(streams)('$name is forwarded natively unchanged, and its usage is read', ({ bytes }) => {
-      for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
-        const tap = new GeminiTap()
-        const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
-        const { complete } = tap.end()
-        const last = tap.finalBytes(NO_USAGE)
-        expect(Buffer.concat([...forwarded, last]).toString('latin1')).toBe(bytes.toString('latin1'))
-        expect(last.toString()).toContain('finishReason')
-        expect(complete).toBe(true)
-        const { usage } = geminiStreamSays(bytes.toString())
-        expect(tap.usage && tap.usage.input + tap.usage.cacheRead).toBe(usage?.prompt)
-        expect(tap.usage?.output).toBe(usage?.output)
-      }
-    })
+    test.each(streams)(
+      'the recorded Gemini stream $name is forwarded natively unchanged, and its usage is read',
+      ({ bytes }) => {
+        for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
+          const tap = new GeminiTap()
+          const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
+          const { complete } = tap.end()
+          const last = tap.finalBytes(NO_USAGE)
+          expect(Buffer.concat([...forwarded, last]).toString('latin1')).toBe(bytes.toString('latin1'))
+          expect(last.toString()).toContain('finishReason')
+          expect(complete).toBe(true)
+          const { usage } = geminiStreamSays(bytes.toString())
+          expect(tap.usage && tap.usage.input + tap.usage.cacheRead).toBe(usage?.prompt)
+          expect(tap.usage?.output).toBe(usage?.output)
+        }
+      },
+    )
 
     describe.each(TARGETS)('as %s', (to) => {
-      test.each(streams)('$name says the same, however it is cut', ({ name, bytes }) => {
-        const { text, complete } = streamAs('gemini', to, [bytes])
-        expect(complete).toBe(true)
-        GRAMMARS[to](text, true)
-        for (const chunks of recordedCuts(bytes, MAX_SINGLE_BYTES))
-          expect(streamAs('gemini', to, chunks).text).toBe(text)
-        const said = told(STREAMS[to](text))
-        const source = told(geminiStreamSays(bytes.toString()))
-        if (name in IN_PIECES) expect(said.calls[0]?.input).toEqual(IN_PIECES[name])
-        const isWhole = !bytes.includes('partialArgs')
-        expect(isWhole ? said : { ...said, calls: [] }).toEqual(isWhole ? source : { ...source, calls: [] })
-      })
+      test.each(streams)(
+        'the recorded Gemini stream $name has the same content when converted, however it is divided',
+        ({ name, bytes }) => {
+          const { text, complete } = streamAs('gemini', to, [bytes])
+          expect(complete).toBe(true)
+          GRAMMARS[to](text, true)
+          for (const chunks of recordedCuts(bytes, MAX_SINGLE_BYTES))
+            expect(streamAs('gemini', to, chunks).text).toBe(text)
+          const said = told(STREAMS[to](text))
+          const source = told(geminiStreamSays(bytes.toString()))
+          if (name in IN_PIECES) expect(said.calls[0]?.input).toEqual(IN_PIECES[name])
+          const isWhole = !bytes.includes('partialArgs')
+          expect(isWhole ? said : { ...said, calls: [] }).toEqual(isWhole ? source : { ...source, calls: [] })
+        },
+      )
 
-      test.each(streams)('$name never ends well where it was cut', ({ bytes }) => {
+      test.each(streams)('the recorded Gemini stream $name never ends well where it was cut', ({ bytes }) => {
         const end = bytes.lastIndexOf('data: ')
         for (let size = 0; size < end; size += Math.ceil(bytes.length / 60)) {
           const { text, complete } = streamAs('gemini', to, [bytes.subarray(0, size)])
@@ -122,38 +128,47 @@ function replay(): void {
     })
   })
 
-  describe.each(TARGETS)('a recorded answer as %s', (to) => {
-    test.each(replies)('$name says the same', ({ bytes }) => {
-      const facts = usageOfAnswer(bytes)
-      expect(facts.valid).toBe(true)
-      const source = geminiReplySays(bytes.toString())
-      expect(told(REPLIES[to](replyAs('gemini', to, bytes)))).toEqual(told(source))
-      expect(facts.usage && facts.usage.input + facts.usage.cacheRead).toBe(source.usage?.prompt)
-    })
+  describe.each(TARGETS)('a recorded response as %s', (to) => {
+    test.each(replies)(
+      'the recorded Gemini response $name has the same content when converted',
+      ({ bytes }) => {
+        const facts = usageOfAnswer(bytes)
+        expect(facts.valid).toBe(true)
+        const source = geminiReplySays(bytes.toString())
+        expect(told(REPLIES[to](replyAs('gemini', to, bytes)))).toEqual(told(source))
+        expect(facts.usage && facts.usage.input + facts.usage.cacheRead).toBe(source.usage?.prompt)
+      },
+    )
   })
 
-  test.each([...streams, ...replies])('$name: the total is what is charged', ({ name, bytes }) => {
-    const usage = name.endsWith('.sse') ? tapped(bytes).usage : usageOfAnswer(bytes).usage
-    const totals = [...bytes.toString().matchAll(/"totalTokenCount": ?(\d+)/g)].map((match) =>
-      Number(match[1]),
-    )
-    const total = totals.at(-1)
-    if (total !== undefined) expect(usage && usage.input + usage.cacheRead + usage.output).toBe(total)
-  })
+  test.each([...streams, ...replies])(
+    'the recorded Gemini response $name is charged its total',
+    ({ name, bytes }) => {
+      const usage = name.endsWith('.sse') ? tapped(bytes).usage : usageOfAnswer(bytes).usage
+      const totals = [...bytes.toString().matchAll(/"totalTokenCount": ?(\d+)/g)].map((match) =>
+        Number(match[1]),
+      )
+      const total = totals.at(-1)
+      if (total !== undefined) expect(usage && usage.input + usage.cacheRead + usage.output).toBe(total)
+    },
+  )
 
   describe.each(TARGETS)('a recorded request as %s', (to) => {
-    test.each(requests)('$name is converted, or refused for what only its provider has', ({ bytes }) => {
-      readGeminiRequest(scanObject(bytes), 'm')
-      const { refused, request } = JSON.parse(requestAs('gemini', to, withModel(bytes))) as {
-        refused?: string
-        request?: unknown
-      }
-      if (refused !== undefined) expect(refused).toMatch(OF_GOOGLE)
-      else expect(JSON.stringify(request)).not.toMatch(/"type":"(?:OBJECT|STRING|INTEGER|ARRAY)"/)
-    })
+    test.each(requests)(
+      'the recorded Gemini request $name is converted, or refused for what only its provider has',
+      ({ bytes }) => {
+        readGeminiRequest(scanObject(bytes), 'm')
+        const { refused, request } = JSON.parse(requestAs('gemini', to, withModel(bytes))) as {
+          refused?: string
+          request?: unknown
+        }
+        if (refused !== undefined) expect(refused).toMatch(OF_GOOGLE)
+        else expect(JSON.stringify(request)).not.toMatch(/"type":"(?:OBJECT|STRING|INTEGER|ARRAY)"/)
+      },
+    )
   })
 
-  test.each(errors)('$name is an error, and no answer', ({ bytes }) => {
+  test.each(errors)('the recorded $name is an error, and not a response', ({ bytes }) => {
     expect(usageOfAnswer(bytes)).toMatchObject({ valid: false, error: true })
     expect(() => ALL_CODECS.gemini.decodeReply(bytes)).toThrow('no answer')
     const { text, complete } = streamAs('gemini', 'chat', [
@@ -163,35 +178,41 @@ function replay(): void {
     expect(text).toContain('"message":')
   })
 
-  describe.each(TARGETS)('a recorded answer of %s as one of Gemini', (from) => {
+  describe.each(TARGETS)('a recorded response of %s as one of Gemini', (from) => {
     const ofOther = (ending: string) => (name: string) =>
       name.endsWith(ending) && isAnswer(name) && !NO_ANSWERS.has(name)
-    test.each(recordings(ofOther('.sse'), from))('$name, streamed', ({ name, bytes }) => {
-      const { text, complete } = streamAs(from, 'gemini', [bytes])
-      checkGeminiStream(text, complete)
-      if (complete && !EDITED.has(name))
-        expect(texts(geminiStreamSays(text))).toEqual(texts(STREAMS[from](bytes.toString())))
-    })
+    test.each(recordings(ofOther('.sse'), from))(
+      'the recorded stream $name has the same content when converted to Gemini',
+      ({ name, bytes }) => {
+        const { text, complete } = streamAs(from, 'gemini', [bytes])
+        checkGeminiStream(text, complete)
+        if (complete && !EDITED.has(name))
+          expect(texts(geminiStreamSays(text))).toEqual(texts(STREAMS[from](bytes.toString())))
+      },
+    )
 
-    test.each(recordings(ofOther('.json'), from))('$name, whole', ({ bytes }) => {
-      const reply = ALL_CODECS[from].decodeReply(bytes)
-      const answer = ALL_CODECS.gemini.encodeReply(reply, IDENTITY).toString()
-      expect(texts(geminiReplySays(answer))).toEqual(texts(REPLIES[from](bytes.toString())))
-    })
+    test.each(recordings(ofOther('.json'), from))(
+      'the recorded response $name has the same content when converted to Gemini',
+      ({ bytes }) => {
+        const reply = ALL_CODECS[from].decodeReply(bytes)
+        const answer = ALL_CODECS.gemini.encodeReply(reply, IDENTITY).toString()
+        expect(texts(geminiReplySays(answer))).toEqual(texts(REPLIES[from](bytes.toString())))
+      },
+    )
   })
 }
 
-/** Streams whose deltas say something else than their items, as they were edited by hand. */
+/** Streams whose deltas differ from their items, because they were edited by hand. */
 const EDITED = new Set(['openai--openai-shell-container-1.sse'])
 
-/** Recordings of the other protocols that are no answers. */
+/** Recordings of the other protocols that are not responses. */
 const NO_ANSWERS = new Set([
   'azure--azure-deepseek-reasoning-1.json',
   'openai--responses-delete.json',
   'openai--responses-input-items.json',
 ])
 
-/** The request with the model, which its path states. */
+/** The request with the model, which is in its path. */
 function withModel(bytes: Buffer): Buffer {
   return Buffer.from(bytes.toString().replace('{', '{"model":"gemini-2.5-flash",'))
 }
@@ -203,7 +224,7 @@ function tapped(bytes: Buffer): GeminiTap {
   return tap
 }
 
-/** The compared content: a response without usage has no tokens elsewhere, and tools of the provider none. */
+/** The compared content, without usage and provider tools, which not all forms have. */
 function told({ text, thoughts, calls, usage }: Content): Content {
   const isNone = usage && usage.prompt + usage.output === 0
   return { text, thoughts: thoughts.replaceAll('\n', ''), calls, usage: isNone ? undefined : usage }

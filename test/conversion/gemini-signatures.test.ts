@@ -48,7 +48,7 @@ describe('signatures of Gemini', () => {
       ({ thoughtSignature }: { thoughtSignature?: string }) => thoughtSignature,
     )
 
-  test('stand at the first of parallel calls again, 200 KB or not; without one the stand-in does', () => {
+  test('signatures of Gemini are returned at the first of parallel calls, 200 KB or not; without one the placeholder is', () => {
     const { parts } = geminiCodec.decodeReply(bytes)
     const turns = new SignedTurns(came)
     const runs = signedRuns(parts, { context: '' })

@@ -3,7 +3,8 @@ import { expect } from 'vitest'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The frames of a stream that the gateway wrote: its own line ends, at most one event line, one data line.
+ * The frames of a stream that the gateway wrote: with its own line ends, at most one event line, and one data
+ * line.
  */
 function framesOf(text: string): { readonly event: string | undefined; readonly data: string }[] {
   if (text === '') return []

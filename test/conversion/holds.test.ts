@@ -75,18 +75,18 @@ describe.each(MODES)('%s', (mode) => {
   )
 })
 
-describe('a hold counts an n', () => {
+describe('a hold and n', () => {
   const outputOf = async (model: string, n: number): Promise<number> =>
     (await held('chat', { model, n, max_tokens: 1000 })) -
     (await held('chat', { model, n: 1, max_tokens: 1000 }))
 
-  test('that is sent: the output is multiplied', async () => {
+  test('a hold multiplies the output by an n that is sent', async () => {
     expect(await outputOf(MODEL.chat, 5)).toBe(4 * 4 * 1000)
   })
-  test('that one of several channels may get', async () => {
+  test('a hold multiplies the output by an n that one of several channels may get', async () => {
     expect(await outputOf(BOTH, 5)).toBe(4 * 4 * 1000)
   })
-  test('not where a conversion drops it', async () => {
+  test('a hold does not multiply the output by an n that the conversion drops', async () => {
     expect(await outputOf(MODEL.messages, 5)).toBe(0)
     answerHi()
     const answer = await ask('ann', 'chat', { model: MODEL.messages, n: 5 })
@@ -95,7 +95,7 @@ describe('a hold counts an n', () => {
 })
 
 describe('max_tokens: 0', () => {
-  test('is forwarded on a native messages call, and its input is held and charged', async () => {
+  test('max_tokens: 0 is forwarded on a native messages call, and its input is held and charged', async () => {
     const counts = { input_tokens: 3, cache_creation_input_tokens: 1000, output_tokens: 0 }
     fixture.upstream.script(MODEL.messages, wholeMessage([], { counts }))
     const body = `{"model":"${MODEL.messages}", "max_tokens": 0,"messages":[{"role":"user","content":"Hi"}]}`
@@ -113,7 +113,7 @@ describe('max_tokens: 0', () => {
     expect(nothing).toBeGreaterThan(8)
   })
 
-  test('may be a stream without output', async () => {
+  test('max_tokens: 0 may be a stream without output', async () => {
     fixture.upstream.script(MODEL.messages, {
       kind: 'stream',
       ending: 'no done',
@@ -131,7 +131,7 @@ describe('max_tokens: 0', () => {
     })
   })
 
-  test('does not raise the hold while its stream goes on', async () => {
+  test('max_tokens: 0 does not raise the hold while its stream continues', async () => {
     const fields = { model: MODEL.messages, max_tokens: 0, stream: true }
     const needed = await held('messages', fields)
     const left = async (): Promise<number> => {
@@ -156,7 +156,7 @@ describe('max_tokens: 0', () => {
     ['a converted messages call', 'messages', MODEL.chat],
     ['a chat call', 'chat', MODEL.chat],
     ['a converted chat call', 'chat', MODEL.messages],
-  ] as const)('is a 400 on %s', async (_, client, model) => {
+  ] as const)('max_tokens: 0 is a 400 on %s', async (_, client, model) => {
     fixture.upstream.forget(model)
     const answer = await ask('ann', client, { model, max_tokens: 0 })
     expect(answer.status).toBe(400)

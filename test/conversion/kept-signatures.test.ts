@@ -35,7 +35,7 @@ afterAll(() => fixture?.close())
 
 const asked = { role: 'user', content: 'How is it there?' }
 
-/** A history in which the model called `id`, as chat clients write it. */
+/** A history in which the model called `id`, in the form of chat clients. */
 function history(id: string): object[] {
   const call = { id, type: 'function', function: { name: 'look', arguments: '{}' } }
   return [
@@ -50,7 +50,7 @@ async function say(model: string, messages: object[], key = 'ann'): Promise<numb
   return (await fixture.chat(key, fields)).status
 }
 
-/** Lets a channel of messages answer with a signed thought before a call. */
+/** Makes a channel of messages answer with a signed thought before a call. */
 async function signedCall(lane: string, id: string, model = lane): Promise<void> {
   const blocks = [
     { thinking: THOUGHT, signature: SIGNATURE },
@@ -60,7 +60,10 @@ async function signedCall(lane: string, id: string, model = lane): Promise<void>
   expect(await say(model, [asked])).toBe(200)
 }
 
-/** Content of the assistant's turn that a channel of messages got last, and whether it was asked to think. */
+/**
+ * The content of the assistant's turn that a channel of messages got last, and whether thinking was
+ * requested.
+ */
 function sentTurn(lane: string): { readonly kinds: string[]; readonly thinking: unknown } {
   const body = JSON.parse(fixture.upstream.received(lane).at(-1)?.text ?? '{}')
   return {
@@ -72,8 +75,8 @@ function sentTurn(lane: string): { readonly kinds: string[]; readonly thinking: 
 const WITH = { kinds: ['thinking', 'tool_use'], thinking: { type: 'enabled', budget_tokens: 1280 } }
 const WITHOUT = { kinds: ['tool_use'], thinking: undefined }
 
-describe('a signature', () => {
-  test('is restored for any key of its user, and for no other user', async () => {
+describe('a kept signature', () => {
+  test('a signature is restored for any key of its user, and for no other user', async () => {
     await signedCall('claude', 'toolu_user')
     fixture.upstream.script('claude', wholeMessage([{ text: 'Sunny.' }]))
     expect(await say('claude', history('toolu_user'), 'other')).toBe(200)
@@ -82,7 +85,7 @@ describe('a signature', () => {
     expect(sentTurn('claude')).toEqual(WITHOUT)
   })
 
-  test('leads back to its channel, and goes to no other; where it is missing the model is not told to think', async () => {
+  test('a signature leads back to its channel, and goes to no other; where it is missing, thinking is turned off', async () => {
     for (let round = 0; round < 6; round++) {
       const id = `toolu_round_${round}`
       const blocks = [
@@ -115,7 +118,7 @@ describe('a signature', () => {
     await signedCall(lane, id, 'either')
   }
 
-  test('of encrypted reasoning goes to the key that it was made with; another key gets the turn without it', async () => {
+  test('a signature of encrypted reasoning goes to the key that it was made with; another key gets the turn without it', async () => {
     const parts = [{ thought: THOUGHT, signature: SIGNATURE }, { call: 'call_key' }]
     const answer: Behaviour = { kind: 'whole', body: responsesWire.whole(parts, 'one') }
     const after: Behaviour = { kind: 'whole', body: responsesWire.whole([{ text: 'Sunny.' }], 'two') }
@@ -141,7 +144,7 @@ describe('a signature', () => {
     ])
   })
 
-  test('of a reply without calls is found by its text, in the same conversation alone', async () => {
+  test('a signature of a reply without calls is found by its text, in the same conversation only', async () => {
     const blocks = [{ thinking: THOUGHT, signature: SIGNATURE }, { text: 'Sunny.' }]
     fixture.upstream.script('claude', wholeMessage(blocks))
     expect(await say('claude', [asked])).toBe(200)
@@ -155,7 +158,7 @@ describe('a signature', () => {
     expect(sentTurn('claude').kinds).toEqual(['text'])
   })
 
-  test('outlives a killed process, encrypted; one that was moved to another row is not restored', async () => {
+  test('a signature survives a kill, encrypted; one that was moved to another row is not restored', async () => {
     await signedCall('claude', 'toolu_kept')
     await signedCall('claude', 'toolu_moved_row')
     await fixture.gateway.kill()
@@ -180,7 +183,7 @@ describe('a signature', () => {
     }
   })
 
-  test('is not kept where options.keep_signatures is 0, and expires otherwise', async () => {
+  test('a signature is not kept where options.keep_signatures is 0, and expires otherwise', async () => {
     const upstream = fixture.upstream
     await fixture.gateway.apply(configure(upstream, { keep_signatures: '1s' }))
     await signedCall('claude', 'toolu_short')

@@ -9,19 +9,22 @@ import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
 import { answered } from '../fixtures/media-fixture.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 
-/** Units: 2 a token of text, 4 of sound, 6 of an image in; 8, 10, 12 out; 100 a second, 10 a character. */
+/**
+ * Quota units: 2 for a token of text, 4 of sound, 6 of an image in; 8, 10, 12 out; 100 a second, 10 a
+ * character.
+ */
 const TOKENS = { input: 4, audio_input: 8, image_input: 12, output: 16, audio_output: 20, image_output: 24 }
 const MEASURES = { second: 0.0002, characters: 20, image: { default: 0.04, '256x256': 0.02 } }
 
 const TRANSCRIPTS = [
-  // The seconds that it states.
+  // Charged for the seconds that it states.
   ['audio--openai--openai-transcription.json', 'application/json', 3_700],
-  // One token of sound, and five of text.
+  // Charged for one token of sound, and five of text.
   ['audio--openai--voice-pipeline.json', 'application/json', 4 + 5 * 8],
-  // Its details leave 375 tokens of sound out of the prompt of three.
+  // Its details have 375 tokens of sound that the prompt of three does not include.
   [
     'audio--mistral--transcription-basic-functionality-mistral-voxtral-mini-latest-can-transc.json',
     'application/json',
@@ -68,29 +71,35 @@ function replay(folder: string): void {
     return { ...answer, quota }
   }
 
-  describe('a recorded response reaches the client as it came, and is charged to the unit:', () => {
-    test.each(TRANSCRIPTS)('%s', async (name, type, quota) => {
-      const stream = type === 'text/event-stream' ? [{ name: 'stream', content: 'true' }] : []
-      const form = formBytes(recordingParts('m', waveFile(1), stream))
-      const options = formCall('/v1/audio/transcriptions', 'ann', form)
-      const answer = await replayed(form, options, type, recorded(name))
-      expect(answer.bytes.equals(recorded(name))).toBe(true)
-      expect(answer.quota).toBe(quota)
-    })
+  describe('recorded media responses', () => {
+    test.each(TRANSCRIPTS)(
+      'a recorded transcript reaches the client unchanged, and is charged to the unit: %s',
+      async (name, type, quota) => {
+        const stream = type === 'text/event-stream' ? [{ name: 'stream', content: 'true' }] : []
+        const form = formBytes(recordingParts('m', waveFile(1), stream))
+        const options = formCall('/v1/audio/transcriptions', 'ann', form)
+        const answer = await replayed(form, options, type, recorded(name))
+        expect(answer.bytes.equals(recorded(name))).toBe(true)
+        expect(answer.quota).toBe(quota)
+      },
+    )
 
     test.each([
       ['images--openai--additional-params-quality-reaches-the-api', 14 * 2 + 272 * 12],
       ['images--openai--image-create', 10_000],
-    ])('%s', async (name, quota) => {
-      const asked = JSON.parse(recorded(`${name}.request.json`).toString())
-      const body = JSON.stringify({ ...asked, model: 'm' })
-      const options = { path: '/v1/images/generations', key: 'ann' }
-      const answer = await replayed(body, options, 'application/json', recorded(`${name}.json`))
-      expect(answer.bytes.equals(recorded(`${name}.json`))).toBe(true)
-      expect(answer.quota).toBe(quota)
-    })
+    ])(
+      'a recorded image response reaches the client unchanged, and is charged to the unit: %s',
+      async (name, quota) => {
+        const asked = JSON.parse(recorded(`${name}.request.json`).toString())
+        const body = JSON.stringify({ ...asked, model: 'm' })
+        const options = { path: '/v1/images/generations', key: 'ann' }
+        const answer = await replayed(body, options, 'application/json', recorded(`${name}.json`))
+        expect(answer.bytes.equals(recorded(`${name}.json`))).toBe(true)
+        expect(answer.quota).toBe(quota)
+      },
+    )
 
-    test('speech', async () => {
+    test('recorded speech reaches the client unchanged, and is charged to the unit', async () => {
       const asked = JSON.parse(recorded('audio--venice--audio-generation-smoke.request.json').toString())
       const sound = Buffer.from(recorded('audio--venice--audio-generation-smoke.txt').toString(), 'base64')
       const body = JSON.stringify({ ...asked, model: 'characters' })

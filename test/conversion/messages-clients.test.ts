@@ -18,7 +18,7 @@ const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
 
 describe('messages clients', () => {
-  test('authenticate with x-api-key or a bearer token; x-api-key wins', async () => {
+  test('messages clients authenticate with x-api-key or a bearer token; x-api-key has precedence', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const body = { model: MODEL.messages, max_tokens: 5, messages }
     const as = (headers: Record<string, string>): Promise<FullResponse> =>
@@ -36,7 +36,7 @@ describe('messages clients', () => {
     expect(chatOnly.status).toBe(401)
   })
 
-  test('have their version and beta headers forwarded, under both names', async () => {
+  test('messages clients have their version and beta headers forwarded, under both names', async () => {
     const sent = async (headers: Record<string, string>): Promise<unknown> => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
       await message({ model: MODEL.messages }, { headers })
@@ -56,7 +56,7 @@ describe('messages clients', () => {
     expect(await sent({ 'vendor-version': '2025-01-01' })).toEqual(['2025-01-01', '2025-01-01', undefined])
   })
 
-  test('reach the upstream with its own key, in the header of its dialect', async () => {
+  test('messages clients reach the upstream with its own key, in the header of its dialect', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat()
     const { headers, path } = fixture.upstream.only(MODEL.messages)
@@ -66,7 +66,7 @@ describe('messages clients', () => {
     expect(JSON.stringify(headers)).not.toContain('sk-ann')
   })
 
-  test('get a whole answer and a stream byte for byte, pings too', async () => {
+  test('messages clients get a whole response and a stream byte for byte, including pings', async () => {
     const whole = wholeMessage([{ thinking: 'hm', signature: 'c2ln' }, { text: 'Hello.' }])
     fixture.upstream.script(MODEL.messages, whole)
     expect((await message({ model: MODEL.messages })).text).toBe(whole.body)
@@ -75,7 +75,7 @@ describe('messages clients', () => {
     expect((await message({ model: MODEL.messages, stream: true })).text).toBe(stream.frames?.join(''))
   })
 
-  test('have their request forwarded byte for byte, except for gated fields', async () => {
+  test('messages clients have their request forwarded byte for byte, except for gated fields', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const body = (gated: string): string =>
       `{ "model": "${MODEL.messages}", "x": 9007199254740993,${gated} "max_tokens": 7, "messages": [{"role":"user","content":[{"type":"text","text":"hi","cache_control": {"type":"ephemeral","ttl":"1h"}}]}] }`
@@ -86,7 +86,7 @@ describe('messages clients', () => {
     expect(JSON.parse(fixture.upstream.only(MODEL.messages).text)).toEqual(JSON.parse(body('')))
   })
 
-  test('have sampling fields removed while the model thinks', async () => {
+  test('messages clients have sampling fields removed while the model thinks', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const thinking = { type: 'enabled', budget_tokens: 1024 }
     await message({
@@ -104,7 +104,7 @@ describe('messages clients', () => {
     expect(sent).not.toHaveProperty('top_k')
   })
 
-  test('may count tokens: at an upstream that supports it, otherwise locally', async () => {
+  test('messages clients may count tokens: at an upstream that supports it, otherwise locally', async () => {
     const body = (model: string): object => ({
       model,
       messages: [{ role: 'user', content: 'How many tokens are these?' }],
@@ -122,7 +122,7 @@ describe('messages clients', () => {
     expect(fixture.upstream.received(MODEL.chat)).toEqual([])
   })
 
-  test('leave no row and no request behind when they only count', async () => {
+  test('messages clients leave no usage row and no counted request when they only count tokens', async () => {
     const database = databaseOf(fixture.gateway.dataDir)
     const seen = () => ({
       rows: database.usage().length,
@@ -140,7 +140,7 @@ describe('messages clients', () => {
     expect((await count()).status).toBe(500)
     fixture.upstream.script(MODEL.messages, { kind: 'status', status: 404, body: '{}' })
     expect((await count()).status).toBe(200)
-    // Writes of the earlier calls would be committed before the row of this call.
+    // The writes of earlier calls are committed before the row of this call.
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await message({ model: MODEL.messages })
     const after = seen()

@@ -85,7 +85,7 @@ describe('a chat request for a messages channel', () => {
     ['xhigh', 8192, 16_384],
     ['max', 16_384, 24_576],
   ])(
-    'converts the effort %s to a budget of %i where the model has budgets',
+    "a chat request's effort %s becomes a budget of %i where the messages model has budgets",
     async (effort, tokens, maximum) => {
       const { body, dropped } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
       expect(body).toEqual({
@@ -97,7 +97,7 @@ describe('a chat request for a messages channel', () => {
     },
   )
 
-  test.each(['none', 'minimal'])('turns thinking off for the effort %s', async (effort) => {
+  test.each(['none', 'minimal'])('a chat request turns thinking off for the effort %s', async (effort) => {
     const { body } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
     expect(body['thinking']).toEqual({ type: 'disabled' })
     const always = await asMessages({ model: 'claude-opus-5-5', reasoning_effort: effort })
@@ -109,7 +109,7 @@ describe('a chat request for a messages channel', () => {
   })
 
   test.each(['claude-opus-4-8', 'mapped'])(
-    'sends %s its effort: budgets are refused there',
+    'a chat request sends %s its effort, where the messages model refuses budgets',
     async (model) => {
       for (const effort of ['low', 'high', 'xhigh', 'max'])
         expect(await asMessages({ model, reasoning_effort: effort, ...SAMPLING })).toEqual({
@@ -124,7 +124,7 @@ describe('a chat request for a messages channel', () => {
     },
   )
 
-  test('prefers reasoning.max_tokens to the effort and to the suffix', async () => {
+  test("a chat request's reasoning.max_tokens overrides the effort and the suffix", async () => {
     const reasoning = { max_tokens: 3000, effort: 'high' }
     for (const model of ['claude-sonnet-4-5', 'claude-sonnet-4-5-thinking'])
       expect((await asMessages({ model, reasoning, reasoning_effort: 'low' })).body).toMatchObject({
@@ -133,7 +133,7 @@ describe('a chat request for a messages channel', () => {
       })
   })
 
-  test('carries no sampling fields that its model refuses', async () => {
+  test('a chat request has no sampling fields that its messages model refuses', async () => {
     expect(await asMessages({ model: 'claude-opus-4-8', ...SAMPLING })).toEqual({
       body: { max_tokens: 8192 },
       dropped: ['temperature', 'top_k', 'top_p'],
@@ -152,7 +152,7 @@ describe('a chat request for a messages channel', () => {
     })
   })
 
-  test('carries no thinking to a model without it', async () => {
+  test('a chat request has no thinking for a messages model without it', async () => {
     for (const model of ['claude-3-5-haiku', 'stated-silent'])
       expect(await asMessages({ model, reasoning_effort: 'high' })).toEqual({
         body: { max_tokens: 8192 },
@@ -160,7 +160,7 @@ describe('a chat request for a messages channel', () => {
       })
   })
 
-  test('holds the cost of the thinking budget on top of the maximum, where there is one', async () => {
+  test('a chat request holds the cost of the thinking budget in addition to the maximum, where there is one', async () => {
     // At 4 quota units an output token, 100 tokens are affordable, and 16,384 more are not.
     const status = async (model: string): Promise<number> => {
       fixture.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
@@ -171,7 +171,7 @@ describe('a chat request for a messages channel', () => {
     expect(await status('claude-opus-4-8')).toBe(200)
   })
 
-  test('follows the capabilities that the operator states for the model', async () => {
+  test('a chat request uses the capabilities that the operator configured for the model', async () => {
     expect((await asMessages({ model: 'stated-budget', reasoning_effort: 'low' })).body).toEqual({
       max_tokens: 8192,
       thinking: { type: 'enabled', budget_tokens: 1280 },
@@ -182,7 +182,7 @@ describe('a chat request for a messages channel', () => {
     })
   })
 
-  test('keeps strict tools strict, and of several tools the allowed ones', async () => {
+  test('a chat request keeps strict tools strict, and of several tools the allowed ones', async () => {
     const named = (name: string, strict?: boolean): object => ({
       ...tool,
       function: { ...tool.function, name, strict },
@@ -213,14 +213,14 @@ describe('a chat request for a messages channel', () => {
 describe('a messages request for a chat channel', () => {
   const thinking = { type: 'enabled', budget_tokens: 4096 }
 
-  test('carries no effort to a model that does not reason', async () => {
+  test('a messages request has no effort for a chat model that does not reason', async () => {
     expect(await asChat({ model: 'gpt-4o-mini', max_tokens: 5000, thinking, temperature: 0.5 })).toEqual({
       body: { max_tokens: 5000, temperature: 0.5 },
       dropped: ['thinking'],
     })
   })
 
-  test('names the maximum as reasoning models require, and carries no sampling fields to them', async () => {
+  test("a messages request has the maximum's newer name and no sampling fields for reasoning chat models", async () => {
     for (const model of ['gpt-6-sol', 'deployed-gpt-5'])
       expect(await asChat({ model, temperature: 0.5, top_p: 0.9 })).toEqual({
         body: { max_completion_tokens: 100 },
@@ -237,18 +237,18 @@ describe('a messages request for a chat channel', () => {
     ['gpt-5.4', 'max', 'xhigh'],
     ['plain', 'xhigh', 'high'],
     ['plain', 'low', 'low'],
-  ])('sends %s the effort %s as %s', async (model, effort, told) => {
+  ])('a messages request sends %s the effort %s as %s', async (model, effort, told) => {
     const { body } = await asChat({ model, output_config: { effort } })
     expect(body['reasoning_effort']).toBe(told)
   })
 
-  test('turns thinking off where the dialect can express it', async () => {
+  test('a messages request turns thinking off where chat can express it', async () => {
     const off = { type: 'disabled' }
     expect((await asChat({ model: 'gpt-6-sol', thinking: off })).body['reasoning_effort']).toBe('none')
     expect((await asChat({ model: 'plain', thinking: off })).body).not.toHaveProperty('reasoning_effort')
   })
 
-  test('keeps strict tools strict', async () => {
+  test('a messages request keeps strict tools strict', async () => {
     await asChat({ model: 'plain', tools: [{ name: 'f', input_schema: { type: 'object' }, strict: true }] })
     expect(sentTo(fixture, 'gpt')['tools']).toEqual([
       { type: 'function', function: { name: 'f', parameters: { type: 'object' }, strict: true } },
@@ -262,7 +262,7 @@ describe('a messages request for a chat channel', () => {
     tools: [{ name: 'f', input_schema: { type: 'object' }, cache_control }],
   }
 
-  test('loses its cache marks, which strict providers refuse', async () => {
+  test('a messages request loses its cache marks, which strict providers refuse', async () => {
     expect((await asChat({ model: 'plain', ...marked })).dropped).toEqual(['cache_control'])
     expect(sentTo(fixture, 'gpt')).toMatchObject({
       messages: [
@@ -273,7 +273,7 @@ describe('a messages request for a chat channel', () => {
     expect(fixture.upstream.only('gpt').text).not.toContain('cache_control')
   })
 
-  test('keeps them where the channel allows them', async () => {
+  test('a messages request keeps its cache marks where the channel allows them', async () => {
     expect((await asChat({ model: 'marked', ...marked }, 'marked')).dropped).toEqual([])
     expect(sentTo(fixture, 'marked')).toMatchObject({
       messages: [
@@ -284,7 +284,7 @@ describe('a messages request for a chat channel', () => {
     })
   })
 
-  describe('and the provider of its channel', () => {
+  describe('the provider of the channel', () => {
     let media: Media
     beforeAll(() => {
       media = anyMedia()
@@ -296,7 +296,7 @@ describe('a messages request for a chat channel', () => {
       ['https://eu.openrouter.ai/api/v1', true],
       ['https://notopenrouter.ai/api/v1', false],
       ['https://openrouter.ai.example/api/v1', false],
-    ])('%s gets cache marks: %s', async (baseUrl, takes) => {
+    ])('the provider %s gets cache marks: %s', async (baseUrl, takes) => {
       const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 5, ...marked }))
       const channel: Partial<Channel> = { base_url: baseUrl }
       const converted = await convertRequest('messages', body, media, channel)

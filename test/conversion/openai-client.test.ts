@@ -56,7 +56,7 @@ function scriptModel(mode: Mode, what: 'text' | 'thoughts' | 'calls', stream: bo
 }
 
 describe.each(MODES)('the official OpenAI client, %s', (mode) => {
-  test('gets a whole answer with its usage', async () => {
+  test('the OpenAI client gets a whole response with its usage', async () => {
     const { data, request_id: id } = await client.chat.completions
       .create({ model: scriptModel(mode, 'text', false), messages })
       .withResponse()
@@ -71,7 +71,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
     expect(id).toBeTypeOf('string')
   })
 
-  test.each([true, false])('gets a stream (include_usage: %j)', async (include) => {
+  test.each([true, false])('the OpenAI client gets a stream (include_usage: %j)', async (include) => {
     const stream = await client.chat.completions.create({
       model: scriptModel(mode, 'thoughts', true),
       messages,
@@ -105,7 +105,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
       expect(usages[0]).toMatchObject({ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 })
   })
 
-  test('gets tool calls, whole', async () => {
+  test('the OpenAI client gets tool calls, whole', async () => {
     const model = scriptModel(mode, 'calls', false)
     const { choices } = await client.chat.completions.create({
       model,
@@ -119,7 +119,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
     )
   })
 
-  test('gets tool calls through its stream helper', async () => {
+  test('the OpenAI client gets tool calls through its stream helper', async () => {
     const runner = client.chat.completions.stream({
       model: scriptModel(mode, 'calls', true),
       messages,
@@ -136,7 +136,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
     )
   })
 
-  test('runs its tools until there is a final answer', async () => {
+  test('the OpenAI client runs its tools until there is a final answer', async () => {
     const model = scriptModel(mode, 'calls', false)
     const lane = mode === 'native' ? MODEL.chat : MODEL.messages
     fixture.upstream.script(
@@ -177,10 +177,10 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
     )
   })
 
-  test('raises an error in the middle of a stream', async () => {
+  test('the OpenAI client raises an error in the middle of a stream', async () => {
     const model = scriptModel(mode, 'text', true)
     const whole = mode === 'native' ? streamedChat({ text: TEXT }) : streamedMessage([{ text: TEXT }])
-    // Before the reason is stated: with it, the answer would be complete.
+    // Before the finish reason: with it, the response would be complete.
     const begun = whole.frames?.slice(0, mode === 'native' ? 2 : 4) ?? []
     fixture.upstream.script(model, { ...whole, frames: begun, ending: 'reset' })
     const stream = await client.chat.completions.create({ model, messages, stream: true })

@@ -1,5 +1,5 @@
 /**
- * The content of an answer, parsed by JSON.parse alone and none of the product's code: the reference for
+ * The content of a response, parsed with JSON.parse only, without code of the product: the reference for
  * conversions.
  */
 export interface Content {
@@ -108,8 +108,8 @@ function thoughtsIn(message: Json): string {
 }
 
 /**
- * Usage of a chat reply. The rest of the total after prompt and completion is what a provider counts
- * separately: audio in the prompt, or else reasoning in the answer. Cached tokens are capped at the prompt.
+ * Usage of a chat reply. What the total has beyond prompt and completion is what a provider counts
+ * separately: audio in the prompt, or else reasoning in the answer. Cached tokens are at most the prompt.
  */
 function chatUsage(usage: Json | undefined | null): Content['usage'] {
   if (typeof usage?.['prompt_tokens'] !== 'number') return undefined
@@ -131,7 +131,7 @@ export function messagesStreamSays(stream: string, proofs = ''): Content {
   for (const event of dataOf(stream)) {
     const block = event['content_block']
     const delta = event['delta'] ?? {}
-    // A message that is already finished may come whole in its first event.
+    // A message that is already finished may be complete in its first event.
     const whole = (event['message']?.content ?? []) as Json[]
     for (const { type, name, input } of whole)
       if (type === 'tool_use') calls.push({ key: '', name, input: JSON.stringify(input) })
@@ -174,7 +174,7 @@ export function messagesReplySays(json: string, proofs = ''): Content {
 
 function messagesUsage(usage: Json): Content['usage'] {
   if (typeof usage['input_tokens'] !== 'number') return undefined
-  // The sums leave out the tokens for summarizing a long conversation.
+  // The sums omit the tokens for summarizing a long conversation.
   const compactions = ((usage['iterations'] ?? []) as Json[]).filter(({ type }) => type === 'compaction')
   const sum = (name: string): number =>
     [usage, ...compactions].reduce((total, counts) => total + (counts[name] ?? 0), 0)

@@ -65,7 +65,7 @@ describe('an image by its URL', () => {
   const local = (path: string): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
 
   test.each(['a.png', '10.0.0.1', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', 'localhost'])(
-    'at a private address is refused, and neither that address nor the upstream is called: %s',
+    'an image at a private address is refused, and neither that address nor the upstream is called: %s',
     async (host) => {
       asked.length = 0
       fixture.upstream.forget(MODEL.messages)
@@ -82,7 +82,7 @@ describe('an image by its URL', () => {
   )
 
   test.each(['/a.png', '/elsewhere'])(
-    'is fetched and sent along where the operator allows it: %s',
+    'an image by its URL is fetched and sent along where the operator allows it: %s',
     async (path) => {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const answer = await permissive.chat('ann', withPicture(local(path)))
@@ -99,7 +99,7 @@ describe('an image by its URL', () => {
   test.each([
     ['/gone', 'responded 404'],
     ['/large', 'larger than'],
-  ])('that cannot be fetched is a 400 with the reason: %s', async (path, why) => {
+  ])('an image that cannot be fetched is a 400 with the reason: %s', async (path, why) => {
     permissive.upstream.forget(MODEL.messages)
     const answer = await permissive.chat('ann', withPicture(local(path)))
     expect(answer.status).toBe(400)
@@ -111,7 +111,7 @@ describe('an image by its URL', () => {
   })
 
   test.each(['application/octet-stream', 'binary/octet-stream', 'image/*', '*/*', 'none'])(
-    'is sent with the type of its bytes where its server states none: %s',
+    'an image by its URL is sent with the type of its bytes where its server states none: %s',
     async (type) => {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const path = `/as/${encodeURIComponent(type)}`
@@ -124,7 +124,7 @@ describe('an image by its URL', () => {
     },
   )
 
-  test('is forwarded by its URL to an upstream that accepts URLs', async () => {
+  test('an image by its URL is forwarded to an upstream that accepts URLs', async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/a.png' } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)
@@ -137,7 +137,7 @@ describe('an image by its URL', () => {
 describe('an image in the request itself with an inexact media type', () => {
   const data = PNG.toString('base64')
 
-  test('is sent to a messages upstream with the type of its bytes', async () => {
+  test('an image with an inexact media type is sent to a messages upstream with the type of its bytes', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
     const image = { type: 'image_url', image_url: { url: `data:image/*;base64,${data}` } }
     const asked = { model: MODEL.messages, messages: [{ role: 'user', content: [image] }] }
@@ -147,7 +147,7 @@ describe('an image in the request itself with an inexact media type', () => {
     ])
   })
 
-  test('is sent to a chat upstream with the type of its bytes', async () => {
+  test('an image with an inexact media type is sent to a chat upstream with the type of its bytes', async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/*', data } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)

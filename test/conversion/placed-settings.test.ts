@@ -14,17 +14,20 @@ function converted(to: ConversionProtocol, model: string, fields: object): Conve
   return JSON.parse(requestAs('chat', to, Buffer.from(JSON.stringify(body)))) as Converted
 }
 
-describe('an effort of none or minimal, for a model of which nothing is known,', () => {
-  test.each(['none', 'minimal'])('is sent as the client named it where the dialect has it: %s', (effort) => {
-    const { request, dropped } = converted('responses', 'acme-1', { reasoning_effort: effort })
-    expect(request['reasoning']).toEqual({ effort })
-    expect(dropped).toEqual([])
-    const body = { model: 'acme-1', input: 'hi', reasoning: { effort } }
-    const back = JSON.parse(requestAs('responses', 'chat', Buffer.from(JSON.stringify(body)))) as Converted
-    expect(back).toMatchObject({ dropped: [], request: { reasoning_effort: effort } })
-  })
+describe('an effort of none or minimal for an unknown model', () => {
+  test.each(['none', 'minimal'])(
+    'an effort of none or minimal is sent unchanged where the dialect has it: %s',
+    (effort) => {
+      const { request, dropped } = converted('responses', 'acme-1', { reasoning_effort: effort })
+      expect(request['reasoning']).toEqual({ effort })
+      expect(dropped).toEqual([])
+      const body = { model: 'acme-1', input: 'hi', reasoning: { effort } }
+      const back = JSON.parse(requestAs('responses', 'chat', Buffer.from(JSON.stringify(body)))) as Converted
+      expect(back).toMatchObject({ dropped: [], request: { reasoning_effort: effort } })
+    },
+  )
 
-  test('is a budget of nothing, or the least level, for Gemini', () => {
+  test('an effort of none or minimal is a budget of zero, or the lowest level, for Gemini', () => {
     const config = (effort: string): unknown =>
       converted('gemini', 'acme-1', { reasoning_effort: effort }).request['generationConfig'].thinkingConfig
     expect(config('none')).toEqual({ thinkingBudget: 0 })
@@ -36,20 +39,23 @@ describe('an effort of none or minimal, for a model of which nothing is known,',
     ['messages', 'minimal', ['thinking']],
     ['converse', 'none', ['thinking']],
     ['converse', 'minimal', ['thinking']],
-  ] as const)('is left out for %s, and %s is listed as %j', (to, effort, listed) => {
-    const { request, dropped } = converted(to, 'acme-1', { reasoning_effort: effort, max_tokens: 50 })
-    expect(dropped).toEqual(listed)
-    expect(request['thinking']).toEqual(to === 'messages' ? { type: 'disabled' } : undefined)
-  })
+  ] as const)(
+    'an effort of none or minimal is left out for %s, and %s is listed as %j',
+    (to, effort, listed) => {
+      const { request, dropped } = converted(to, 'acme-1', { reasoning_effort: effort, max_tokens: 50 })
+      expect(dropped).toEqual(listed)
+      expect(request['thinking']).toEqual(to === 'messages' ? { type: 'disabled' } : undefined)
+    },
+  )
 
-  test('is not sent where the client names no effort', () => {
+  test('no effort is sent where the client sends none', () => {
     const body = { model: 'acme-1', max_tokens: 50, messages: [{ role: 'user', content: 'hi' }] }
     const request = { ...body, thinking: { type: 'disabled' } }
     const sent = JSON.parse(requestAs('messages', 'chat', Buffer.from(JSON.stringify(request)))) as Converted
     expect(sent.request).not.toHaveProperty('reasoning_effort')
   })
 
-  test('follows what is known of others', () => {
+  test('an effort of none or minimal follows the capabilities of known models', () => {
     const { request } = converted('responses', 'gpt-5-mini', { reasoning_effort: 'none' })
     expect(request['reasoning']).toEqual({ effort: 'minimal' })
     expect(converted('messages', 'claude-sonnet-4-5', { reasoning_effort: 'minimal' }).dropped).toEqual([])
@@ -72,7 +78,7 @@ describe('system messages after the first turn', () => {
     { role: 'system', content: 'last' },
   ]
 
-  test("keep their places towards Gemini, as the user's text", () => {
+  test("system messages after the first turn keep their positions for Gemini, as the user's text", () => {
     const { request } = converted('gemini', 'acme-1', { messages })
     expect(request['systemInstruction']).toEqual({ parts: [{ text: 'first' }] })
     const said = request['contents'].map(({ role, parts }: Json) => [
@@ -90,7 +96,7 @@ describe('system messages after the first turn', () => {
     ])
   })
 
-  test('go to the others in front', () => {
+  test('system messages after the first turn are moved to the front for other dialects', () => {
     const { request } = converted('messages', 'acme-1', { messages, max_tokens: 50 })
     expect(request['system'].map(({ text }: Json) => text)).toEqual(['first', 'second', 'third', 'last'])
   })
@@ -127,7 +133,7 @@ test.each([
     undefined,
   ],
 ] as const)(
-  'the source of usage of a %s upstream is told where it is one of messages',
+  'the source of usage of a %s upstream is stated where the upstream speaks messages',
   (from, body, source) => {
     const reply = { id: 'x', model: 'm', ...body }
     const { usage } = JSON.parse(replyAs(from, 'chat', Buffer.from(JSON.stringify(reply)))) as Json

@@ -24,17 +24,17 @@ const REQUESTS = {
   gemini: geminiRequests,
 } as const
 
-/** Member of a request with the history. */
+/** The member of a request that contains the history. */
 const HISTORY = { chat: 'messages', messages: 'messages', responses: 'input', gemini: 'contents' } as const
 
-/** Members of a request that stand before its history in the prompt. */
+/** Members of a request that are before its history in the prompt. */
 const FRONT = ['system', 'instructions', 'systemInstruction', 'tools'] as const
 
 const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
   ALL_PROTOCOLS.filter((to) => to !== from).map((to) => ({ from, to })),
 )
 
-/** The request with the first `count` elements of its history alone. */
+/** The request with only the first `count` elements of its history. */
 function cut(from: ClientProtocol, text: string, count: number): string {
   const scan = scanObject(Buffer.from(text))
   const node = scan.span(HISTORY[from])?.node ?? 0
@@ -56,14 +56,14 @@ function decoded(from: ClientProtocol, text: string): Conversation | undefined {
   }
 }
 
-/** Whether a turn says something in every dialect. */
+/** Whether a turn has content in every dialect. */
 function saysSomething({ parts }: Turn): boolean {
   return parts.some((part) => part.kind === 'tool-call' || (part.kind === 'text' && part.text.trim() !== ''))
 }
 
 /**
- * Whether a history only goes on: both end with the user, the assistant speaks next, and nothing is added to
- * the user's last words, the instructions or the tools.
+ * Whether the longer history only continues the shorter one: both end with the user, the assistant speaks
+ * next, and nothing is added to the user's last text, the instructions or the tools.
  */
 function goesOn(shorter: Conversation, longer: Conversation): boolean {
   const count = shorter.turns.length
@@ -78,7 +78,7 @@ function goesOn(shorter: Conversation, longer: Conversation): boolean {
   )
 }
 
-/** The prompt of a converted request, up to where a further turn would stand; undefined if it was refused. */
+/** The prompt of a converted request up to the position of a further turn; undefined if it was refused. */
 function promptIn(to: ClientProtocol, converted: string): { front: string; history: string } | undefined {
   const outer = scanObject(Buffer.from(converted))
   const node = outer.span('request')?.node
@@ -92,7 +92,7 @@ function promptIn(to: ClientProtocol, converted: string): { front: string; histo
 }
 
 describe.each(PAIRS)('a history of $from as one of $to', ({ from, to }) => {
-  test('begins with the bytes of what was said before', () => {
+  test('a converted history begins with the bytes of the earlier, shorter history', () => {
     const compare = (): number => {
       let compared = 0
       fc.assert(
@@ -115,7 +115,7 @@ describe.each(PAIRS)('a history of $from as one of $to', ({ from, to }) => {
       )
       return compared
     }
-    // Few requests can be cut so: more are tried until one can.
+    // Few requests can be cut in this way, so that more are tried until one can.
     let compared = compare()
     for (let round = 0; round < 50 && compared === 0; round++) compared = compare()
     expect(compared).toBeGreaterThan(0)

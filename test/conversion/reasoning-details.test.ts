@@ -44,7 +44,7 @@ const CONVERSE = {
   usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
 }
 
-/** The answer as a chat client gets it, from a whole one. */
+/** The response that a chat client gets for a whole response. */
 function whole(from: From): Json {
   const reply = replyAs(from, 'chat', json(from === 'responses' ? RESPONSE : CONVERSE))
   return (JSON.parse(reply) as Json)['choices'][0].message as Json
@@ -62,7 +62,7 @@ const RESPONSE_STREAM = [
   frame('response.completed', { response: RESPONSE }),
 ].join('')
 
-/** The same, put together from a stream. */
+/** The same response, assembled from a stream. */
 function streamed(): Json {
   const { text, complete } = streamAs('responses', 'chat', [Buffer.from(RESPONSE_STREAM)])
   expect(complete).toBe(true)
@@ -84,7 +84,7 @@ function streamed(): Json {
   }
 }
 
-/** The client's next request, as the provider gets it. */
+/** The client's next request, as the provider receives it. */
 function next(to: From, message: Json): Json {
   const results = ['a', 'b'].map((id) => ({ role: 'tool', tool_call_id: id, content: 'done' }))
   const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }]
@@ -102,40 +102,43 @@ describe('encrypted reasoning', () => {
   test.each([
     ['whole', () => whole('responses')],
     ['streamed', streamed],
-  ])('of responses reaches chat clients and comes back to its places (%s)', (_, message) => {
-    const said = message()
-    expect(said['reasoning_content']).toBe('Let me 👋.')
-    expect(said['reasoning_details']).toMatchObject([
-      { type: 'reasoning.encrypted', index: 0 },
-      { type: 'reasoning.encrypted', index: 1 },
-    ])
-    const items = next('responses', said)['input'].slice(1, 5)
-    expect(items).toMatchObject([
-      { type: 'reasoning', summary: [{ text: 'Let me 👋.' }], encrypted_content: 'ENC1' },
-      { call_id: 'a' },
-      { type: 'reasoning', summary: [], encrypted_content: 'ENC2' },
-      { call_id: 'b' },
-    ])
-  })
+  ])(
+    'encrypted reasoning of responses reaches chat clients and is returned to its positions (%s)',
+    (_, message) => {
+      const said = message()
+      expect(said['reasoning_content']).toBe('Let me 👋.')
+      expect(said['reasoning_details']).toMatchObject([
+        { type: 'reasoning.encrypted', index: 0 },
+        { type: 'reasoning.encrypted', index: 1 },
+      ])
+      const items = next('responses', said)['input'].slice(1, 5)
+      expect(items).toMatchObject([
+        { type: 'reasoning', summary: [{ text: 'Let me 👋.' }], encrypted_content: 'ENC1' },
+        { call_id: 'a' },
+        { type: 'reasoning', summary: [], encrypted_content: 'ENC2' },
+        { call_id: 'b' },
+      ])
+    },
+  )
 
-  test('of Converse reaches chat clients and comes back to its places', () => {
+  test('encrypted reasoning of Converse reaches chat clients and is returned to its positions', () => {
     const message = whole('converse')
     expect(message['reasoning_content']).toBe('One.Two.')
     expect(next('converse', message)['messages'][1].content).toEqual(BLOCKS)
   })
 
-  test('of Converse is left out where its text was changed', () => {
+  test('encrypted reasoning of Converse is left out where its text was changed', () => {
     const { reasoning_content: _, ...message } = whole('converse')
     const blocks = next('converse', message)['messages'][1].content as Json[]
     expect(JSON.stringify(blocks)).not.toContain('SIG')
     expect(blocks[0]).toEqual(BLOCKS[1])
   })
 
-  test('goes to no other provider', () => {
+  test('encrypted reasoning is not sent to another provider', () => {
     expect(JSON.stringify(next('converse', whole('responses')))).not.toContain('ENC1')
   })
 
-  test('of the details that others made is left out and named', () => {
+  test('encrypted reasoning that other gateways made is left out and named', () => {
     const message = {
       role: 'assistant',
       content: 'x',

@@ -10,14 +10,14 @@ import { askRerank, rerankChannel } from '../fixtures/rerank-fixture.ts'
 import { retryWhileOverloaded, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { MODEL } from './fixture.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 
 type Counts = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- JSON of a provider
 
 type Protocol = 'chat' | 'messages'
 
-/** Recorded answers that are not charged as reported, with the reason. */
+/** Recorded responses that are not charged as reported, with the reason. */
 const EXCEPTIONS: Record<string, { readonly settled: 'cut' | 'estimated'; readonly because: string }> = {
   'groq--tool-use-failed-error-streaming.sse': {
     settled: 'cut',
@@ -29,7 +29,7 @@ const EXCEPTIONS: Record<string, { readonly settled: 'cut' | 'estimated'; readon
   },
 }
 
-/** Every token of any kind costs one unit: a charge is a number of tokens. */
+/** Every token of any kind costs one unit, so that a charge is a number of tokens. */
 const ONE_UNIT = {
   input: 2,
   output: 2,
@@ -95,37 +95,40 @@ function replay(folder: string): void {
       ),
     )
 
-  describe('a recorded answer', () => {
-    test.each(entries)('$from: $name is charged as reported ($client client)', async (entry) => {
-      const { name, from, bytes, client } = entry
-      const stream = name.endsWith('.sse')
-      const reported = USAGE[from](bytes.toString(), stream)
-      fixture.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
-      // Asks for usage exactly where the recording has it in the place where clients look for it: then the
-      // gateway neither removes nor adds a frame.
-      const wanted =
-        stream && client === 'chat' && (from !== 'chat' || tellsUsage(bytes))
-          ? { stream_options: { include_usage: true } }
-          : {}
-      const answer = await ask(client, from, { stream, ...wanted })
-      expect(answer.status, answer.text).toBe(200)
-      const row = rowOf(answer)
-      const exception = EXCEPTIONS[name]
-      if (exception) {
-        expect(row.reason, exception.because).toBe(exception.settled)
-        return
-      }
-      if (client === from) expect(answer.bytes.toString('latin1')).toBe(bytes.toString('latin1'))
-      expect(row.reason).toBe(reported === undefined ? 'estimated' : 'complete')
-      if (reported === undefined) return
-      expect(row.quota).toBe(reported)
-      expect(USAGE[client](answer.text, stream)).toBe(reported)
-    })
+  describe('a recorded response', () => {
+    test.each(entries)(
+      'the recorded response $from: $name is charged as reported ($client client)',
+      async (entry) => {
+        const { name, from, bytes, client } = entry
+        const stream = name.endsWith('.sse')
+        const reported = USAGE[from](bytes.toString(), stream)
+        fixture.upstream.script(MODEL[from], stream ? streaming(bytes) : { kind: 'whole', body: bytes })
+        // Requests usage exactly where the recording has it in the usual position: then the gateway neither
+        // removes nor adds a frame.
+        const wanted =
+          stream && client === 'chat' && (from !== 'chat' || tellsUsage(bytes))
+            ? { stream_options: { include_usage: true } }
+            : {}
+        const answer = await ask(client, from, { stream, ...wanted })
+        expect(answer.status, answer.text).toBe(200)
+        const row = rowOf(answer)
+        const exception = EXCEPTIONS[name]
+        if (exception) {
+          expect(row.reason, exception.because).toBe(exception.settled)
+          return
+        }
+        if (client === from) expect(answer.bytes.toString('latin1')).toBe(bytes.toString('latin1'))
+        expect(row.reason).toBe(reported === undefined ? 'estimated' : 'complete')
+        if (reported === undefined) return
+        expect(row.quota).toBe(reported)
+        expect(USAGE[client](answer.text, stream)).toBe(reported)
+      },
+    )
   })
 
-  describe('a recorded rerank answer', () => {
+  describe('a recorded rerank response', () => {
     const names = readdirSync(join(folder, 'rerank')).filter((name) => name.endsWith('.response.json'))
-    test.each(names)('%s is charged as reported', async (name) => {
+    test.each(names)('the recorded rerank response %s is charged as reported', async (name) => {
       const body = readFileSync(join(folder, 'rerank', name))
       const { results, data, usage } = JSON.parse(body.toString()) as Counts
       const documents = Array.from({ length: (results ?? data).length + 100 }, () => 'a document')
@@ -146,14 +149,14 @@ function replay(folder: string): void {
         .flatMap((name) => (['chat', 'messages'] as const).map((client) => ({ name, from, client }))),
     )
     test.each(errors)(
-      '$from: $name reaches a $client client in its own words',
+      'the recorded error $from: $name reaches a $client client in its own dialect',
       async ({ name, from, client }) => {
         const body = readFileSync(join(folder, from, name), 'utf8')
         const status = Number(/^error-(\d+)/.exec(name)?.[1])
         fixture.upstream.script(MODEL[from], { kind: 'status', status, body })
         const answer = await ask(client, from)
         const { message } = answer.json().error
-        // A refused upstream key concerns the operator: nothing of it is passed on.
+        // A refused upstream key is the operator's error, so that nothing of it is passed on.
         const isPassedOn = status !== 401
         expect(answer.status).toBe(isPassedOn ? status : 500)
         const said = JSON.parse(body) as Counts
@@ -182,7 +185,7 @@ function documentsIn(text: string, stream: boolean): Counts[] {
 }
 
 /**
- * The tokens that an answer reports: the provider's own total where there is one; undefined if none are
+ * The tokens that a response reports: the provider's own total where there is one; undefined if none are
  * reported.
  */
 const USAGE = {
@@ -202,13 +205,13 @@ const USAGE = {
       (counts['cache_read_input_tokens'] ?? 0) +
       (counts['cache_creation_input_tokens'] ?? 0) +
       counts['output_tokens']
-    // The sums leave out the tokens for summarizing a long conversation.
+    // The sums omit the tokens for summarizing a long conversation.
     const compactions = ((said['iterations'] ?? []) as Counts[]).filter(({ type }) => type === 'compaction')
     return [said, ...compactions].reduce((sum, counts) => sum + told(counts), 0)
   },
 } as const
 
-/** Whether a chunk of a chat stream has its usage where clients look for it. */
+/** Whether a chunk of a chat stream has its usage in the usual position. */
 function tellsUsage(bytes: Buffer): boolean {
   return bytes
     .toString()

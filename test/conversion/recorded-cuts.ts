@@ -2,8 +2,8 @@ import { randomFrom } from '../fixtures/random.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 
 /**
- * A recorded stream in chunks of at most 1, 301 and 601 bytes; one of more than `maxBytes` is not cut into
- * single bytes.
+ * A recorded stream in chunks of at most 1, 301 and 601 bytes; one of more than `maxBytes` is not divided
+ * into single bytes.
  */
 export function recordedCuts(bytes: Buffer, maxBytes: number): Buffer[][] {
   return [0, 1, 2]

@@ -26,14 +26,16 @@ import {
 } from './convert.ts'
 import { recordedCuts } from './recorded-cuts.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 const TAPS = { chat: () => new ChatTap({ swallowUsage: false }), messages: () => new MessagesTap() } as const
 /** The form of a signature for a chat client. */
 const SIGNATURE = '\n'
 /** Recorded streams up to this size are also cut into single bytes. */
 const MAX_SINGLE_BYTES = byTier(6_000, Number.POSITIVE_INFINITY)
-/** Streams up to this size are cut at each of their bytes, as is the end of each; longer ones at some. */
+/**
+ * Streams up to this size are cut at each of their bytes, as is the end of each; longer ones at some bytes.
+ */
 const CUT_EVERYWHERE = byTier(200, 2_000)
 const CUTS = byTier(20, 60)
 const END_BYTES = byTier(30, 100)
@@ -80,17 +82,20 @@ function replayNothing(): void {
 
 function replay(folder: string): void {
   describe('a recorded stream', () => {
-    test.each(streams)('$from: $name is forwarded natively unchanged', ({ from, bytes }) => {
-      for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
-        const tap = TAPS[from]()
-        const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
-        const { ending } = tap.end()
-        expect(Buffer.concat([...forwarded, ending]).toString('latin1')).toBe(bytes.toString('latin1'))
-      }
-    })
+    test.each(streams)(
+      'the recorded stream $from: $name is forwarded natively unchanged',
+      ({ from, bytes }) => {
+        for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
+          const tap = TAPS[from]()
+          const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
+          const { ending } = tap.end()
+          expect(Buffer.concat([...forwarded, ending]).toString('latin1')).toBe(bytes.toString('latin1'))
+        }
+      },
+    )
 
     test.each(streams)(
-      '$from: $name has the same content after conversion, however it is cut',
+      'the recorded stream $from: $name has the same content after conversion, however it is divided',
       (recording) => {
         const { name, from, bytes } = recording
         const { writes, complete } = convertStream(from, [bytes])
@@ -105,29 +110,35 @@ function replay(folder: string): void {
       },
     )
 
-    test.each(streams)('$from: $name cut at any byte never ends like a finished one', ({ from, bytes }) => {
-      const finish = finishOf(from, bytes)
-      const step = bytes.length <= CUT_EVERYWHERE ? 1 : Math.ceil(bytes.length / CUTS)
-      for (let size = 0; size < finish; size += size > finish - END_BYTES ? 1 : step) {
-        const cut = bytes.subarray(0, size)
-        const { writes, complete } = convertStream(from, [cut])
-        expect(complete, `${size} bytes`).toBe(false)
-        GRAMMARS[OTHER[from]](writes.join(''), false)
-        const native = TAPS[from]()
-        const out = [native.push(cut).forward, native.end().ending]
-          .map((part) => part?.toString() ?? '')
-          .join('')
-        expect(out).not.toMatch(/^data: (?:\[DONE\]|\{"type":"message_stop")/m)
-      }
-    })
+    test.each(streams)(
+      'the recorded stream $from: $name cut at any byte never looks finished',
+      ({ from, bytes }) => {
+        const finish = finishOf(from, bytes)
+        const step = bytes.length <= CUT_EVERYWHERE ? 1 : Math.ceil(bytes.length / CUTS)
+        for (let size = 0; size < finish; size += size > finish - END_BYTES ? 1 : step) {
+          const cut = bytes.subarray(0, size)
+          const { writes, complete } = convertStream(from, [cut])
+          expect(complete, `${size} bytes`).toBe(false)
+          GRAMMARS[OTHER[from]](writes.join(''), false)
+          const native = TAPS[from]()
+          const out = [native.push(cut).forward, native.end().ending]
+            .map((part) => part?.toString() ?? '')
+            .join('')
+          expect(out).not.toMatch(/^data: (?:\[DONE\]|\{"type":"message_stop")/m)
+        }
+      },
+    )
   })
 
   describe('a recorded reply', () => {
-    test.each(replies)('$from: $name has the same content after conversion', ({ from, bytes }) => {
-      const converted = convertReply(from, bytes).toString()
-      const source = REPLY_SAYS[from](bytes.toString(), SIGNATURE)
-      expect(REPLY_SAYS[OTHER[from]](converted)).toEqual(from === 'chat' ? withUsage(source) : source)
-    })
+    test.each(replies)(
+      'the recorded reply $from: $name has the same content after conversion',
+      ({ from, bytes }) => {
+        const converted = convertReply(from, bytes).toString()
+        const source = REPLY_SAYS[from](bytes.toString(), SIGNATURE)
+        expect(REPLY_SAYS[OTHER[from]](converted)).toEqual(from === 'chat' ? withUsage(source) : source)
+      },
+    )
   })
 
   describe('a recorded request', () => {
@@ -155,29 +166,35 @@ function replay(folder: string): void {
         .filter((reply) => existsSync(reply))
         .map((reply) => ({ name, from, reply })),
     )
-    test.each(answered)('$name has no more tokens than its hold', ({ name, from, reply }) => {
-      const { promptBound } = CHECKERS[from](scanObject(readFileSync(join(folder, 'requests', name))))
-      const says = reply.endsWith('.sse') ? STREAM_SAYS : REPLY_SAYS
-      const counted = says[from](readFileSync(reply, 'utf8')).usage?.prompt ?? 0
-      const reason = READS_MORE[name]
-      if (reason === undefined) expect(promptBound).toBeGreaterThanOrEqual(counted)
-      else expect(promptBound, reason).toBeLessThan(counted)
-    })
+    test.each(answered)(
+      'the recorded request $name has no more tokens than its hold',
+      ({ name, from, reply }) => {
+        const { promptBound } = CHECKERS[from](scanObject(readFileSync(join(folder, 'requests', name))))
+        const says = reply.endsWith('.sse') ? STREAM_SAYS : REPLY_SAYS
+        const counted = says[from](readFileSync(reply, 'utf8')).usage?.prompt ?? 0
+        const reason = READS_MORE[name]
+        if (reason === undefined) expect(promptBound).toBeGreaterThanOrEqual(counted)
+        else expect(promptBound, reason).toBeLessThan(counted)
+      },
+    )
 
-    test.each(requests)('$name is accepted, and so is its conversion', async ({ name, from }) => {
-      // Replaces the URLs of media at the time of recording: nothing is fetched from them.
-      const here = `"http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png"`
-      const text = readFileSync(join(folder, 'requests', name), 'utf8').replaceAll(/"https?:[^"]*"/g, here)
-      // Some providers put the model into their URL.
-      const named = text.includes('"model":') ? text : text.replace('{', '{"model":"m",')
-      check(from, Buffer.from(named))
-      const converted = await convertRequest(from, Buffer.from(named), media)
-      const reason = REFUSED_REQUESTS[name]
-      expect('refused' in converted ? converted.refused : undefined, reason).toEqual(
-        reason === undefined ? undefined : expect.stringContaining('type'),
-      )
-      if ('body' in converted) check(OTHER[from], converted.body)
-    })
+    test.each(requests)(
+      'the recorded request $name is accepted, and so is its conversion',
+      async ({ name, from }) => {
+        // Replaces the URLs of media from the time of the recording, so that nothing is fetched from them.
+        const here = `"http://127.0.0.1:${(server.address() as AddressInfo).port}/a.png"`
+        const text = readFileSync(join(folder, 'requests', name), 'utf8').replaceAll(/"https?:[^"]*"/g, here)
+        // Some providers have the model in their URL.
+        const named = text.includes('"model":') ? text : text.replace('{', '{"model":"m",')
+        check(from, Buffer.from(named))
+        const converted = await convertRequest(from, Buffer.from(named), media)
+        const reason = REFUSED_REQUESTS[name]
+        expect('refused' in converted ? converted.refused : undefined, reason).toEqual(
+          reason === undefined ? undefined : expect.stringContaining('type'),
+        )
+        if ('body' in converted) check(OTHER[from], converted.body)
+      },
+    )
   })
 }
 

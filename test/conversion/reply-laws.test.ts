@@ -24,7 +24,7 @@ function folded(protocol: PairedProtocol, bytes: Buffer): Reply | undefined {
 describe.each(PROTOCOLS)('a %s answer', (from) => {
   const to = OTHER[from]
 
-  test('read after its conversion equals the one read before it', () => {
+  test('a reply that is read after its conversion equals the one read before it', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -40,7 +40,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('has the same content as a stream and whole', () => {
+  test('a reply has the same content as a stream and whole', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const whole = CODECS[to].decodeReply(convertReply(from, Buffer.from(REPLIES[from](answer))))
@@ -52,7 +52,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('follows the rules of its stream: one start, one end, parts numbered without gaps', () => {
+  test('a reply follows the rules of its stream: one start, one end, parts numbered without gaps', () => {
     fc.assert(
       fc.property(answers(), fc.boolean(), (answer, includeUsage) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -64,7 +64,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('is the same however the network cuts it, with at most one write for each chunk and one for the end', () => {
+  test('a reply is the same however the network divides it, with at most one write for each chunk and one for the end', () => {
     fc.assert(
       fc.property(answers(), fc.integer(), fc.integer({ min: 1, max: 60 }), (answer, seed, most) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -79,7 +79,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('cut before its stop reason never ends like a finished one', () => {
+  test('a reply that is cut before its stop reason never looks finished', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -100,7 +100,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('keeps the exact text of a tool call: order of members, numbers of any size', () => {
+  test('a reply keeps the exact text of a tool call: order of members, numbers of any size', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const given = answer.segments.flatMap((segment) =>
@@ -134,7 +134,7 @@ describe('usage', () => {
   const written = (protocol: PairedProtocol, usage: Usage): Record<string, number> =>
     JSON.parse(CODECS[protocol].encodeReply(reply(usage), MINTED).toString()).usage
 
-  test.each(PROTOCOLS)('is unchanged after encoding to %s and back', (protocol) => {
+  test.each(PROTOCOLS)('usage is unchanged after encoding to %s and back', (protocol) => {
     fc.assert(
       fc.property(usages, (usage) => {
         expect(
@@ -145,7 +145,7 @@ describe('usage', () => {
     )
   })
 
-  test('of chat: the total is prompt and completion, and the prompt includes cached tokens', () => {
+  test('the total of chat usage is prompt and completion, and the prompt includes cached tokens', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const {
@@ -161,7 +161,7 @@ describe('usage', () => {
     )
   })
 
-  test('of messages: input excludes cached tokens, and cache writes are the sum of their lifetimes', () => {
+  test('the input of messages usage excludes cached tokens, and cache writes are the sum of their lifetimes', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const out = written('messages', usage)
@@ -174,7 +174,7 @@ describe('usage', () => {
     )
   })
 
-  test('survives a conversion and back without a token lost or counted twice', () => {
+  test('usage survives a conversion and back without a token lost or counted twice', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         for (const from of PROTOCOLS) {

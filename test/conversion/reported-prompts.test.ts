@@ -5,7 +5,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { patchedProgram } from '../fixtures/patched-copy.ts'
 import { askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
-/** A gateway whose token count differs each time, and which waits for the count. */
+/** A gateway whose token count is different each time, and that waits for the count. */
 const copy = await patchedProgram([
   {
     file: 'src/relay/local-count-worker.ts',

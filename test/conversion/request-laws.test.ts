@@ -35,7 +35,7 @@ describe('a conversation that both dialects can express', () => {
     { weight: 1, arbitrary: thoughtfulConversations() },
   )
   for (const protocol of PROTOCOLS) {
-    test(`comes back from ${protocol} unchanged, and nothing is dropped`, () => {
+    test(`a conversation is unchanged after it is encoded to ${protocol} and decoded`, () => {
       fc.assert(
         fc.property(both, (conversation) => {
           const dropped = new Set<string>()
@@ -48,7 +48,7 @@ describe('a conversation that both dialects can express', () => {
       )
     })
 
-    test(`comes back from ${protocol} through ${OTHER[protocol]}, byte for byte`, () => {
+    test(`a conversation is unchanged after a conversion from ${protocol} through ${OTHER[protocol]}, byte for byte`, () => {
       fc.assert(
         fc.property(both, (conversation) => {
           const none = new Set<string>()
@@ -65,7 +65,7 @@ describe('a conversation that both dialects can express', () => {
 })
 
 describe.each(PROTOCOLS)('any valid %s request', (from) => {
-  test("becomes a request that the other dialect's check accepts, or is refused with a reason", async () => {
+  test("any valid request becomes a request that the other dialect's check accepts, or is refused with a reason", async () => {
     await fc.assert(
       fc.asyncProperty(REQUESTS[from](), async (text) => {
         const bytes = Buffer.from(text)
@@ -78,7 +78,7 @@ describe.each(PROTOCOLS)('any valid %s request', (from) => {
     )
   })
 
-  test('is converted to the same bytes each time', async () => {
+  test('any valid request is converted to the same bytes each time', async () => {
     await fc.assert(
       fc.asyncProperty(REQUESTS[from](), async (text) => {
         const once = await convertRequest(from, Buffer.from(text), media)
@@ -88,7 +88,7 @@ describe.each(PROTOCOLS)('any valid %s request', (from) => {
     )
   })
 
-  test('drops fields with names of our own only', async () => {
+  test('any valid request drops only fields that have a name in the gateway', async () => {
     await fc.assert(
       fc.asyncProperty(REQUESTS[from](), async (text) => {
         const converted = await convertRequest(from, Buffer.from(text), media)
@@ -102,7 +102,7 @@ describe.each(PROTOCOLS)('any valid %s request', (from) => {
     )
   })
 
-  test('cut anywhere is refused as invalid JSON', () => {
+  test('any valid request cut anywhere is refused as invalid JSON', () => {
     const [text] = fc.sample(REQUESTS[from](), { numRuns: 1, seed: 7 })
     const bytes = Buffer.from(text ?? '')
     for (let end = 0; end < bytes.length; end++)

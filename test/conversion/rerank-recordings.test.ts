@@ -6,7 +6,7 @@ import { NO_USAGE } from '../../src/domain/usage.ts'
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { readRerankReply, readRerankRequest } from '../../src/protocols/rerank/index.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 
 interface Result {
@@ -31,55 +31,58 @@ function replayNothing(): void {
 function replay(folder: string): void {
   const named = (ending: string): string[] => readdirSync(folder).filter((name) => name.endsWith(ending))
 
-  describe('a recorded rerank request', () => {
-    test.each(named('.request.json'))('%s is accepted', (name) => {
+  describe('recorded rerank requests', () => {
+    test.each(named('.request.json'))('the recorded rerank request %s is accepted', (name) => {
       const { documents } = requested(readFileSync(join(folder, name), 'utf8'))
       const scan = scanObject(Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents })))
       expect(readRerankRequest(scan).documents).toHaveLength(documents.length)
     })
   })
 
-  describe('a recorded rerank answer', () => {
-    test.each(named('.response.json'))('%s reaches the client with the whole ranking, best first', (name) => {
-      const bytes = readFileSync(join(folder, name))
-      const recorded = JSON.parse(bytes.toString())
-      const theirs: Result[] = recorded.results ?? recorded.data
-      const request = join(folder, name.replace('.response.', '.request.'))
-      const { documents } = existsSync(request)
-        ? requested(readFileSync(request, 'utf8'))
-        : { documents: numbered(theirs) }
-      const scan = scanObject(
-        Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents, return_documents: true })),
-      )
-      const reply = readRerankReply(bytes, scan, readRerankRequest(scan), 'as sent')
-      expect(reply.facts.valid).toBe(true)
-      const told = recorded.usage?.total_tokens
-      const units = recorded.meta?.billed_units?.search_units
-      const reported = told !== undefined || units !== undefined
-      expect(reply.facts.usage).toEqual(
-        reported
-          ? {
-              ...NO_USAGE,
-              input: told ?? 0,
-              searchUnits: units ?? 0,
-              ...(told === undefined && { promptIsUnknown: true }),
-            }
-          : undefined,
-      )
-      const { results, usage } = JSON.parse(reply.body({ ...NO_USAGE, input: 5 }).toString())
-      expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 })
-      const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
-      expect(results.map(({ index, relevance_score }: Result) => [index, relevance_score])).toEqual(
-        best.map(({ index, relevance_score }) => [index, relevance_score]),
-      )
-      for (const { index, document } of results as Result[])
-        expect(textOf(document)).toBe(textOf(documents[index]))
-    })
+  describe('recorded rerank responses', () => {
+    test.each(named('.response.json'))(
+      'the recorded rerank response %s reaches the client with the whole ranking, best first',
+      (name) => {
+        const bytes = readFileSync(join(folder, name))
+        const recorded = JSON.parse(bytes.toString())
+        const theirs: Result[] = recorded.results ?? recorded.data
+        const request = join(folder, name.replace('.response.', '.request.'))
+        const { documents } = existsSync(request)
+          ? requested(readFileSync(request, 'utf8'))
+          : { documents: numbered(theirs) }
+        const scan = scanObject(
+          Buffer.from(JSON.stringify({ model: 'm', query: 'q', documents, return_documents: true })),
+        )
+        const reply = readRerankReply(bytes, scan, readRerankRequest(scan), 'as sent')
+        expect(reply.facts.valid).toBe(true)
+        const told = recorded.usage?.total_tokens
+        const units = recorded.meta?.billed_units?.search_units
+        const reported = told !== undefined || units !== undefined
+        expect(reply.facts.usage).toEqual(
+          reported
+            ? {
+                ...NO_USAGE,
+                input: told ?? 0,
+                searchUnits: units ?? 0,
+                ...(told === undefined && { promptIsUnknown: true }),
+              }
+            : undefined,
+        )
+        const { results, usage } = JSON.parse(reply.body({ ...NO_USAGE, input: 5 }).toString())
+        expect(usage).toEqual({ prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 })
+        const best = theirs.toSorted((a, b) => b.relevance_score - a.relevance_score)
+        expect(results.map(({ index, relevance_score }: Result) => [index, relevance_score])).toEqual(
+          best.map(({ index, relevance_score }) => [index, relevance_score]),
+        )
+        for (const { index, document } of results as Result[])
+          expect(textOf(document)).toBe(textOf(documents[index]))
+      },
+    )
   })
 }
 
 function requested(text: string): Asked {
-  // Some providers put the model into their URL.
+  // Some providers have the model in their URL.
   const whole = text.includes('"model"') ? text : text.replace('{', '{"model":"m",')
   readRerankRequest(scanObject(Buffer.from(whole)))
   return JSON.parse(whole) as Asked

@@ -15,66 +15,63 @@ const asked = (fields: object): Buffer => Buffer.from(jsonText({ model: 'm', inp
 const converted = (to: (typeof OTHERS)[number], fields: object): string =>
   requestAs('responses', to, asked(fields))
 
-describe.each(OTHERS)(
-  'JSON that a conversion from responses to %s does not change keeps its exact text:',
-  (to) => {
-    const name = { chat: 'parameters', messages: 'input_schema' }[to]
+describe.each(OTHERS)('JSON that a conversion from responses to %s keeps exactly', (to) => {
+  const name = { chat: 'parameters', messages: 'input_schema' }[to]
 
-    test('schemas of tools, in namespaces and found by a search too', () => {
-      fc.assert(
-        fc.property(schemas, (schema) => {
-          const tool = { type: 'function', name: 'f', parameters: new Raw(schema), strict: false }
-          for (const fields of [
-            { tools: [tool] },
-            { tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [tool] }] },
-            { tools: [{ type: 'tool_search', execution: 'client', parameters: new Raw(schema) }] },
-            {
-              input: [
-                { type: 'additional_tools', tools: [tool] },
-                { role: 'user', content: 'Hi' },
-              ],
-            },
-          ])
-            expect(converted(to, fields)).toContain(`"${name}":${schema}`)
-        }),
-        { numRuns: lawRuns(200) },
-      )
-    })
+  test('schemas of tools keep their exact text, in namespaces and found by a search too', () => {
+    fc.assert(
+      fc.property(schemas, (schema) => {
+        const tool = { type: 'function', name: 'f', parameters: new Raw(schema), strict: false }
+        for (const fields of [
+          { tools: [tool] },
+          { tools: [{ type: 'namespace', name: 'n', description: 'd', tools: [tool] }] },
+          { tools: [{ type: 'tool_search', execution: 'client', parameters: new Raw(schema) }] },
+          {
+            input: [
+              { type: 'additional_tools', tools: [tool] },
+              { role: 'user', content: 'Hi' },
+            ],
+          },
+        ])
+          expect(converted(to, fields)).toContain(`"${name}":${schema}`)
+      }),
+      { numRuns: lawRuns(200) },
+    )
+  })
 
-    test('schemas of the answer', () => {
-      fc.assert(
-        fc.property(schemas, (schema) => {
-          const text = { format: { type: 'json_schema', name: 'n', schema: new Raw(schema) } }
-          expect(converted(to, { text })).toContain(`"schema":${schema}`)
-        }),
-        { numRuns: lawRuns(200) },
-      )
-    })
+  test('schemas of the answer keep their exact text', () => {
+    fc.assert(
+      fc.property(schemas, (schema) => {
+        const text = { format: { type: 'json_schema', name: 'n', schema: new Raw(schema) } }
+        expect(converted(to, { text })).toContain(`"schema":${schema}`)
+      }),
+      { numRuns: lawRuns(200) },
+    )
+  })
 
-    test('inputs of tools in the history', () => {
-      fc.assert(
-        fc.property(objectTexts(), (input) => {
-          const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: input }
-          const output = { type: 'function_call_output', call_id: 'c', output: 'ok' }
-          const search = {
-            type: 'tool_search_call',
-            call_id: 's',
-            execution: 'client',
-            arguments: new Raw(input),
-          }
-          const found = { type: 'tool_search_output', call_id: 's', execution: 'client', tools: [] }
-          const expected = to === 'chat' ? `"arguments":${JSON.stringify(input)}` : `"input":${input}`
-          expect(converted(to, { input: [call, output] })).toContain(expected)
-          expect(converted(to, { input: [search, found] })).toContain(expected)
-        }),
-        { numRuns: lawRuns(200) },
-      )
-    })
-  },
-)
+  test('inputs of tools in the history keep their exact text', () => {
+    fc.assert(
+      fc.property(objectTexts(), (input) => {
+        const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: input }
+        const output = { type: 'function_call_output', call_id: 'c', output: 'ok' }
+        const search = {
+          type: 'tool_search_call',
+          call_id: 's',
+          execution: 'client',
+          arguments: new Raw(input),
+        }
+        const found = { type: 'tool_search_output', call_id: 's', execution: 'client', tools: [] }
+        const expected = to === 'chat' ? `"arguments":${JSON.stringify(input)}` : `"input":${input}`
+        expect(converted(to, { input: [call, output] })).toContain(expected)
+        expect(converted(to, { input: [search, found] })).toContain(expected)
+      }),
+      { numRuns: lawRuns(200) },
+    )
+  })
+})
 
-describe('JSON in an answer keeps its exact text:', () => {
-  test.each(OTHERS)('inputs of tools, from responses to %s', (to) => {
+describe('JSON in a response that a conversion keeps exactly', () => {
+  test.each(OTHERS)('inputs of tools keep their exact text, from responses to %s', (to) => {
     fc.assert(
       fc.property(objectTexts(), (input) => {
         const expected = to === 'chat' ? `"arguments":${JSON.stringify(input)}` : `"input":${input}`
@@ -91,7 +88,7 @@ describe('JSON in an answer keeps its exact text:', () => {
     )
   })
 
-  test('actions of shells, from a function that they went by as', () => {
+  test('actions of shells keep their exact text, from the function that represented them', () => {
     fc.assert(
       fc.property(objectTexts(), (input) => {
         const form = { type: 'shell', name: 'shell' } as const

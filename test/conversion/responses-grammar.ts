@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 // oxlint-disable-next-line typescript/no-explicit-any -- JSON of a stream
 type Fields = Readonly<Record<string, any>>
 
-/** Deltas, the event with their whole text, and where that text is in the item. */
+/** The deltas, the event with their whole text, and the position of that text in the item. */
 const TEXTS: Readonly<
   Record<string, readonly [done: string, whole: string, find: (item: Fields) => unknown]>
 > = {
@@ -95,7 +95,9 @@ export function checkResponsesStream(stream: string, complete: boolean): void {
   for (const event of events) if (event['response']) expect(event['response'].id).toBe(last['response'].id)
 }
 
-/** Asserts that each item holds its joined deltas, and that ids are unique and differ from those of calls. */
+/**
+ * Asserts that each item contains its joined deltas, and that ids are unique and differ from those of calls.
+ */
 function checkItems(events: readonly Fields[], items: readonly Fields[]): void {
   for (const [index, item] of items.entries()) {
     const own = events.filter((event) => event['output_index'] === index)

@@ -43,7 +43,10 @@ function there(protocol: ClientProtocol, conversation: Conversation, dropped: Se
   return { ...back, includeUsage: true }
 }
 
-/** A conversation as responses can express it: no stop sequences, marks of one kind and on content alone. */
+/**
+ * A conversation that responses can express: without stop sequences, with cache marks of one kind and only on
+ * content.
+ */
 function expressible(conversation: Conversation): Conversation {
   const { tools } = conversation
   return JSON.parse(
@@ -70,7 +73,7 @@ describe('a conversation that responses can express', () => {
     .oneof({ weight: 4, arbitrary: conversations() }, { weight: 1, arbitrary: thoughtfulConversations() })
     .map(expressible)
 
-  test('comes back unchanged, and nothing is dropped', () => {
+  test('a conversation that responses can express is unchanged after it is encoded and decoded, and nothing is dropped', () => {
     fc.assert(
       fc.property(any, (conversation) => {
         const dropped = new Set<string>()
@@ -82,22 +85,25 @@ describe('a conversation that responses can express', () => {
     )
   })
 
-  test.each(OTHERS)('comes back through %s, byte for byte', (other) => {
-    fc.assert(
-      fc.property(any, (conversation) => {
-        const none = new Set<string>()
-        const upstream = upstreamOf(conversation.model)
-        const first = ALL_CODECS.responses.encodeRequest(conversation, upstream, none)
-        const back = there(other, there('responses', conversation, none), none)
-        expect(ALL_CODECS.responses.encodeRequest(back, upstream, none).toString()).toBe(first.toString())
-      }),
-      { numRuns: lawRuns(300) },
-    )
-  })
+  test.each(OTHERS)(
+    'a conversation that responses can express is unchanged after a conversion through %s, byte for byte',
+    (other) => {
+      fc.assert(
+        fc.property(any, (conversation) => {
+          const none = new Set<string>()
+          const upstream = upstreamOf(conversation.model)
+          const first = ALL_CODECS.responses.encodeRequest(conversation, upstream, none)
+          const back = there(other, there('responses', conversation, none), none)
+          expect(ALL_CODECS.responses.encodeRequest(back, upstream, none).toString()).toBe(first.toString())
+        }),
+        { numRuns: lawRuns(300) },
+      )
+    },
+  )
 })
 
 describe.each(pairsOf('responses'))('any valid request of $from as $to', ({ from, to }) => {
-  test("is one that the other protocol's check accepts, or is refused with a reason; and the same each time", () => {
+  test("any valid request is converted to a request that the other protocol's check accepts, or refused with a reason", () => {
     fc.assert(
       fc.property(REQUESTS[from](), (text) => {
         ALL_CHECKERS[from](scanObject(Buffer.from(text)))
@@ -119,7 +125,7 @@ function folded(protocol: ClientProtocol, text: string): Reply | undefined {
 }
 
 describe.each(OTHERS)('an answer of %s as a response', (from) => {
-  test('says the same, whole and streamed, by the rules of its stream', () => {
+  test('an answer converted to a response has the same content, whole and streamed, by the rules of its stream', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -136,7 +142,7 @@ describe.each(OTHERS)('an answer of %s as a response', (from) => {
     )
   })
 
-  test('is the same however the network cuts it, and never ends well where it was cut', () => {
+  test('an answer converted to a response is the same however the network divides it, and never ends well where it was cut', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -164,7 +170,7 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
     (answer) => streamAs('chat', 'responses', [Buffer.from(chatFrames(answer).join(''))]).text,
   )
 
-  test('says the same, whole and streamed, by the rules of its stream', () => {
+  test('a converted response has the same content, whole and streamed, by the rules of its stream', () => {
     fc.assert(
       fc.property(responses, (stream) => {
         const before = folded('responses', stream) as Reply
@@ -179,7 +185,7 @@ describe.each(OTHERS)('a response as an answer of %s', (to) => {
     )
   })
 
-  test('is the same however the network cuts it, and never ends well where it was cut', () => {
+  test('a converted response is the same however the network divides it, and never ends well where it was cut', () => {
     fc.assert(
       fc.property(
         responses,
@@ -209,7 +215,7 @@ describe('citations and log probabilities of tokens', () => {
     return { citations, logprobs }
   }
 
-  test('are the same as a response and as chat again, at the same places of the text', () => {
+  test('citations and log probabilities are unchanged as a response and as chat again, at the same positions of the text', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const stream = chatFrames(answer).join('')
@@ -224,9 +230,9 @@ describe('citations and log probabilities of tokens', () => {
 })
 
 /**
- * Reduces a reply to what all protocols can express: not the order of its parts, nor its id; which pages are
- * cited, and not where (messages cites with whole parts); that it was
- * truncated, and not whether a stop sequence or a call ended it; no usage equals none used.
+ * Reduces a reply to what all protocols can express. Ignored are the order of its parts, its id, where pages
+ * are cited (messages cites with whole parts), whether a stop sequence or a call ended it (but not that it
+ * was truncated), and the difference between no usage and zero usage.
  */
 function essence(reply: Reply | undefined): unknown {
   if (!reply) return undefined
@@ -296,7 +302,7 @@ describe('a tool of the client', () => {
     expect(JSON.parse(last.slice('data: '.length)).response.output).toEqual(output)
     return { text, item: output[0] ?? {} }
   }
-  test('that takes plain text gets it, however its arguments come', () => {
+  test('a tool that accepts plain text gets it, in whatever form its arguments arrive', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: anyCharacter, maxLength: 40 }),
@@ -325,16 +331,16 @@ describe('a tool of the client', () => {
     ['as plain text', 'select 1', 'select 1'],
     ['not at all', '{}', ''],
     ['with line ends as they are', '{"input":"a\nb"}', 'a\nb'],
-  ])('that takes plain text gets what came %s', (_, args, input) => {
+  ])('a tool that accepts plain text gets what arrived %s', (_, args, input) => {
     expect(written(called('sql', [args])).item).toMatchObject({ type: 'custom_tool_call', input })
   })
 
-  test('in a namespace is called by its own name', () => {
+  test('a tool in a namespace is called by its own name', () => {
     const { item } = written(called('ns__read', ['{"a":1}']))
     expect(item).toMatchObject({ type: 'function_call', namespace: 'ns', name: 'read', arguments: '{"a":1}' })
   })
 
-  test('that runs commands gets an action, or, where that is none, the call of a function', () => {
+  test('a tool that runs commands gets an action, or, where that is invalid, the call of a function', () => {
     expect(written(called('shell', ['{"commands":', '["ls"]}'])).item).toMatchObject({
       type: 'shell_call',
       action: { commands: ['ls'] },
@@ -358,7 +364,7 @@ describe('usage of a response', () => {
     usage,
   })
 
-  test('comes back unchanged, and its total is input and output', () => {
+  test('usage of a response is unchanged after it is encoded and decoded, and its total is input and output', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const bytes = ALL_CODECS.responses.encodeReply(reply(usage), IDENTITY)

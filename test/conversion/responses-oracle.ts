@@ -2,13 +2,13 @@ import type { Content } from './oracle.ts'
 
 type Json = Record<string, any> // oxlint-disable-line typescript/no-explicit-any -- JSON of a provider
 
-/** Reads the content of a whole response with JSON.parse alone and none of the product's code. */
+/** Reads the content of a whole response with JSON.parse only, without code of the product. */
 export function responseSays(json: string): Content {
   const { output, usage } = JSON.parse(json) as Json
   return { ...itemsSay(output as Json[]), usage: usageOf(usage) }
 }
 
-/** Reads the content of a stream of a response: its finished items, and the usage at its end. */
+/** Reads the content of a response stream: its finished items, and the usage at its end. */
 export function responseStreamSays(stream: string): Content {
   const events = stream
     .replaceAll('\r\n', '\n')

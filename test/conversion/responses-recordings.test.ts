@@ -20,11 +20,11 @@ import { recordedCuts } from './recorded-cuts.ts'
 import { responseSays, responseStreamSays } from './responses-oracle.ts'
 import { byTier } from '../tier.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 /** Recorded streams up to this size are also cut into single bytes. */
 const MAX_SINGLE_BYTES = byTier(6_000, Number.POSITIVE_INFINITY)
-/** Places at which each stream is cut off. */
+/** The number of positions at which each stream is cut off. */
 const CUTS = byTier(20, 60)
 const GRAMMARS = {
   chat: checkChatStream,
@@ -35,15 +35,15 @@ const STREAMS = { chat: chatStreamSays, messages: messagesStreamSays, responses:
 const REPLIES = { chat: chatReplySays, messages: messagesReplySays, responses: responseSays } as const
 const TARGETS = ['chat', 'messages', 'responses'] as const
 
-/** Recordings under the folder's name that are no responses, each with what it is. */
+/** Recordings in the folder that are not responses, each with what it is. */
 const OTHERS: Readonly<Record<string, string>> = {
   'azure--azure-deepseek-reasoning-1.json': 'a chat completion',
   'openai--responses-delete.json': 'what a deletion answers',
   'openai--responses-input-items.json': 'a list of items',
 }
-/** Streams whose deltas say something else than their items, as they were edited by hand. */
+/** Streams whose deltas differ from their items, because they were edited by hand. */
 const EDITED = new Set(['openai--openai-shell-container-1.sse'])
-/** Requests that are refused where nothing is stored, by what they continue. */
+/** Requests that continue something stored, so that they are refused where nothing is stored. */
 const STATEFUL = /previous_response_id|conversation/
 const WITHOUT_CONTEXT = /conversation|messages|No tool call/
 const OUT_OF_RANGE = /temperature/
@@ -81,45 +81,54 @@ function replayNothing(): void {
 
 function replay(): void {
   describe('a recorded stream of a response', () => {
-    test.each(streams)('$name is forwarded natively unchanged, and its usage is read', ({ bytes }) => {
-      for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
-        const tap = new ResponsesTap()
-        const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
-        const { ending, complete } = tap.end()
-        expect(Buffer.concat([...forwarded, ending]).toString('latin1')).toBe(bytes.toString('latin1'))
-        expect(complete).toBe(true)
-        const { usage } = responseStreamSays(bytes.toString())
-        expect(tap.usage && tap.usage.input + tap.usage.cacheRead + tap.usage.cacheWrite5m).toBe(
-          usage?.prompt,
-        )
-        expect(tap.usage?.output).toBe(usage?.output)
-      }
-    })
+    test.each(streams)(
+      'the recorded responses stream $name is forwarded natively unchanged, and its usage is read',
+      ({ bytes }) => {
+        for (const chunks of [[bytes], choppedAtRandom(bytes, 200, randomFrom(bytes.length))]) {
+          const tap = new ResponsesTap()
+          const forwarded = chunks.map((chunk) => tap.push(chunk).forward ?? Buffer.alloc(0))
+          const { ending, complete } = tap.end()
+          expect(Buffer.concat([...forwarded, ending]).toString('latin1')).toBe(bytes.toString('latin1'))
+          expect(complete).toBe(true)
+          const { usage } = responseStreamSays(bytes.toString())
+          expect(tap.usage && tap.usage.input + tap.usage.cacheRead + tap.usage.cacheWrite5m).toBe(
+            usage?.prompt,
+          )
+          expect(tap.usage?.output).toBe(usage?.output)
+        }
+      },
+    )
 
     describe.each(TARGETS)('as %s', (to) => {
-      test.each(streams)('$name says the same, however it is cut', ({ name, bytes }) => {
-        const { text, complete } = streamAs('responses', to, [bytes])
-        expect(complete).toBe(true)
-        GRAMMARS[to](text, true)
-        for (const chunks of recordedCuts(bytes, MAX_SINGLE_BYTES))
-          expect(streamAs('responses', to, chunks).text).toBe(text)
-        if (EDITED.has(name)) return
-        expect(told(STREAMS[to](text), to)).toEqual(told(responseStreamSays(bytes.toString()), to))
-      })
+      test.each(streams)(
+        'the recorded responses stream $name has the same content when converted, however it is divided',
+        ({ name, bytes }) => {
+          const { text, complete } = streamAs('responses', to, [bytes])
+          expect(complete).toBe(true)
+          GRAMMARS[to](text, true)
+          for (const chunks of recordedCuts(bytes, MAX_SINGLE_BYTES))
+            expect(streamAs('responses', to, chunks).text).toBe(text)
+          if (EDITED.has(name)) return
+          expect(told(STREAMS[to](text), to)).toEqual(told(responseStreamSays(bytes.toString()), to))
+        },
+      )
 
-      test.each(streams)('$name never ends well where it was cut', ({ bytes }) => {
-        const end = bytes.lastIndexOf('"type":"response.')
-        for (let size = 0; size < Math.min(end, bytes.length); size += Math.ceil(bytes.length / CUTS)) {
-          const { text, complete } = streamAs('responses', to, [bytes.subarray(0, size)])
-          expect(complete, `${size} bytes`).toBe(false)
-          GRAMMARS[to](text, false)
-        }
-      })
+      test.each(streams)(
+        'the recorded responses stream $name never ends well where it was cut',
+        ({ bytes }) => {
+          const end = bytes.lastIndexOf('"type":"response.')
+          for (let size = 0; size < Math.min(end, bytes.length); size += Math.ceil(bytes.length / CUTS)) {
+            const { text, complete } = streamAs('responses', to, [bytes.subarray(0, size)])
+            expect(complete, `${size} bytes`).toBe(false)
+            GRAMMARS[to](text, false)
+          }
+        },
+      )
     })
   })
 
   describe.each(TARGETS)('a recorded response as %s', (to) => {
-    test.each(replies)('$name says the same', ({ bytes }) => {
+    test.each(replies)('the recorded response $name has the same content when converted', ({ bytes }) => {
       expect(usageOfResponse(bytes).valid).toBe(true)
       expect(told(REPLIES[to](replyAs('responses', to, bytes)), to)).toEqual(
         told(responseSays(bytes.toString()), to),
@@ -128,19 +137,24 @@ function replay(): void {
   })
 
   describe.each(TARGETS)('a recorded request as %s', (to) => {
-    test.each(requests)('$name is converted, or refused for what is stored elsewhere', ({ bytes }) => {
-      const { refused } = JSON.parse(requestAs('responses', to, bytes)) as { refused?: string }
-      const isStateful = Object.keys(JSON.parse(bytes.toString()) as object).some((key) => STATEFUL.test(key))
-      // Without what it continues, a request may have no messages, or outputs without calls.
-      const expected = isStateful ? WITHOUT_CONTEXT : OUT_OF_RANGE
-      if (refused !== undefined) expect(refused).toMatch(expected)
-    })
+    test.each(requests)(
+      'the recorded responses request $name is converted, or refused for what is stored elsewhere',
+      ({ bytes }) => {
+        const { refused } = JSON.parse(requestAs('responses', to, bytes)) as { refused?: string }
+        const isStateful = Object.keys(JSON.parse(bytes.toString()) as object).some((key) =>
+          STATEFUL.test(key),
+        )
+        // Without what it continues, a request may have no messages, or outputs without calls.
+        const expected = isStateful ? WITHOUT_CONTEXT : OUT_OF_RANGE
+        if (refused !== undefined) expect(refused).toMatch(expected)
+      },
+    )
   })
 
   describe.each(['chat', 'messages'] as const)('a recorded answer of %s as a response', (from) => {
     const isAnswer = (name: string): boolean => !name.startsWith('error-') && !name.includes('.request.')
     test.each(recordings((name) => name.endsWith('.sse') && isAnswer(name), from))(
-      '$name, streamed',
+      'the recorded stream $name has the same content when converted to responses',
       ({ bytes }) => {
         const { text, complete } = streamAs(from, 'responses', [bytes])
         checkResponsesStream(text, complete)
@@ -151,7 +165,7 @@ function replay(): void {
     )
 
     test.each(recordings((name) => name.endsWith('.json') && isAnswer(name), from))(
-      '$name, whole',
+      'the recorded answer $name has the same content when converted to responses',
       ({ bytes }) => {
         const reply = ALL_CODECS[from].decodeReply(bytes)
         const response = ALL_CODECS.responses.encodeReply(reply, IDENTITY).toString()

@@ -44,7 +44,7 @@ const replies = (protocol: 'messages' | 'responses'): fc.Arbitrary<Reply> =>
     )
     .map((parts) => ({ id: 'r', model: 'm', parts, stop: { reason: 'end' }, usage: undefined }))
 
-/** The events of a reply, one part after the other, or all of them begun before the first ends. */
+/** The events of a reply, one part after the other, or all parts begun before the first ends. */
 function eventsOf({ id, model, parts, stop, usage }: Reply, isInterleaved: boolean): ReplyEvent[] {
   const starts = parts.map((part, index): ReplyEvent[] =>
     part.kind === 'text'
@@ -71,7 +71,7 @@ function told(reply: Reply | undefined): unknown[] {
 }
 
 describe.each(PAIRS)('web searches of $from as $to', ({ from, to }) => {
-  test('are the same whole and streamed, in their places, by the rules of the stream', () => {
+  test('converted web searches are the same whole and streamed, at their positions, by the rules of the stream', () => {
     fc.assert(
       fc.property(replies(from), fc.boolean(), (reply, isInterleaved) => {
         const whole = ALL_CODECS[to].decodeReply(ALL_CODECS[to].encodeReply(reply, IDENTITY))

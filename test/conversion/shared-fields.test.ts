@@ -17,7 +17,7 @@ const FIELDS = {
 type Name = keyof typeof FIELDS
 const NAMES = Object.keys(FIELDS) as Name[]
 
-/** Models that take thoughts in the history, and others. */
+/** Models that accept thoughts in the history, and other models. */
 const THINKERS = [
   'deepseek-chat',
   'vendor/qwen3-32b',
@@ -78,7 +78,7 @@ afterAll(async () => {
   await proxy?.close()
 })
 
-/** The request that reached the chat upstream, and the names of what was left out. */
+/** The request that reached the chat upstream, and the names of the fields left out. */
 async function asked(path: string, body: object): Promise<{ sent: Record<string, unknown>; left: string[] }> {
   fixture.upstream.script('chat', wholeChat({ text: 'said' }))
   const answer: FullResponse = await fixture.chat('ann', body, { path })
@@ -100,19 +100,19 @@ describe('shared fields of a converted request', () => {
     ["a channel of OpenAI's models", 'gpt-4o'],
     ["a deployment of OpenAI's models under a name of its own", 'gpt-5-deployed'],
     ['openrouter.ai', 'routed'],
-  ])('go to %s', async (_, model) => {
+  ])('shared fields are sent to %s', async (_, model) => {
     const { sent, left } = await fromResponses(model)
     expect(sent).toMatchObject(FIELDS)
     expect(left).toEqual([])
   })
 
-  test('are dropped and listed for other chat channels', async () => {
+  test('shared fields are dropped and listed for other chat channels', async () => {
     const { sent, left } = await fromResponses('other')
     expect(Object.keys(sent).filter((name) => name in FIELDS)).toEqual([])
     expect(left.toSorted()).toEqual(NAMES.toSorted())
   })
 
-  test.each(NAMES)('go to a channel that allows them by name: %s', async (name) => {
+  test.each(NAMES)('shared fields are sent to a channel that allows them by name: %s', async (name) => {
     const { sent, left } = await fromResponses(`allows-${name}`)
     expect(Object.keys(sent).filter((one) => one in FIELDS)).toEqual([name])
     expect(sent[name]).toEqual(FIELDS[name])
@@ -120,7 +120,7 @@ describe('shared fields of a converted request', () => {
   })
 
   test.each([true, false])(
-    'go to responses channels under their own names, store as said (%s)',
+    'shared fields are sent to responses channels under their own names, store as configured (%s)',
     async (store) => {
       fixture.upstream.script('responses', wholeResponse({ text: 'said' }))
       const body = { model: 'responses', messages: [{ role: 'user', content: 'hi' }], ...FIELDS, store }
@@ -178,17 +178,23 @@ const HISTORIES = {
   ],
 }
 
-describe.each(['messages', 'responses', 'gemini'] as const)('thoughts of the history of %s', (client) => {
-  test.each([...THINKERS, 'stated-thinker'])('go to %s, which takes them', async (model) => {
-    const { sent, left } = await asked(...HISTORIES[client](model))
-    expect(sent['messages']).toMatchObject([{}, { content: 'well', reasoning_content: 'hm' }, {}])
-    expect(left).not.toContain('reasoning_content')
-  })
+describe.each(['messages', 'responses', 'gemini'] as const)('thoughts in the history of %s', (client) => {
+  test.each([...THINKERS, 'stated-thinker'])(
+    'thoughts in the history are sent to %s, which accepts them',
+    async (model) => {
+      const { sent, left } = await asked(...HISTORIES[client](model))
+      expect(sent['messages']).toMatchObject([{}, { content: 'well', reasoning_content: 'hm' }, {}])
+      expect(left).not.toContain('reasoning_content')
+    },
+  )
 
-  test.each([...OTHERS, 'deepseek-stated'])('are dropped and listed for %s', async (model) => {
-    const { sent, left } = await asked(...HISTORIES[client](model))
-    expect(JSON.stringify(sent['messages'])).not.toContain('reasoning')
-    expect(sent['messages']).toMatchObject([{}, { content: 'well' }, {}])
-    expect(left).toContain('reasoning_content')
-  })
+  test.each([...OTHERS, 'deepseek-stated'])(
+    'thoughts in the history are dropped and listed for %s',
+    async (model) => {
+      const { sent, left } = await asked(...HISTORIES[client](model))
+      expect(JSON.stringify(sent['messages'])).not.toContain('reasoning')
+      expect(sent['messages']).toMatchObject([{}, { content: 'well' }, {}])
+      expect(left).toContain('reasoning_content')
+    },
+  )
 })

@@ -22,7 +22,7 @@ const CLIENTS = {
 } as const
 const WIRES = { messages: messagesWire, responses: responsesWire, gemini: geminiWire } as const
 const UPSTREAMS = ['messages', 'responses', 'gemini'] as const
-/** Model that wants its signatures back. */
+/** A model that requires its signatures. */
 const GEMINI_MAPPING = { gemini: 'gemini-3-pro-preview' }
 const PAIRS = UPSTREAMS.flatMap((upstream) =>
   (['chat', 'messages', 'responses', 'gemini'] as const)
@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Puts a new model behind a channel. */
+/** Creates a new model behind a channel. */
 function modelBehind(upstream: (typeof UPSTREAMS)[number]): SigningModel {
   const model = new SigningModel(WIRES[upstream])
   fixture.upstream.decide(upstream, model.decide)
@@ -56,9 +56,9 @@ function clientOf(client: keyof typeof CLIENTS, options: ClientOptions): Droppin
   return CLIENTS[client](() => fixture.gateway.url, options)
 }
 
-describe('what a model signed comes back to it from a client that drops it', () => {
+describe('signatures that a client drops', () => {
   test.each(PAIRS)(
-    '$client client, $upstream channel, stream: $stream',
+    "a model's signatures are returned to it from a client that drops them: $client client, $upstream channel, stream: $stream",
     async ({ client, upstream, stream }) => {
       const model = modelBehind(upstream)
       const calls = await converse(clientOf(client, { model: upstream, stream }), 5)

@@ -7,13 +7,13 @@ import { EmbeddingsReply, readEmbeddingsRequest } from '../../src/protocols/embe
 import { scanObject } from '../../src/protocols/json/json-scan.ts'
 import { readModerationsReply, readModerationsRequest } from '../../src/protocols/moderations/index.ts'
 
-/** Folder with recorded answers of providers, where there is one. */
+/** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']
 
 if (FOLDER === undefined) replayNothing()
 else replay(join(FOLDER, 'embeddings'))
 
-/** A recorded answer in a form: its facts, and the bytes for the client. */
+/** A recorded response in a form: its facts, and the bytes for the client. */
 function read(bytes: Buffer, form: 'numbers' | 'base64'): { facts: EmbeddingsReply['facts']; body: Buffer } {
   const reply = new EmbeddingsReply(form)
   const body = Buffer.concat([reply.push(bytes), reply.end()])
@@ -31,7 +31,7 @@ function replay(folder: string): void {
     readdirSync(folder).filter((name) => name.startsWith(start) && ending.test(name))
   const bytesOf = (name: string): Buffer => readFileSync(join(folder, name))
 
-  describe('a recorded request is accepted', () => {
+  describe('recorded requests', () => {
     const readers = {
       embeddings: readEmbeddingsRequest,
       completions: readCompletionRequest,
@@ -40,19 +40,22 @@ function replay(folder: string): void {
     const all = Object.entries(readers).flatMap(([kind, read]) =>
       named(`${kind}--`, /\.request\.json$/).map((name) => [name, read] as const),
     )
-    test.each(all)('%s', (name, read) => {
+    test.each(all)('the recorded request is accepted: %s', (name, read) => {
       expect(read(scanObject(bytesOf(name))).promptBound).toBeGreaterThan(0)
     })
   })
 
-  describe('a recorded answer', () => {
+  describe('a recorded response', () => {
     const answers = named('embeddings--', /(?<!\.request)\.json$/)
     const isAnswer = (name: string): boolean => bytesOf(name).includes('"embedding":')
-    test.each(answers.filter((name) => !isAnswer(name)))('%s is none of vectors', (name) => {
-      expect(read(bytesOf(name), 'numbers').facts.valid).toBe(false)
-    })
+    test.each(answers.filter((name) => !isAnswer(name)))(
+      'the recorded response %s does not contain vectors',
+      (name) => {
+        expect(read(bytesOf(name), 'numbers').facts.valid).toBe(false)
+      },
+    )
 
-    test.each(answers.filter(isAnswer))('%s has vectors and usage', (name) => {
+    test.each(answers.filter(isAnswer))('the recorded response %s has vectors and usage', (name) => {
       const bytes = bytesOf(name)
       const { usage } = JSON.parse(bytes.toString()) as { usage: { total_tokens: number } }
       const isBase64 = /"embedding": ?"/.test(bytes.toString())
@@ -68,26 +71,38 @@ function replay(folder: string): void {
       expect(singles(back)).toEqual(singles(bytes))
     })
 
-    test.each(named('moderations--', /(?<!\.request)\.json$/))('%s is a moderation', (name) => {
-      expect(readModerationsReply(bytesOf(name))).toMatchObject({ valid: true, usage: undefined })
-    })
+    test.each(named('moderations--', /(?<!\.request)\.json$/))(
+      'the recorded response %s is a moderation',
+      (name) => {
+        expect(readModerationsReply(bytesOf(name))).toMatchObject({ valid: true, usage: undefined })
+      },
+    )
 
-    test.each(named('completions--', /(?<!\.request)\.json$/))('%s has text and usage', (name) => {
-      const facts = usageOfReply(bytesOf(name))
-      expect(facts.valid).toBe(true)
-      expect(facts.text()).not.toBe('')
-      expect(facts.usage?.output).toBeGreaterThan(0)
-    })
+    test.each(named('completions--', /(?<!\.request)\.json$/))(
+      'the recorded response %s has text and usage',
+      (name) => {
+        const facts = usageOfReply(bytesOf(name))
+        expect(facts.valid).toBe(true)
+        expect(facts.text()).not.toBe('')
+        expect(facts.usage?.output).toBeGreaterThan(0)
+      },
+    )
 
-    test.each(named('completions--openai', /\.sse$/))('%s is a complete stream of text', (name) => {
-      const tap = new ChatTap({ swallowUsage: false })
-      tap.push(bytesOf(name))
-      expect(tap.end().complete).toBe(true)
-      expect(tap.text).not.toBe('')
-    })
+    test.each(named('completions--openai', /\.sse$/))(
+      'the recorded response %s is a complete stream of text',
+      (name) => {
+        const tap = new ChatTap({ swallowUsage: false })
+        tap.push(bytesOf(name))
+        expect(tap.end().complete).toBe(true)
+        expect(tap.text).not.toBe('')
+      },
+    )
 
-    test.each(named('error-400--embeddings', /(?<!\.request)\.json$/))('%s is an error', (name) => {
-      expect(read(bytesOf(name), 'numbers').facts).toMatchObject({ valid: false })
-    })
+    test.each(named('error-400--embeddings', /(?<!\.request)\.json$/))(
+      'the recorded response %s is an error',
+      (name) => {
+        expect(read(bytesOf(name), 'numbers').facts).toMatchObject({ valid: false })
+      },
+    )
   })
 }

@@ -46,7 +46,7 @@ function charged({ headers }: FullResponse): UsageRow | undefined {
 const MESSAGE = messageFrames([{ text: 'Hello.' }])
 const UNFINISHED = MESSAGE.slice(0, -2)
 const REASON = MESSAGE.at(-2) ?? ''
-/** The ways in which a stream can end: its frames so far, and its end. */
+/** How a stream can end: its frames so far, and its end. */
 const ENDS: Record<
   Protocol,
   { readonly begun: readonly string[]; readonly reason: string; readonly last: string }
@@ -57,10 +57,10 @@ const ENDS: Record<
 
 const isEnded = (text: string): boolean => /^data: (?:\[DONE\]|\{"type":"message_stop"\})$/m.test(text)
 
-describe.each(COMBINATIONS)('a stream of a %s upstream, %s,', (upstream, mode) => {
+describe.each(COMBINATIONS)('a stream of a %s upstream, %s', (upstream, mode) => {
   const { begun, reason, last } = ENDS[upstream]
 
-  test('with a finish reason and then the end is complete, with or without a final frame', async () => {
+  test('a stream with a finish reason and then the end is complete, with or without a final frame', async () => {
     for (const frames of [
       [...begun, reason, last],
       [...begun, reason],
@@ -74,13 +74,13 @@ describe.each(COMBINATIONS)('a stream of a %s upstream, %s,', (upstream, mode) =
     }
   })
 
-  test('with a final frame and no finish reason is complete', async () => {
+  test('a stream with a final frame and no finish reason is complete', async () => {
     const answer = await responseFor(upstream, mode, [...begun, last])
     expect(answer.text).not.toContain('"error"')
     expect(isEnded(answer.text)).toBe(true)
   })
 
-  test('with neither is cut', async () => {
+  test('a stream with neither finish reason nor final frame is cut off', async () => {
     const answer = await responseFor(upstream, mode, begun)
     expect(answer.text).toContain('"error"')
     expect(isEnded(answer.text)).toBe(false)
@@ -89,7 +89,7 @@ describe.each(COMBINATIONS)('a stream of a %s upstream, %s,', (upstream, mode) =
 })
 
 describe.each(MODES)('%s, a message with two starts', (mode) => {
-  test('is one message, charged once', async () => {
+  test('a message with two starts is one message, charged once', async () => {
     const [start = '', ...rest] = MESSAGE
     const answer = await responseFor('messages', mode, [start, start, ...rest])
     expect(answer.status).toBe(200)
@@ -106,26 +106,29 @@ describe('an upstream error', () => {
   })
   const both = (frames: readonly string[]): string[] => [frames.join('')]
 
-  test.each(MODES)('in message_start is passed on with its status and message: %s', async (mode) => {
-    const answer = await responseFor('messages', mode, both([MESSAGE[0] ?? '', OVERLOADED]))
-    expect(answer.status).toBe(529)
-    expect(answer.json().error.message).toBe('Overloaded')
-    if (mode === 'native')
-      expect(answer.json()).toEqual({
-        type: 'error',
-        error: { type: 'overloaded_error', message: 'Overloaded', details: { x: 1 } },
-        request_id: 'req_1',
-      })
-  })
+  test.each(MODES)(
+    'an upstream error in message_start is passed on with its status and message: %s',
+    async (mode) => {
+      const answer = await responseFor('messages', mode, both([MESSAGE[0] ?? '', OVERLOADED]))
+      expect(answer.status).toBe(529)
+      expect(answer.json().error.message).toBe('Overloaded')
+      if (mode === 'native')
+        expect(answer.json()).toEqual({
+          type: 'error',
+          error: { type: 'overloaded_error', message: 'Overloaded', details: { x: 1 } },
+          request_id: 'req_1',
+        })
+    },
+  )
 
-  test('in the first chunk is passed on to a messages client, too', async () => {
+  test('an upstream error in the first chunk is passed on to a messages client, too', async () => {
     const error = `data: ${JSON.stringify({ error: { message: 'too many', code: 429 } })}\n\n`
     const answer = await responseFor('chat', 'converted', both([roleFrame(), error]))
     expect(answer.status).toBe(429)
     expect(answer.json()).toMatchObject({ type: 'error', error: { message: 'too many' } })
   })
 
-  test('within a native messages stream is forwarded byte for byte, as the last event', async () => {
+  test('an upstream error within a native messages stream is forwarded byte for byte, as the last event', async () => {
     const frames = [...UNFINISHED, OVERLOADED]
     const { text } = await responseFor('messages', 'native', [...frames, STOP_FRAME])
     expect(text).toBe(frames.join(''))
@@ -147,7 +150,7 @@ describe('an upstream error', () => {
     ['in a text', `data: {"error":"bad ${SECRET}"}\n\n`, 'api_error'],
   ]
   test.each(OWN_WORDS.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
-    'within a messages stream, %s, is the last event, without keys',
+    'an upstream error within a messages stream, %s, is the last event, without keys',
     async (_, error, type, mode) => {
       const answer = await responseFor('messages', mode, [...UNFINISHED, error, STOP_FRAME])
       if (mode === 'native')
@@ -163,8 +166,8 @@ describe('an upstream error', () => {
   )
 })
 
-// One unit for each prompt token, four for each output token.
-describe('usage before an error, or with it, is charged', () => {
+// One unit for a prompt token, four for an output token.
+describe('usage before an error, or with it', () => {
   const usage = usageText(300, 50)
   const begun = [roleFrame(), contentFrame('Hello.')]
   const chatError = (beside: string): string => `data: {"error":{"message":"no"},"choices":[]${beside}}\n\n`
@@ -193,7 +196,7 @@ describe('usage before an error, or with it, is charged', () => {
     ],
   ]
   test.each(CASES.flatMap((one) => MODES.map((mode) => [...one, mode] as const)))(
-    '%s, of a %s upstream',
+    'usage before an error, or with it, is charged: %s, of a %s upstream',
     async (_, upstream, frames, mode) => {
       const answer = await responseFor(upstream, mode, frames)
       expect(answer.text).toContain('"error"')
@@ -207,7 +210,7 @@ describe('usage before an error, or with it, is charged', () => {
   )
 
   test.each(MODES)(
-    'a prompt alone, where no more was reported, with the counted output: %s',
+    'a reported prompt is charged with the counted output, where an error ends the stream: %s',
     async (mode) => {
       const row = charged(await responseFor('messages', mode, [...messagesBegun, messagesError()]))
       expect(row).toMatchObject({ input_tokens: 300, reason: 'cut' })
@@ -216,11 +219,11 @@ describe('usage before an error, or with it, is charged', () => {
   )
 })
 
-describe('where the upstream reports no usage, a converted answer reports the charged usage', () => {
+describe('converted responses without reported usage', () => {
   const withoutUsage = (frames: readonly string[]): string[] =>
     frames.map((frame) => frame.replace(/,"usage":\{[^}]*\}/, ''))
 
-  test('a messages stream, which begins with its prompt tokens', async () => {
+  test('a converted messages stream reports the charged usage, and begins with its prompt tokens', async () => {
     const { message } = clientsOf(fixture)
     const words = 'apple banana cherry '.repeat(50)
     fixture.upstream.script(
@@ -238,7 +241,7 @@ describe('where the upstream reports no usage, a converted answer reports the ch
     expect(answer.text).toContain(`"output_tokens":${row?.output_tokens}}`)
   })
 
-  test('a chat stream, if the client asked for usage', async () => {
+  test('a converted chat stream reports the charged usage, if the client requested usage', async () => {
     const { chat } = clientsOf(fixture)
     fixture.upstream.script(MODEL.messages, stream(withoutUsage(MESSAGE)))
     const answer = await chat({ stream: true, stream_options: { include_usage: true } })
@@ -250,7 +253,7 @@ describe('where the upstream reports no usage, a converted answer reports the ch
     )
   })
 
-  test('a whole answer of either protocol', async () => {
+  test('a converted whole response of either protocol reports the charged usage', async () => {
     const { chat, message } = clientsOf(fixture)
     fixture.upstream.script(MODEL.chat, { kind: 'whole', content: 'Hello there.', usage: null })
     const toMessages = await message()
@@ -278,12 +281,15 @@ describe('where the upstream reports no usage, a converted answer reports the ch
   })
 })
 
-describe('an upstream whose stream is nothing but an error is reported with its message and status', () => {
+describe('streams that are only an error', () => {
   const busy = JSON.stringify({ error: { message: 'odd words', type: 'overloaded_error' } })
 
-  test.each(MODES)('%s', async (mode) => {
-    const answer = await responseFor('chat', mode, [`data: ${busy}\n\n`])
-    expect(answer.status).toBe(529)
-    expect(answer.json().error.message).toContain('odd words')
-  })
+  test.each(MODES)(
+    'a stream that is only an error is reported with its message and status: %s',
+    async (mode) => {
+      const answer = await responseFor('chat', mode, [`data: ${busy}\n\n`])
+      expect(answer.status).toBe(529)
+      expect(answer.json().error.message).toContain('odd words')
+    },
+  )
 })

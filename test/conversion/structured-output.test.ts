@@ -53,17 +53,20 @@ function answering(...blocks: Block[]): void {
   fixture.upstream.script('claude', wholeMessage(blocks))
 }
 
-describe('a chat client that asks for JSON by a schema', () => {
-  test.each(NEW)('of %s, which supports schemas, has the schema converted to messages', async (model) => {
-    answering({ text: CITY })
-    const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
-    expect(sent()).toMatchObject({ output_config: { format: { type: 'json_schema', schema: SCHEMA } } })
-    expect(sent()).not.toHaveProperty('tools')
-    expect(answer.json().choices[0]?.message.content).toBe(CITY)
-    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
-  })
+describe('a chat client that requests JSON by a schema', () => {
+  test.each(NEW)(
+    'a schema of chat is converted to messages for %s, which supports schemas',
+    async (model) => {
+      answering({ text: CITY })
+      const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
+      expect(sent()).toMatchObject({ output_config: { format: { type: 'json_schema', schema: SCHEMA } } })
+      expect(sent()).not.toHaveProperty('tools')
+      expect(answer.json().choices[0]?.message.content).toBe(CITY)
+      expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    },
+  )
 
-  test('keeps the requested effort beside it', async () => {
+  test('a schema of chat keeps the requested effort', async () => {
     answering({ text: CITY })
     const model = 'claude-sonnet-4-5'
     await fixture.chat(
@@ -77,22 +80,25 @@ describe('a chat client that asks for JSON by a schema', () => {
     expect(sent()['thinking']).toBeDefined()
   })
 
-  test.each(OLD)('of %s, which does not, gets the input of one forced tool as text', async (model) => {
-    answering({ id: 'toolu_1', name: 'place', input: CITY })
-    const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
-    expect(sent()).toMatchObject({
-      tools: [{ name: 'place', input_schema: SCHEMA }],
-      tool_choice: { type: 'tool', name: 'place', disable_parallel_tool_use: true },
-    })
-    expect(sent()).not.toHaveProperty('output_config')
-    const [choice] = answer.json().choices
-    expect(choice?.message).toEqual({ role: 'assistant', content: CITY })
-    expect(choice?.finish_reason).toBe('stop')
-    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
-  })
+  test.each(OLD)(
+    'a schema of chat becomes one forced tool for %s, which does not support schemas, and its input becomes the text',
+    async (model) => {
+      answering({ id: 'toolu_1', name: 'place', input: CITY })
+      const answer = await fixture.chat('ann', ask(model, { response_format: FORMAT }))
+      expect(sent()).toMatchObject({
+        tools: [{ name: 'place', input_schema: SCHEMA }],
+        tool_choice: { type: 'tool', name: 'place', disable_parallel_tool_use: true },
+      })
+      expect(sent()).not.toHaveProperty('output_config')
+      const [choice] = answer.json().choices
+      expect(choice?.message).toEqual({ role: 'assistant', content: CITY })
+      expect(choice?.finish_reason).toBe('stop')
+      expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    },
+  )
 
   test.each(['what is asked', 'x'.repeat(65), undefined])(
-    "has the tool called `response` where the schema's name is not a valid tool name: %s",
+    "a schema of chat becomes the tool `response` where the schema's name is not a valid tool name: %s",
     async (name) => {
       answering({ id: 'toolu_1', name: 'response', input: CITY })
       const format = { type: 'json_schema', json_schema: { name, schema: SCHEMA } }
@@ -102,7 +108,7 @@ describe('a chat client that asks for JSON by a schema', () => {
     },
   )
 
-  test('gets the text in a stream too, without delay', async () => {
+  test('a schema of chat gives the text in a stream too, without delay', async () => {
     fixture.upstream.script('claude', streamedMessage([{ id: 'toolu_1', name: 'place', input: CITY }]))
     const answer = await fixture.chat(
       'ann',
@@ -115,15 +121,18 @@ describe('a chat client that asks for JSON by a schema', () => {
     expect(answer.text.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test.each([false, true])('gets {} where the tool input was empty (streamed: %s)', async (stream) => {
-    const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
-    fixture.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
-    const answer = await fixture.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
-    const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
-    expect(said).toBe('{}')
-  })
+  test.each([false, true])(
+    'a schema of chat gives {} where the tool input was empty (streamed: %s)',
+    async (stream) => {
+      const block = { id: 'toolu_1', name: 'place', input: stream ? 'null' : '{}' }
+      fixture.upstream.script('claude', stream ? streamedMessage([block]) : wholeMessage([block]))
+      const answer = await fixture.chat('ann', ask('claude-3-5-haiku', { response_format: FORMAT, stream }))
+      const said = stream ? streamedContent(answer.text) : answer.json().choices[0]?.message.content
+      expect(said).toBe('{}')
+    },
+  )
 
-  test('gets the finish reason of a cut answer', async () => {
+  test('a schema of chat gives the finish reason of a truncated response', async () => {
     fixture.upstream.script(
       'claude',
       wholeMessage([{ id: 'toolu_1', name: 'place', input: '{}' }], { stop: 'max_tokens' }),
@@ -132,7 +141,7 @@ describe('a chat client that asks for JSON by a schema', () => {
     expect(answer.json().choices[0]?.finish_reason).toBe('length')
   })
 
-  test('has thinking removed where a tool is forced, because both cannot be combined', async () => {
+  test('a schema of chat removes thinking where a tool is forced, because both cannot be combined', async () => {
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const asked = ask('claude-opus-4-1', { response_format: FORMAT, reasoning_effort: 'high' })
     const answer = await fixture.chat('ann', asked)
@@ -156,17 +165,20 @@ describe('a chat client that asks for JSON by a schema', () => {
       'a schema of something else than an object',
       { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } } },
     ],
-  ])('with %s has an older model asked in the system prompt, and is notified', async (_, fields) => {
-    answering({ text: CITY })
-    const asked = { response_format: FORMAT, ...fields }
-    const answer = await fixture.chat('ann', ask('claude-3-5-haiku', asked))
-    const schema = JSON.stringify(asked.response_format.json_schema.schema)
-    expect(sent().system?.map(({ text }) => text)).toEqual([expect.stringContaining(schema)])
-    expect(sent()).not.toHaveProperty('tool_choice')
-    expect(String(answer.headers['x-gateway-dropped']).split(', ')).toContain('response_format')
-  })
+  ])(
+    'a schema of chat with %s becomes a system prompt for an older model, and the client is informed',
+    async (_, fields) => {
+      answering({ text: CITY })
+      const asked = { response_format: FORMAT, ...fields }
+      const answer = await fixture.chat('ann', ask('claude-3-5-haiku', asked))
+      const schema = JSON.stringify(asked.response_format.json_schema.schema)
+      expect(sent().system?.map(({ text }) => text)).toEqual([expect.stringContaining(schema)])
+      expect(sent()).not.toHaveProperty('tool_choice')
+      expect(String(answer.headers['x-gateway-dropped']).split(', ')).toContain('response_format')
+    },
+  )
 
-  test('with a prefilled answer has a new model asked in the system prompt too: both cannot be combined', async () => {
+  test('a schema of chat with a prefilled answer becomes a system prompt for a new model, as both cannot be combined', async () => {
     answering({ text: CITY })
     const messages = [
       { role: 'user', content: 'hi' },
@@ -182,7 +194,7 @@ describe('a chat client that asks for JSON by a schema', () => {
     expect(answer.headers['x-gateway-dropped']).toBe('response_format')
   })
 
-  test('still gets the calls of its own tools, from an older model', async () => {
+  test("a schema of chat does not hide the calls of the client's own tools, from an older model", async () => {
     answering({ id: 'toolu_1', name: 'weather', input: CITY })
     const asked = ask('claude-3-5-haiku', { response_format: FORMAT, tools: [WEATHER] })
     const answer = await fixture.chat('ann', asked)
@@ -194,7 +206,7 @@ describe('a chat client that asks for JSON by a schema', () => {
     ['claude-sonnet-4-5', { type: 'json_object' }],
     ['claude-sonnet-4-5', { type: 'json_schema', json_schema: { name: 'anything' } }],
   ])(
-    'or for JSON without a schema has %s asked in the system prompt, after the existing one: %j',
+    'JSON without a schema becomes a system prompt for %s, after the existing one: %j',
     async (model, format) => {
       answering({ text: CITY })
       const messages = [
@@ -216,7 +228,7 @@ describe('a chat client that asks for JSON by a schema', () => {
     },
   )
 
-  test('with `type: text` asks for nothing', async () => {
+  test('`type: text` requests nothing', async () => {
     answering({ text: 'Hello.' })
     await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: { type: 'text' } }))
     expect(sent()).not.toHaveProperty('output_config')
@@ -227,13 +239,13 @@ describe('a chat client that asks for JSON by a schema', () => {
     ['response_format.type', { type: 'yaml' }],
     ['response_format.json_schema', { type: 'json_schema' }],
     ['response_format.json_schema.schema', { type: 'json_schema', json_schema: { name: 'x', schema: [] } }],
-  ])('that is invalid gets a 400 that names %s', async (path, format) => {
+  ])('an invalid schema of chat is a 400 that names %s', async (path, format) => {
     const answer = await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: format }))
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)
   })
 
-  test('with the official client has the answer parsed', async () => {
+  test("a schema of the official client's parse helper gives the parsed answer", async () => {
     const client = new OpenAI({ apiKey: 'sk-ann', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     answering({ id: 'toolu_1', name: 'place', input: CITY })
     const answer = await client.chat.completions.parse({
@@ -245,7 +257,7 @@ describe('a chat client that asks for JSON by a schema', () => {
   })
 })
 
-describe('a messages client that asks for JSON by a schema', () => {
+describe('a messages client that requests JSON by a schema', () => {
   const format = { type: 'json_schema', schema: SCHEMA }
   const asked = (fields: object): object => ({ ...ask('gpt'), max_tokens: 100, ...fields })
   const options = { path: '/v1/messages' }
@@ -253,7 +265,7 @@ describe('a messages client that asks for JSON by a schema', () => {
   test.each([
     ['output_config.format', { output_config: { format } }],
     ['output_format, as clients of the beta do', { output_format: format }],
-  ])('in %s has it converted to chat', async (_, fields) => {
+  ])('a schema of messages in %s is converted to chat', async (_, fields) => {
     fixture.upstream.script('gpt', wholeChat({ text: CITY }))
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(200)
@@ -270,7 +282,7 @@ describe('a messages client that asks for JSON by a schema', () => {
     ['output_config.format.schema', { output_config: { format: { type: 'json_schema' } } }],
     ['output_format', { output_format: 'json' }],
     ['output_config', { output_config: [] }],
-  ])('that is invalid gets a 400 that names %s', async (path, fields) => {
+  ])('an invalid schema of messages is a 400 that names %s', async (path, fields) => {
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)

@@ -19,7 +19,7 @@ const words = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 30 })
 const signature = fc.base64String({ minLength: 4, maxLength: 40 })
 const thought = fc.record({ type: fc.constant('thinking'), thinking: words, signature })
 const redacted = fc.record({ type: fc.constant('redacted_thinking'), data: signature })
-/** Thoughts in front of a text or a call, as Claude writes them. */
+/** Thoughts before a text or a call, as Claude writes them. */
 const answer = fc
   .tuple(
     fc.array(fc.oneof({ weight: 4, arbitrary: thought }, { weight: 1, arbitrary: redacted }), {
@@ -82,7 +82,7 @@ function partsOf(stream: string): GeminiPart[] {
     .flatMap((frame) => JSON.parse(frame.slice('data: '.length)).candidates?.[0]?.content?.parts ?? [])
 }
 
-/** Changes that a client may make to pieces: it joins neighbours, or cuts them anew at a place. */
+/** Changes that a client may make to pieces: it joins neighbours, or divides them at another position. */
 type Cutting = readonly { readonly joins: boolean; readonly at: number }[]
 
 function cutAnew(parts: readonly GeminiPart[], cutting: Cutting): GeminiPart[] {
@@ -106,7 +106,7 @@ function cutAnew(parts: readonly GeminiPart[], cutting: Cutting): GeminiPart[] {
 const cutting = fc.array(fc.record({ joins: fc.boolean(), at: fc.nat(5) }), { minLength: 1, maxLength: 7 })
 
 describe('signed thoughts in a stream to a client of Gemini', () => {
-  test('come back to their provider byte for byte, one block each, however they are cut', () => {
+  test('signed thoughts that a Gemini client divides are returned to their provider byte for byte, one block each', () => {
     fc.assert(
       fc.property(answer, fc.integer({ min: 1, max: 9 }), cutting, (blocks, size, cuts) => {
         const { text, complete } = streamAs('messages', 'gemini', [streamOf(blocks, size)])

@@ -44,40 +44,52 @@ const messagesHistory = (input: unknown): object => ({
   ],
 })
 
-describe('empty arguments are an empty object', () => {
-  test.each(['', 'null', ' null ', '""', null])('in the history of a chat client: %j', async (args) => {
-    fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
-    expect((await chat(chatHistory(args))).status).toBe(200)
-    expect(sentTo(fixture, MODEL.messages).messages[1]?.['content']).toEqual([
-      { type: 'tool_use', id: 'c1', name: 'f', input: {} },
-    ])
-  })
+describe('empty arguments', () => {
+  test.each(['', 'null', ' null ', '""', null])(
+    'empty arguments are an empty object in the history of a chat client: %j',
+    async (args) => {
+      fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
+      expect((await chat(chatHistory(args))).status).toBe(200)
+      expect(sentTo(fixture, MODEL.messages).messages[1]?.['content']).toEqual([
+        { type: 'tool_use', id: 'c1', name: 'f', input: {} },
+      ])
+    },
+  )
 
-  test.each([null, ''])('in the history of a messages client: %j', async (input) => {
-    fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
-    expect((await message(messagesHistory(input))).status).toBe(200)
-    expect(sentTo(fixture, MODEL.chat).messages[1]?.['tool_calls']).toEqual([
-      { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } },
-    ])
-  })
+  test.each([null, ''])(
+    'empty arguments are an empty object in the history of a messages client: %j',
+    async (input) => {
+      fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
+      expect((await message(messagesHistory(input))).status).toBe(200)
+      expect(sentTo(fixture, MODEL.chat).messages[1]?.['tool_calls']).toEqual([
+        { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } },
+      ])
+    },
+  )
 
-  test.each(['', 'null', '""'])('in a whole answer for a messages client: %j', async (input) => {
-    fixture.upstream.script(MODEL.chat, wholeChat({ calls: [called(input)] }))
-    const answer = JSON.parse((await message()).text)
-    expect(answer.content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
-    expect(answer.stop_reason).toBe('tool_use')
-  })
+  test.each(['', 'null', '""'])(
+    'empty arguments are an empty object in a whole response for a messages client: %j',
+    async (input) => {
+      fixture.upstream.script(MODEL.chat, wholeChat({ calls: [called(input)] }))
+      const answer = JSON.parse((await message()).text)
+      expect(answer.content).toEqual([{ type: 'tool_use', id: 'c1', name: 'f', input: {} }])
+      expect(answer.stop_reason).toBe('tool_use')
+    },
+  )
 
-  test.each(['null', '""'])('in a whole answer for a chat client: %s', async (input) => {
-    fixture.upstream.script(MODEL.messages, wholeMessage([called(input)]))
-    expect((await chat()).json().choices[0]?.message).toMatchObject({
-      tool_calls: [{ id: 'c1', function: { name: 'f', arguments: '{}' } }],
-    })
-  })
+  test.each(['null', '""'])(
+    'empty arguments are an empty object in a whole response for a chat client: %s',
+    async (input) => {
+      fixture.upstream.script(MODEL.messages, wholeMessage([called(input)]))
+      expect((await chat()).json().choices[0]?.message).toMatchObject({
+        tool_calls: [{ id: 'c1', function: { name: 'f', arguments: '{}' } }],
+      })
+    },
+  )
 
   // The first piece is four characters long.
   test.each(['', 'null', '  null', 'null  ', '   ', '""', '  ""'])(
-    'in a stream for a messages client, in pieces: %j',
+    'empty arguments are an empty object in a stream for a messages client, in pieces: %j',
     async (input) => {
       fixture.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
       const { text } = await message({ stream: true })
@@ -89,30 +101,39 @@ describe('empty arguments are an empty object', () => {
     },
   )
 
-  test.each(['null', '""'])('in a stream for a chat client, in pieces: %s', async (input) => {
-    fixture.upstream.script(MODEL.messages, streamedMessage([called(input)]))
-    const { text } = await chat({ stream: true })
-    expect(argumentsIn(text)).toEqual(['{}'])
-  })
+  test.each(['null', '""'])(
+    'empty arguments are an empty object in a stream for a chat client, in pieces: %s',
+    async (input) => {
+      fixture.upstream.script(MODEL.messages, streamedMessage([called(input)]))
+      const { text } = await chat({ stream: true })
+      expect(argumentsIn(text)).toEqual(['{}'])
+    },
+  )
 })
 
 describe('arguments that are text other than an object', () => {
-  test.each(['nul', 'not json', '[]', '7', '{"a":'])('are a 400 in a history: %s', async (args) => {
-    fixture.upstream.forget(MODEL.messages)
-    const answer = await chat(chatHistory(args))
-    expect(answer.status).toBe(400)
-    expect(answer.json().error.message).toContain('expected the text of a JSON object')
-    expect(fixture.upstream.received(MODEL.messages)).toEqual([])
-  })
+  test.each(['nul', 'not json', '[]', '7', '{"a":'])(
+    'arguments that are not an object are a 400 in a history: %s',
+    async (args) => {
+      fixture.upstream.forget(MODEL.messages)
+      const answer = await chat(chatHistory(args))
+      expect(answer.status).toBe(400)
+      expect(answer.json().error.message).toContain('expected the text of a JSON object')
+      expect(fixture.upstream.received(MODEL.messages)).toEqual([])
+    },
+  )
 
-  test.each([[], 7, 'x', '{}', true])('are a 400 in a history of blocks: %j', async (input) => {
-    const answer = await message(messagesHistory(input))
-    expect(answer.status).toBe(400)
-    expect(answer.json().error.message).toContain('input')
-  })
+  test.each([[], 7, 'x', '{}', true])(
+    'arguments that are not an object are a 400 in a history of blocks: %j',
+    async (input) => {
+      const answer = await message(messagesHistory(input))
+      expect(answer.status).toBe(400)
+      expect(answer.json().error.message).toContain('input')
+    },
+  )
 
   test.each(['nul', 'nulls', 'not json', 'n', ' "x"', '[]'])(
-    'are passed on unchanged in a stream for a messages client: %j',
+    'arguments that are not an object are passed on unchanged in a stream for a messages client: %j',
     async (input) => {
       fixture.upstream.script(MODEL.chat, streamedChat({ calls: [called(input)] }))
       const { text } = await message({ stream: true })

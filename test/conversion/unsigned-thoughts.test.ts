@@ -20,7 +20,7 @@ const THOUGHT = 'I had better look.'
 const call = { id: 'call_1', name: 'look', input: '{}' }
 
 test.each([false, true])(
-  'a thought that nobody signed comes back from a client that has nothing stored, stream: %s',
+  'an unsigned thought is returned by a client that stores nothing, stream: %s',
   async (stream) => {
     const answer = stream ? streamedChat : wholeChat
     fixture.upstream.script('gpt-5', answer({ thoughts: THOUGHT, calls: [call] }), answer({ text: 'Sunny.' }))

@@ -45,7 +45,7 @@ afterAll(() => fixture?.close())
 
 const golden = (file: string): string => readFileSync(new URL(file, GOLDEN), 'utf8')
 
-/** A reply with searches, as the upstream of this wire sends it. */
+/** A reply with searches, as the upstream of this protocol sends it. */
 function searching(wire: Wire, stream: boolean): Behaviour {
   return stream
     ? { kind: 'stream', ending: 'no done', frames: [golden(WIRES[wire].stream)] }
@@ -57,7 +57,7 @@ function ask(client: Wire, model: Wire, fields: object): Promise<FullResponse> {
   return fixture.chat('ann', { model, ...question, ...fields }, { path })
 }
 
-/** Parts of the reply as the client has them in the end. */
+/** The parts of the reply as the client has them in the end. */
 function partsOf({ text }: FullResponse, client: Wire, stream: boolean): readonly Part[] {
   if (!stream) return JSON.parse(text)[client === 'messages' ? 'content' : 'output']
   const events = text
@@ -68,13 +68,13 @@ function partsOf({ text }: FullResponse, client: Wire, stream: boolean): readonl
 }
 
 const unitsOf = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))?.quota
-/** The container in which the provider of messages ran code, at five cents. */
+/** Quota units of the container in which the provider of messages ran code: five cents. */
 const CONTAINER = 25_000
-/** Prompt tokens at a unit, output tokens at four, searches at a cent. */
+/** Prompt tokens at one unit, output tokens at four, searches at a cent. */
 const price = (input: number, output: number, searches: number) => input + 4 * output + 5000 * searches
 
 describe.each([false, true])('what a provider searched for, stream: %s', (stream) => {
-  test('is told to clients of responses, is charged, and comes back to its provider as it was', async () => {
+  test("a provider's search is shown to responses clients, charged, and returned unchanged to its provider", async () => {
     fixture.upstream.script('messages', searching('messages', stream))
     const told = await ask('responses', 'messages', { stream })
     const items = partsOf(told, 'responses', stream)
@@ -92,11 +92,11 @@ describe.each([false, true])('what a provider searched for, stream: %s', (stream
     const sent = JSON.parse(fixture.upstream.only('messages').text).messages[1].content as readonly Part[]
     const ran = ({ type }: Part): boolean => type !== 'text'
     expect(sent.filter(ran)).toEqual(JSON.parse(golden(WIRES.messages.whole)).content.filter(ran))
-    // The citations of a text are not told, and do not come back.
+    // The citations of a text are not shown, and not returned.
     expect(next.headers['x-gateway-dropped']).toBe('input.annotations')
   })
 
-  test('is told to clients of messages, is charged, and stays behind where another provider would refuse it', async () => {
+  test("a provider's search is shown to messages clients, charged, and left out where another provider would refuse it", async () => {
     fixture.upstream.script('responses', searching('responses', stream))
     const told = await ask('messages', 'responses', {
       stream,
@@ -132,7 +132,7 @@ describe.each([false, true])('what a provider searched for, stream: %s', (stream
   })
 })
 
-test('citations that a conversion wrote are left out of requests to upstreams of messages', async () => {
+test('citations that a conversion wrote are left out of requests to messages upstreams', async () => {
   const annotated = JSON.parse(golden('responses/replies/responses/annotations.json'))
   fixture.upstream.script('responses', { kind: 'whole', body: JSON.stringify(annotated) })
   const content = JSON.parse((await ask('messages', 'responses', {})).text).content

@@ -16,7 +16,7 @@ export function corpus(): ReadonlyMap<string, readonly Case[]> {
   return new Map(Object.entries(FAMILIES).map(([name, family]) => [name, family().filter(isNew)]))
 }
 
-/** Digest of an input, to detect duplicates. */
+/** A digest of an input, to detect duplicates. */
 function printOf(each: Case): string {
   const digests = each.protocols.map((protocol) => {
     const body = Buffer.from(each.body('m', protocol) as string)

@@ -39,7 +39,7 @@ export function theirEvents(bytes: Buffer): StreamEvent[] {
   const events: StreamEvent[] = []
   const parser = createParser({ onEvent: ({ event, data }) => events.push({ event: event ?? '', data }) })
   parser.feed(bytes.toString())
-  // A last CR is kept back until the next byte, which could be its LF.
+  // A CR at the end is kept until the next byte, which could be its LF.
   parser.feed(':\n')
   return events
 }

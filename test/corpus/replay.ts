@@ -15,7 +15,7 @@ interface Route {
   readonly path: string
   readonly protocol: PairedProtocol
   readonly native: boolean
-  /** Served by another path's code, or by part of it. */
+  /** Whether another path's code serves it, completely or partially. */
   readonly isSide: boolean
 }
 
@@ -33,7 +33,7 @@ const ROUTES: readonly Route[] = PATHS.flatMap(([path, protocol, isSide]) =>
 const WORKERS = 8
 const SIDE_SHARE = 4
 const SLOW_MS = 1000
-/** The limit as a multiple of this machine's present pace. */
+/** The time limit as a multiple of this machine's present pace. */
 const SLOW_PACES = 50
 const REFUSALS: readonly number[] = [400]
 /** Internals that no response may show: stack traces, paths of this machine, addresses and keys. */
@@ -59,7 +59,7 @@ interface Run {
   readonly route: Route
 }
 
-/** Whether each case goes natively and converted over a path, or one of them, by turns. */
+/** Whether each case is sent both natively and converted over a path, or alternately. */
 export type Ways = 'both' | 'in turn'
 
 /** Sends each case over the paths of its dialects. Returns the faults of the responses. */
@@ -129,7 +129,7 @@ class Lane {
   }
 }
 
-// Legacy completions are read as chat is, and counting reads little: both get a sample of each family.
+// Legacy completions are read like chat, and counting reads little, so that both get a sample of each family.
 function routesOf({ protocols }: Case, place: number, ways: Ways): Route[] {
   return ROUTES.filter(({ protocol, isSide, native }) => {
     if (!protocols.includes(protocol) || (isSide && place % SIDE_SHARE !== 0)) return false

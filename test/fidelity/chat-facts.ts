@@ -18,8 +18,8 @@ interface Pieces {
 }
 
 /**
- * Reads the first choice of a chat answer: a completion, or the chunks of a stream. A call without a name is
- * none: some servers fill an answer up with empty ones. An answer has ended when all of its choices have.
+ * Reads the first choice of a chat response: a completion, or the chunks of a stream. A call without a name
+ * is ignored, because some servers send empty ones. A response has ended when all of its choices have.
  */
 export function chatFacts(events: readonly Json[], whole: boolean): Facts {
   let text = ''
@@ -94,8 +94,8 @@ function reasoningOf(said: Json): string {
 }
 
 /**
- * Reads usage. The rest of a total after prompt and completion was counted apart: audio of the prompt where
- * its detail says just that, or else reasoning.
+ * Reads usage. What a total has beyond prompt and completion was counted separately: audio of the prompt
+ * where its detail is exactly that number, otherwise reasoning.
  */
 function usageOf(usage: Json | undefined | null): Usage | undefined {
   if (typeof usage?.['prompt_tokens'] !== 'number') return undefined

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 const PROMPT = [{ role: 'user', content: 'hi' }]
-/** Requests for two choices with log probabilities, as a client of chat and of Gemini makes them. */
+/** Requests for two choices with log probabilities, from a client of chat and one of Gemini. */
 function chat(model: Dialect, fields: object): Promise<FullResponse> {
   return fixture.chat('ann', { model, messages: PROMPT, ...fields })
 }
@@ -79,8 +79,8 @@ const GEMINI_ANSWER = {
   usageMetadata: GEMINI_USAGE,
 }
 
-describe('several choices of a Gemini provider reach a client of chat', () => {
-  test('whole', async () => {
+describe('several choices of a Gemini provider', () => {
+  test('several choices of a Gemini provider reach a chat client whole', async () => {
     fixture.upstream.script('gemini', { kind: 'whole', body: JSON.stringify(GEMINI_ANSWER) })
     const reply = await chat('gemini', { n: 2, logprobs: true, top_logprobs: 2 })
     expect(JSON.parse(fixture.upstream.only('gemini').text)['generationConfig']).toEqual({
@@ -100,7 +100,7 @@ describe('several choices of a Gemini provider reach a client of chat', () => {
     expect(answer['usage']).toMatchObject({ completion_tokens: 5 })
   })
 
-  test('streamed, however they are mixed', async () => {
+  test('several choices of a Gemini provider reach a chat client streamed, however they are mixed', async () => {
     const [first, second] = GEMINI_ANSWER.candidates
     const text = [
       frame({ candidates: [second] }),
@@ -132,7 +132,7 @@ describe('several choices of a Gemini provider reach a client of chat', () => {
   })
 })
 
-describe('several choices of a chat provider reach a client of Gemini', () => {
+describe('several choices of a chat provider', () => {
   const CANDIDATES = [
     {
       index: 0,
@@ -149,7 +149,7 @@ describe('several choices of a chat provider reach a client of Gemini', () => {
   ]
   const config = { candidateCount: 2, responseLogprobs: true, logprobs: 2 }
 
-  test('whole', async () => {
+  test('several choices of a chat provider reach a Gemini client whole', async () => {
     fixture.upstream.script('chat', { kind: 'whole', body: JSON.stringify(CHAT_ANSWER) })
     const answer = await gemini('chat', config)
     expect(JSON.parse(fixture.upstream.only('chat').text)).toMatchObject({
@@ -171,31 +171,36 @@ describe('several choices of a chat provider reach a client of Gemini', () => {
     'data: [DONE]\n\n',
   ]
 
-  test.each(['?alt=sse', ''])('streamed (%s)', async (form) => {
-    fixture.upstream.script('chat', { kind: 'stream', frames: [STREAM.join('')], ending: 'no done' })
-    const answer = await gemini('chat', config, `streamGenerateContent${form}`)
-    const events = form === '' ? (JSON.parse(answer.text) as Json[]) : eventsOf(answer.text)
-    const of = (index: number): Json[] =>
-      events.flatMap((event) => event['candidates']).filter((one: Json) => one['index'] === index)
-    expect(
-      of(0)
-        .map(({ content }) => content.parts[0].text)
-        .join(''),
-    ).toBe('Yes')
-    expect(of(0).find(({ logprobsResult }) => logprobsResult)?.['logprobsResult']).toEqual(RESULT)
-    expect(of(1)[0]).toMatchObject({ content: { parts: [{ functionCall: { name: 'f', args: { a: 1 } } }] } })
-    expect([of(0).at(-1)?.['finishReason'], of(1).at(-1)?.['finishReason']]).toEqual(['MAX_TOKENS', 'STOP'])
-    expect(events.at(-1)?.['usageMetadata']).toMatchObject({ candidatesTokenCount: 5 })
-  })
+  test.each(['?alt=sse', ''])(
+    'several choices of a chat provider reach a Gemini client streamed (%s)',
+    async (form) => {
+      fixture.upstream.script('chat', { kind: 'stream', frames: [STREAM.join('')], ending: 'no done' })
+      const answer = await gemini('chat', config, `streamGenerateContent${form}`)
+      const events = form === '' ? (JSON.parse(answer.text) as Json[]) : eventsOf(answer.text)
+      const of = (index: number): Json[] =>
+        events.flatMap((event) => event['candidates']).filter((one: Json) => one['index'] === index)
+      expect(
+        of(0)
+          .map(({ content }) => content.parts[0].text)
+          .join(''),
+      ).toBe('Yes')
+      expect(of(0).find(({ logprobsResult }) => logprobsResult)?.['logprobsResult']).toEqual(RESULT)
+      expect(of(1)[0]).toMatchObject({
+        content: { parts: [{ functionCall: { name: 'f', args: { a: 1 } } }] },
+      })
+      expect([of(0).at(-1)?.['finishReason'], of(1).at(-1)?.['finishReason']]).toEqual(['MAX_TOKENS', 'STOP'])
+      expect(events.at(-1)?.['usageMetadata']).toMatchObject({ candidatesTokenCount: 5 })
+    },
+  )
 
-  test('a choice that breaks off is no whole answer', async () => {
+  test('several choices of which one breaks off are not a whole response', async () => {
     const cut = STREAM.slice(0, 3).join('')
     fixture.upstream.script('chat', { kind: 'stream', frames: [cut], ending: 'no done' })
     const answer = await gemini('chat', config, 'streamGenerateContent?alt=sse')
     expect(eventsOf(answer.text).at(-1)).toHaveProperty('error')
   })
 
-  test('the hold covers each of them', async () => {
+  test('the hold covers each of several choices', async () => {
     fixture.upstream.script('chat', { kind: 'whole', body: JSON.stringify(CHAT_ANSWER) })
     // 40,000 quota units of output each, of 100,000.
     const asked = (candidateCount: number): Promise<FullResponse> =>
@@ -205,8 +210,8 @@ describe('several choices of a chat provider reach a client of Gemini', () => {
   })
 })
 
-describe('where a dialect gives one answer', () => {
-  test('messages channels are asked for one, and n is listed', async () => {
+describe('dialects with one choice', () => {
+  test('messages channels get a request for one choice, and n is listed', async () => {
     const body = {
       id: 'msg_1',
       type: 'message',
@@ -225,13 +230,13 @@ describe('where a dialect gives one answer', () => {
     ['chat', 'responses', 'n'],
     ['gemini', 'responses', 'candidateCount'],
     ['gemini', 'messages', 'candidateCount'],
-  ] as const)('several are a 400 from %s to %s', async (client, model, field) => {
+  ] as const)('several choices are a 400 from %s to %s', async (client, model, field) => {
     const answer = await (client === 'chat' ? chat(model, { n: 2 }) : gemini(model, { candidateCount: 2 }))
     expect(answer.status).toBe(400)
     expect(answer.text).toContain(field)
   })
 
-  test('choices that were not asked for are ignored', async () => {
+  test('choices that were not requested are ignored', async () => {
     fixture.upstream.script('chat', { kind: 'whole', body: JSON.stringify(CHAT_ANSWER) })
     expect(((await gemini('chat', {})).json() as Json)['candidates']).toHaveLength(1)
   })

@@ -115,7 +115,7 @@ const STREAMS: Readonly<Record<Dialect, string>> = {
 }
 
 describe('a custom tool of a client of chat', () => {
-  test('is a custom tool for responses, with its choice, its calls and their results', async () => {
+  test('a custom tool of chat is a custom tool for responses, with its choice, its calls and their results', async () => {
     await asked('responses', false, JSON.stringify(ANSWERS.responses))
     const { tools, tool_choice, input } = JSON.parse(fixture.upstream.only('responses').text) as Json
     expect(tools[1]).toEqual({
@@ -134,7 +134,7 @@ describe('a custom tool of a client of chat', () => {
   const SCHEMA = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
   const DESCRIPTION = /^Runs code\.[^]*lark grammar:\nstart: x$/
 
-  test('is a function with one text for messages', async () => {
+  test('a custom tool of chat is a function with one text for messages', async () => {
     await asked('messages', false, JSON.stringify(ANSWERS.messages))
     const { tools, tool_choice, messages } = JSON.parse(fixture.upstream.only('messages').text) as Json
     expect(tools[1]).toMatchObject({ name: 'run', input_schema: SCHEMA })
@@ -144,7 +144,7 @@ describe('a custom tool of a client of chat', () => {
     expect(messages[2].content).toMatchObject([{ type: 'tool_result', tool_use_id: 'call_1' }])
   })
 
-  test('is a function with one text for Gemini', async () => {
+  test('a custom tool of chat is a function with one text for Gemini', async () => {
     await asked('gemini', false, JSON.stringify(ANSWERS.gemini))
     const { tools, contents } = JSON.parse(fixture.upstream.only('gemini').text) as Json
     const declaration = tools[0].functionDeclarations[1]
@@ -154,24 +154,30 @@ describe('a custom tool of a client of chat', () => {
     expect(contents[2].parts).toMatchObject([{ functionResponse: { name: 'run' } }])
   })
 
-  test.each(OTHERS)('is called as the client declared it, by %s, whole', async (dialect) => {
-    const answer = await asked(dialect, false, JSON.stringify(ANSWERS[dialect]))
-    const [choice] = (answer.json() as Json)['choices']
-    expect(choice.finish_reason).toBe('tool_calls')
-    expect(choice.message.tool_calls).toEqual([{ ...CALL, id: 'call_2' }])
-    expect(answer.headers['x-gateway-dropped']).toBeUndefined()
-  })
+  test.each(OTHERS)(
+    'a custom tool of chat is called as the client declared it, by %s, whole',
+    async (dialect) => {
+      const answer = await asked(dialect, false, JSON.stringify(ANSWERS[dialect]))
+      const [choice] = (answer.json() as Json)['choices']
+      expect(choice.finish_reason).toBe('tool_calls')
+      expect(choice.message.tool_calls).toEqual([{ ...CALL, id: 'call_2' }])
+      expect(answer.headers['x-gateway-dropped']).toBeUndefined()
+    },
+  )
 
-  test.each(OTHERS)('is called as the client declared it, by %s, streamed', async (dialect) => {
-    const answer = await asked(dialect, true, STREAMS[dialect])
-    const chunks = [...answer.text.matchAll(/^data: (\{.*)$/gm)].map(
-      ([, data = '']) => JSON.parse(data) as Json,
-    )
-    const calls = chunks.flatMap(({ choices: [choice] }) => choice?.delta.tool_calls ?? [])
-    expect(calls[0]).toEqual({ index: 0, id: 'call_2', type: 'custom', custom: { name: 'run', input: '' } })
-    expect(calls.map(({ custom }) => custom.input).join('')).toBe(INPUT)
-    expect(chunks.findLast(({ choices: [choice] }) => choice)?.['choices'][0].finish_reason).toBe(
-      'tool_calls',
-    )
-  })
+  test.each(OTHERS)(
+    'a custom tool of chat is called as the client declared it, by %s, streamed',
+    async (dialect) => {
+      const answer = await asked(dialect, true, STREAMS[dialect])
+      const chunks = [...answer.text.matchAll(/^data: (\{.*)$/gm)].map(
+        ([, data = '']) => JSON.parse(data) as Json,
+      )
+      const calls = chunks.flatMap(({ choices: [choice] }) => choice?.delta.tool_calls ?? [])
+      expect(calls[0]).toEqual({ index: 0, id: 'call_2', type: 'custom', custom: { name: 'run', input: '' } })
+      expect(calls.map(({ custom }) => custom.input).join('')).toBe(INPUT)
+      expect(chunks.findLast(({ choices: [choice] }) => choice)?.['choices'][0].finish_reason).toBe(
+        'tool_calls',
+      )
+    },
+  )
 })

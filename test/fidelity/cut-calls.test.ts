@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 const CUT = '{"city":"Par'
-/** Arguments that a client gets where they were cut off, in a whole answer and in a stream. */
+/** The arguments that a client gets where they were cut off, in a whole response and in a stream. */
 const INPUT: Readonly<Record<Dialect, readonly [whole: unknown, streamed: unknown]>> = {
   chat: [CUT, CUT],
   messages: [{}, CUT],
@@ -68,45 +68,51 @@ const CONVERTED = DIALECTS.filter((client) => client !== 'chat')
 describe.each([false, true])('arguments that the provider cut off (streamed: %s)', (streamed) => {
   test.each(
     CONVERTED.flatMap((client) => ['length', 'tool_calls', 'stop'].map((reason) => ({ client, reason }))),
-  )('are a call for a client of $client that is not to be run, whatever the reason: $reason', async (row) => {
-    const { client, reason } = row
-    const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
-    const answer = await askedOf(fixture, { client, dialect: 'chat', streamed }, text)
-    const got = (streamed ? streamFacts : wholeFacts)(client, answer.text)
-    expect(got).toMatchObject({ text: '', finish: 'length', ends: 1, errors: 0 })
-    expect(got.calls).toMatchObject([{ name: 'weather', input: INPUT[client][streamed ? 1 : 0] }])
-    if (client !== 'gemini') expect(got.calls[0]?.id).toBe('call_1')
-    if (client === 'responses')
-      expect(itemIn(answer.text, streamed)).toMatchObject({ status: 'incomplete', arguments: CUT })
-  })
+  )(
+    'for a client of $client, arguments that were cut off are a call that must not be executed, whatever the reason: $reason',
+    async (row) => {
+      const { client, reason } = row
+      const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
+      const answer = await askedOf(fixture, { client, dialect: 'chat', streamed }, text)
+      const got = (streamed ? streamFacts : wholeFacts)(client, answer.text)
+      expect(got).toMatchObject({ text: '', finish: 'length', ends: 1, errors: 0 })
+      expect(got.calls).toMatchObject([{ name: 'weather', input: INPUT[client][streamed ? 1 : 0] }])
+      if (client !== 'gemini') expect(got.calls[0]?.id).toBe('call_1')
+      if (client === 'responses')
+        expect(itemIn(answer.text, streamed)).toMatchObject({ status: 'incomplete', arguments: CUT })
+    },
+  )
 
   test.each([
     ['length', ''],
     ['tool_calls', 'cut_arguments'],
     ['stop', 'cut_arguments'],
-  ])('are noted in the row of the call, unless the provider said so (%s)', async (reason, note) => {
-    const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
-    const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)
-    const id = String(answer.headers['x-request-id'])
-    const { url } = fixture.gateway
-    const list = await manage<{ items: readonly object[] }>(url, ADMIN, `GET /api/log/?request_id=${id}`)
-    expect(list.data.items).toMatchObject([{ id, note }])
-    expect((await manage(url, ADMIN, `GET /api/log/${id}`)).data).toMatchObject({ id, note })
-    const headers = { authorization: ADMIN.accessToken, 'gateway-user': String(ADMIN.id) }
-    const path = `/api/log/export?request_id=${id}`
-    const csv = await call(url, undefined, { method: 'GET', path, headers })
-    const [names = '', row = ''] = csv.text.split('\r\n')
-    expect(row.split(',')[names.split(',').indexOf('note')]).toBe(note)
-  })
+  ])(
+    'arguments that were cut off are recorded in the row of the call, unless the provider reported it (%s)',
+    async (reason, note) => {
+      const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
+      const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)
+      const id = String(answer.headers['x-request-id'])
+      const { url } = fixture.gateway
+      const list = await manage<{ items: readonly object[] }>(url, ADMIN, `GET /api/log/?request_id=${id}`)
+      expect(list.data.items).toMatchObject([{ id, note }])
+      expect((await manage(url, ADMIN, `GET /api/log/${id}`)).data).toMatchObject({ id, note })
+      const headers = { authorization: ADMIN.accessToken, 'gateway-user': String(ADMIN.id) }
+      const path = `/api/log/export?request_id=${id}`
+      const csv = await call(url, undefined, { method: 'GET', path, headers })
+      const [names = '', row = ''] = csv.text.split('\r\n')
+      expect(row.split(',')[names.split(',').indexOf('note')]).toBe(note)
+    },
+  )
 
-  test('that are whole have no note', async () => {
+  test('complete arguments are not recorded as cut off', async () => {
     const text = streamed ? chatStream('{}', 'tool_calls') : chatAnswer('{}', 'tool_calls')
     const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)
     const id = String(answer.headers['x-request-id'])
     expect((await manage(fixture.gateway.url, ADMIN, `GET /api/log/${id}`)).data).toMatchObject({ note: '' })
   })
 
-  test('are the text that came for a chat client of another dialect', async () => {
+  test('arguments that were cut off are the text that arrived for a chat client of another dialect', async () => {
     const text = streamed ? messagesStream(CUT) : responsesAnswer(CUT)
     const dialect = streamed ? 'messages' : 'responses'
     const answer = await askedOf(fixture, { client: 'chat', dialect, streamed }, text)
@@ -115,7 +121,7 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
     expect(got.calls).toEqual([{ id: 'call_1', name: 'weather', input: CUT }])
   })
 
-  test('are told so where another call of the answer is whole', async () => {
+  test('arguments that were cut off are reported even if another call of the response is complete', async () => {
     const whole = chatAnswer('{}', 'tool_calls')
     const text = streamed
       ? chatStream('{}', 'tool_calls')

@@ -9,20 +9,20 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Error of a provider: its dialect, its HTTP status, and the member `error` of its body. */
+/** An error of a provider: its dialect, its HTTP status, and the member `error` of its body. */
 interface Case {
   readonly dialect: Dialect
   readonly status: number
   readonly error: Json
   /**
-   * Type and code for clients of chat and responses of another dialect, and for those of messages; undefined
-   * where the code is the gateway's own, which messages lacks.
+   * Type and code for chat and responses clients of another dialect, and for messages clients; undefined
+   * where the code is the gateway's own, which messages does not have.
    */
   readonly chat: Told
   readonly messages: Told
-  /** Reason for clients of Gemini of another dialect. */
+  /** The reason for Gemini clients of another dialect. */
   readonly reason: string
-  /** Status that it stands for in a stream, if that is another one. */
+  /** The equivalent status in a stream, if it differs. */
   readonly streamed?: number
 }
 type Told = readonly [type: string, code: string | undefined]
@@ -153,7 +153,7 @@ function lastOf(text: string): Json {
   ) as Json
 }
 
-/** Type and code of an error for clients that are told both; status and reason for those of Gemini. */
+/** Type and code of an error for clients that get both; status and reason for those of Gemini. */
 function told(client: Dialect, { error }: Json): Told {
   return client === 'gemini' ? [error.status, error.details[0].reason] : [error.type, error.code]
 }
@@ -167,52 +167,68 @@ const STATUSES: Readonly<Record<number, string>> = {
   529: 'UNAVAILABLE',
 }
 
-describe('a type that the client knows is kept; another is that of the status, and the code where there is none', () => {
-  test.each(ROADS)('$type with status $status of $dialect, for a client of $client', async (row) => {
-    const { client, dialect, status, error } = row
-    fixture.upstream.script(dialect, { kind: 'status', status, body: JSON.stringify(bodyOf(dialect, error)) })
-    const answer = await asked(fixture, { client, dialect, streamed: false })
-    expect(answer.status).toBe(status)
-    const expected = { ...row, gemini: [STATUSES[status], row.reason], responses: row.chat }[client]
-    const got = told(client, JSON.parse(answer.text) as Json)
-    expect(got).toEqual([
-      expected[0],
-      expected[1] ?? (client === 'messages' ? undefined : expect.any(String)),
-    ])
-  })
+describe('error types for clients of other dialects', () => {
+  test.each(ROADS)(
+    'an error type is kept where the client knows it, else that of the status: $type with status $status of $dialect, for a client of $client',
+    async (row) => {
+      const { client, dialect, status, error } = row
+      fixture.upstream.script(dialect, {
+        kind: 'status',
+        status,
+        body: JSON.stringify(bodyOf(dialect, error)),
+      })
+      const answer = await asked(fixture, { client, dialect, streamed: false })
+      expect(answer.status).toBe(status)
+      const expected = { ...row, gemini: [STATUSES[status], row.reason], responses: row.chat }[client]
+      const got = told(client, JSON.parse(answer.text) as Json)
+      expect(got).toEqual([
+        expected[0],
+        expected[1] ?? (client === 'messages' ? undefined : expect.any(String)),
+      ])
+    },
+  )
 
-  test.each(ROADS)('$type of $dialect in a stream, for a client of $client', async (row) => {
-    const { client, dialect, status, error, streamed = status, type } = row
-    const text = `${BEGUN[dialect]}event: error\n${frame(bodyOf(dialect, error))}`
-    const answer = await askedOf(fixture, { client, dialect, streamed: true }, text)
-    const last = lastOf(answer.text)
-    if (client === 'responses') {
-      expect(last['response'].error).toEqual({ code: RESPONSE_CODES[type] ?? row.chat[1], message: MESSAGE })
-      return
-    }
-    const own = { ...row, gemini: [STATUSES[streamed], row.reason] as const }[client]
-    const expected = streamed === status ? own : [client === 'gemini' ? own[0] : 'api_error', own[1]]
-    expect(told(client, last)).toEqual([
-      expected[0],
-      expected[1] ?? (client === 'messages' ? undefined : expect.any(String)),
-    ])
-  })
+  test.each(ROADS)(
+    'an error type in a stream is kept where the client knows it: $type of $dialect, for a client of $client',
+    async (row) => {
+      const { client, dialect, status, error, streamed = status, type } = row
+      const text = `${BEGUN[dialect]}event: error\n${frame(bodyOf(dialect, error))}`
+      const answer = await askedOf(fixture, { client, dialect, streamed: true }, text)
+      const last = lastOf(answer.text)
+      if (client === 'responses') {
+        expect(last['response'].error).toEqual({
+          code: RESPONSE_CODES[type] ?? row.chat[1],
+          message: MESSAGE,
+        })
+        return
+      }
+      const own = { ...row, gemini: [STATUSES[streamed], row.reason] as const }[client]
+      const expected = streamed === status ? own : [client === 'gemini' ? own[0] : 'api_error', own[1]]
+      expect(told(client, last)).toEqual([
+        expected[0],
+        expected[1] ?? (client === 'messages' ? undefined : expect.any(String)),
+      ])
+    },
+  )
 
-  test.each(DIALECTS)('the own type of %s stays for its own clients', async (dialect) => {
-    const error = dialect === 'gemini' ? { code: 400, status: 'OWN' } : { type: 'OwnError', code: null }
-    const body = JSON.stringify(bodyOf(dialect, error))
-    fixture.upstream.script(dialect, { kind: 'status', status: 400, body })
-    const answer = await asked(fixture, { client: dialect, dialect, streamed: false })
-    const got = (JSON.parse(answer.text) as Json)['error']
-    expect(got.type ?? got.status).toBe(dialect === 'gemini' ? 'OWN' : 'OwnError')
-  })
+  test.each(DIALECTS)(
+    'the error type of %s is unchanged for clients of the same dialect',
+    async (dialect) => {
+      const error = dialect === 'gemini' ? { code: 400, status: 'OWN' } : { type: 'OwnError', code: null }
+      const body = JSON.stringify(bodyOf(dialect, error))
+      fixture.upstream.script(dialect, { kind: 'status', status: 400, body })
+      const answer = await asked(fixture, { client: dialect, dialect, streamed: false })
+      const got = (JSON.parse(answer.text) as Json)['error']
+      expect(got.type ?? got.status).toBe(dialect === 'gemini' ? 'OWN' : 'OwnError')
+    },
+  )
 
   test.each([
     ['chat', '{"error":{"message":"m","code":429}}', 'rate_limit_error'],
     ['responses', '{"error":{"message":"m","code":"context_length_exceeded"}}', 'invalid_request_error'],
     ['gemini', '{"error":{"message":"m","status":"UNAVAILABLE"}}', 'api_error'],
   ] as const)(
-    'without a type in a stream of %s it is that of the status: %s',
+    'an error without a type in a stream of %s has that of the status: %s',
     async (dialect, data, type) => {
       const text = `${BEGUN[dialect]}event: error\ndata: ${data}\n\n`
       const answer = await askedOf(fixture, { client: 'messages', dialect, streamed: true }, text)
@@ -221,7 +237,7 @@ describe('a type that the client knows is kept; another is that of the status, a
   )
 })
 
-/** Codes that clients of responses go by in a stream, where they know one for the error. */
+/** Codes that responses clients evaluate in a stream, where they have one for the error. */
 const RESPONSE_CODES: Readonly<Record<string, string>> = {
   insufficient_quota: 'insufficient_quota',
   RESOURCE_EXHAUSTED: 'rate_limit_exceeded',

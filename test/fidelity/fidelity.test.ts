@@ -6,9 +6,11 @@ import { framesOf, streamFacts, wholeFacts } from './read-facts.ts'
 import { recordedAnswers, type Recording, sampleOf } from './recordings.ts'
 import { askedOf, startRoads } from './roads.ts'
 
-/** All recorded answers at night, some of them by day. */
+/** All recorded responses at night, some of them by day. */
 const RECORDINGS = sampleOf(recordedAnswers(), byTier(40, Number.POSITIVE_INFINITY))
-/** Places at which a stream breaks off: after each of its events at night, after some by day. */
+/**
+ * The number of positions at which a stream breaks off: after each of its events at night, after some by day.
+ */
 const CUTS = byTier(3, Number.POSITIVE_INFINITY)
 
 let fixture: Fixture
@@ -26,33 +28,41 @@ async function answered(client: Dialect, { dialect, streamed }: Recording, text:
 const NOTHING: Facts = streamFacts('chat', '')
 
 describe.each(DIALECTS)('for a client of %s', (client) => {
-  test.each(RECORDINGS)('$dialect: $name says the same', async (recording) => {
-    const { dialect, streamed, text } = recording
-    const said = (streamed ? streamFacts : wholeFacts)(dialect, text)
-    const got = await answered(client, recording, text)
-    expect(got).toEqual(told(got, said, { client, dialect }))
-  })
+  test.each(RECORDINGS)(
+    'a recorded response has the same content for the client: $dialect: $name',
+    async (recording) => {
+      const { dialect, streamed, text } = recording
+      const said = (streamed ? streamFacts : wholeFacts)(dialect, text)
+      const got = await answered(client, recording, text)
+      expect(got).toEqual(told(got, said, { client, dialect }))
+    },
+  )
 
   // A client of another dialect gets the first of several choices, which may end before the others.
   const streams = RECORDINGS.filter(({ streamed, name }) => streamed && !name.includes('multiple-choi'))
-  test.each(streams)('$dialect: $name that breaks off says no more, and ends so', async (recording) => {
-    const { dialect } = recording
-    const frames = framesOf(recording.text)
-    const step = Math.max(1, Math.floor(frames.length / CUTS))
-    for (let count = 1; count < frames.length; count += step) {
-      const cut = frames.slice(0, count).join('')
-      const said = streamFacts(dialect, cut)
-      const got = await answered(client, recording, cut)
-      const isComplete = said.finish !== undefined || said.ends > 0
-      const expected = isComplete
-        ? told(got, said, { client, dialect })
-        : broken(got, said, { client, dialect })
-      expect({ count, ...got }).toEqual({ count, ...expected })
-    }
-  })
+  test.each(streams)(
+    'a recorded stream that breaks off has the same beginning for the client and ends with an error: $dialect: $name',
+    async (recording) => {
+      const { dialect } = recording
+      const frames = framesOf(recording.text)
+      const step = Math.max(1, Math.floor(frames.length / CUTS))
+      for (let count = 1; count < frames.length; count += step) {
+        const cut = frames.slice(0, count).join('')
+        const said = streamFacts(dialect, cut)
+        const got = await answered(client, recording, cut)
+        const isComplete = said.finish !== undefined || said.ends > 0
+        const expected = isComplete
+          ? told(got, said, { client, dialect })
+          : broken(got, said, { client, dialect })
+        expect({ count, ...got }).toEqual({ count, ...expected })
+      }
+    },
+  )
 })
 
-/** How an answer ends whose model declined in words, for clients whose dialect does not set these apart. */
+/**
+ * How a response in which the model declined ends, for clients whose dialect does not separate these words.
+ */
 const REFUSAL_FINISH: Partial<Record<Dialect, Finish>> = { messages: 'filter', gemini: 'stop' }
 
 interface Road {
@@ -61,9 +71,9 @@ interface Road {
 }
 
 /**
- * The facts that a client must get of an answer. On a native road that is the answer. On the others missing
- * counts are the gateway's own, calls without an id get one, an answer without a reason ended as usual, and
- * one with a call that was cut off at the maximum of output.
+ * The facts that a client must get of a response. On a native channel these are the response's own. On other
+ * channels, missing counts are the gateway's, calls without an id get one, a response without a reason ended
+ * normally, and one with a call that was cut off ended at the maximum of output.
  */
 function told(got: Facts, said: Facts, road: Road): Facts {
   const { client, dialect } = road
@@ -78,7 +88,7 @@ function told(got: Facts, said: Facts, road: Road): Facts {
   return { ...content, finish: isRefusal ? REFUSAL_FINISH[client] : (said.finish ?? usual), ends: 1 }
 }
 
-/** Texts and calls; a newline tells chat clients of a signature. */
+/** Texts and calls; a newline represents a signature for chat clients. */
 function contentTold(got: Facts, said: Facts, { client, dialect }: Road): Facts {
   const isMarked = client === 'chat' && dialect === 'messages'
   const plain = ({ reasoning }: Facts): string => reasoning.replaceAll('\n', '')
@@ -99,13 +109,13 @@ function inputTold(call: ToolCall, got: ToolCall | undefined, client: Dialect): 
   return client === 'gemini' && isCut(call) ? {} : call.input
 }
 
-/** Whether the arguments are no JSON: they were cut off. */
+/** Whether the arguments are not JSON, because they were cut off. */
 const isCut = ({ input }: ToolCall): boolean => typeof input === 'string'
 
 /**
- * The facts that a client must get of a stream that broke off: as much of it, and one error in place of an
- * end. The last call may be missing, as some dialects have none before it is whole, and its arguments are a
- * piece.
+ * The facts that a client must get of a stream that broke off: the same beginning, and one error in place of
+ * an end. The last call may be missing, as some dialects have none before it is complete, and its arguments
+ * are a part.
  */
 function broken(got: Facts, said: Facts, road: Road): Facts {
   const calls = said.calls

@@ -65,7 +65,7 @@ function blockOf(block: Json): Block {
   }
 }
 
-/** The sums leave out the tokens that summarized a long conversation. */
+/** The sums omit the tokens that summarized a long conversation. */
 function usageOf(usage: Json): Usage | undefined {
   if (typeof usage['input_tokens'] !== 'number') return undefined
   const compactions = ((usage['iterations'] ?? []) as Json[]).filter(({ type }) => type === 'compaction')

@@ -9,8 +9,8 @@ import { mergedUsage, readMessagesUsage } from './usage.ts'
 const told = (later: object, first: object = {}): unknown =>
   readMessagesUsage(mergedUsage({ ...first }, later))
 
-describe('usage', () => {
-  test('is disjoint as it comes, and cache writes are split by their lifetime', () => {
+describe('usage of messages', () => {
+  test('usage is disjoint as it is reported, and cache writes are divided by their lifetime', () => {
     expect(
       readMessagesUsage({
         input_tokens: 1000,
@@ -36,7 +36,7 @@ describe('usage', () => {
     })
   })
 
-  describe('of iterations', () => {
+  describe('usage of iterations', () => {
     const entry = (type: string, input: number, output: number, more: object = {}): object => ({
       type,
       input_tokens: input,
@@ -52,7 +52,7 @@ describe('usage', () => {
       cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 60 },
     })
 
-    test('counts what a compaction used, which the sums leave out', () => {
+    test('usage of iterations includes that of a compaction, which the sums omit', () => {
       const all = { ...top, iterations: [compaction, entry('message', 181, 8)] }
       expect(readMessagesUsage(all)).toEqual({
         ...NO_USAGE,
@@ -66,7 +66,7 @@ describe('usage', () => {
       })
     })
 
-    test('counts each of several, between turns with tools', () => {
+    test('usage of iterations includes each of several compactions, between turns with tools', () => {
       const turns = [
         entry('message', 100, 5),
         compaction,
@@ -81,12 +81,12 @@ describe('usage', () => {
       })
     })
 
-    test('counts it where the answer paused behind it and used nothing else', () => {
+    test('usage of iterations includes a compaction after which the response paused and used nothing else', () => {
       const paused = { input_tokens: 0, output_tokens: 0, iterations: [compaction] }
       expect(readMessagesUsage(paused)).toMatchObject({ input: 100, output: 83, cacheRead: 55_096 })
     })
 
-    test('counts nothing twice where somebody on the way has put all of it into the sums', () => {
+    test('usage of iterations counts nothing twice where an intermediary has included all of it in the sums', () => {
       const summed = {
         input_tokens: 281,
         output_tokens: 91,
@@ -105,17 +105,17 @@ describe('usage', () => {
       ['null', null],
       ['text', 'x'],
       ['what cannot be read', [null, 1, {}, { type: 'compaction', input_tokens: -1, output_tokens: 'x' }]],
-    ])('counts nothing besides the sums: %s', (_, iterations) => {
+    ])('usage of iterations adds nothing to the sums: %s', (_, iterations) => {
       expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
     })
 
-    test('is not told where the output is not', () => {
+    test('usage of iterations is unknown where the output is', () => {
       const all = { input_tokens: 181, iterations: [compaction] }
       expect(readMessagesUsage(all)).toMatchObject({ input: 281, output: 0, outputIsUnknown: true })
     })
   })
 
-  test('cache writes that are not split are of the five-minute kind', () => {
+  test('cache writes that are not divided have the lifetime of five minutes', () => {
     const bare = { input_tokens: 1, output_tokens: 2, cache_creation_input_tokens: 7 }
     expect(readMessagesUsage(bare)).toEqual({ ...NO_USAGE, input: 1, output: 2, cacheWrite5m: 7 })
     expect(readMessagesUsage({ ...bare, cache_creation: null })).toMatchObject({ cacheWrite5m: 7 })
@@ -132,12 +132,12 @@ describe('usage', () => {
     [{ input_tokens: '1', output_tokens: 1 }],
     [{ input_tokens: 0 }],
     [{ input_tokens: 0, output_tokens: 1e12 }],
-  ])('%j is none', (value) => {
+  ])('%j is not a usage', (value) => {
     expect(readMessagesUsage(value)).toBeUndefined()
   })
 
   test.each([[{}], [{ output_tokens: null }], [{ output_tokens: 1e12 }], [{ output_tokens: -1 }]])(
-    'a prompt that is told stands where the output is %j',
+    'a reported prompt counts where the output is %j',
     (output) => {
       expect(readMessagesUsage({ input_tokens: 10, cache_read_input_tokens: 90, ...output })).toEqual({
         ...NO_USAGE,
@@ -148,7 +148,7 @@ describe('usage', () => {
     },
   )
 
-  test('a detail that cannot be true does not discard the rest', () => {
+  test('a detail that cannot be true does not affect the other counts', () => {
     const plain = { input_tokens: 7, output_tokens: 2 }
     for (const detail of [
       { cache_read_input_tokens: -5 },
@@ -166,7 +166,7 @@ describe('usage', () => {
     })
   })
 
-  test('whatever the details say, it is there, and its kinds are disjoint counts', () => {
+  test('usage with any details exists, and its kinds are disjoint counts', () => {
     const count = fc.oneof(fc.nat(6), fc.constantFrom<unknown>(null, -1, 0.5, '7', {}, 1_000_000_000, 1e12))
     const counts = (...names: string[]) =>
       fc.record(Object.fromEntries(names.map((name) => [name, count])), { requiredKeys: [] })
@@ -206,7 +206,7 @@ describe('usage', () => {
     )
   })
 
-  test('a message_delta has sums that take the place of those of message_start', () => {
+  test('the sums of a message_delta replace those of message_start', () => {
     const first = { input_tokens: 2225, output_tokens: 1, cache_read_input_tokens: 0 }
     expect(told({ output_tokens: 50 }, first)).toEqual({ ...NO_USAGE, input: 2225, output: 50 })
     expect(told({ input_tokens: 9447, output_tokens: 50 }, first)).toMatchObject({ input: 9447, output: 50 })
@@ -219,7 +219,7 @@ describe('usage', () => {
     expect(told({ input_tokens: null, output_tokens: 50 }, first)).toMatchObject({ input: 2225 })
   })
 
-  test('a prompt of zeros says nothing, though zero output does', () => {
+  test('a prompt of zero counts as missing, but an output of zero does not', () => {
     const first = { input_tokens: 10, output_tokens: 5, cache_read_input_tokens: 3 }
     const zeros = {
       input_tokens: 0,
@@ -231,7 +231,7 @@ describe('usage', () => {
     expect(told({ ...zeros, cache_read_input_tokens: 13 }, first)).toMatchObject({ input: 0, cacheRead: 13 })
   })
 
-  test('a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
+  test('usage a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
     const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3 }
     expect(told({ input_tokens: 12, cache_read_input_tokens: -3, output_tokens: 5 }, first)).toEqual({
       ...NO_USAGE,
@@ -241,7 +241,7 @@ describe('usage', () => {
     })
   })
 
-  test('the split of message_start counts where message_delta repeats the sum alone', () => {
+  test('the parts in message_start count where message_delta repeats only the sum', () => {
     const first = {
       input_tokens: 1,
       output_tokens: 1,
@@ -258,7 +258,7 @@ describe('usage', () => {
 describe('a whole reply', () => {
   const facts = (value: unknown) => usageOfMessage(Buffer.from(JSON.stringify(value)))
 
-  test('has its text for counting', () => {
+  test('a whole reply has its text for counting', () => {
     const content = [
       { type: 'thinking', thinking: 'hm', signature: 'x' },
       { type: 'text', text: 'hi' },
@@ -282,11 +282,11 @@ describe('a whole reply', () => {
     ],
     [{ type: 'message' }, { valid: false, error: false }],
     [[], { valid: false, error: false }],
-  ])('%j', (value, expected) => {
+  ])('a whole reply has no text: %j', (value, expected) => {
     expect(facts(value)).toMatchObject(expected)
   })
 
-  test('is nothing where it is no JSON', () => {
+  test('a whole reply that is not JSON has no text', () => {
     expect(usageOfMessage(Buffer.from('<html>'))).toMatchObject({
       valid: false,
       error: false,
@@ -303,7 +303,7 @@ describe('recorded traffic', () => {
       )
     : []
 
-  test(`${names.length} recorded replies have the usage that they report`, () => {
+  test(`recorded traffic ${names.length} recorded replies have the usage that they report`, () => {
     for (const name of names) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const { usage } = JSON.parse(bytes.toString()) as { usage: Record<string, number | undefined> }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { boundaryOf, isForm } from './boundary.ts'
 
-test('the boundary is read with and without quotes, wherever it stands', () => {
+test('the boundary is read with and without quotes, at any position', () => {
   expect(boundaryOf('multipart/form-data; boundary=----WebKit1')).toBe('----WebKit1')
   expect(boundaryOf('Multipart/Form-Data; charset=utf-8; Boundary="a b=c"')).toBe('a b=c')
 })

@@ -17,7 +17,7 @@ const field = (name: string, value: string, more = ''): string =>
 const end = `--${B}--\r\n`
 
 describe('a form', () => {
-  test('is read to the places of its parts, and to the texts of its fields', () => {
+  test('a form is read to the positions of its parts, and to the texts of its fields', () => {
     const body = field('file', 'RIFF\r\n--xy\r\n', '; filename="a.wav"') + field('model', 'whisper-1') + end
     for (const pieces of [1, 2, 7, body.length]) {
       const parts = read(body, pieces)
@@ -32,19 +32,19 @@ describe('a form', () => {
     }
   })
 
-  test('may have empty fields, preceding types, bytes after its end, and names without quotes', () => {
+  test('a form may have empty fields, preceding types, bytes after its end, and names without quotes', () => {
     const typed = `--${B}\r\ncontent-type: text/plain\r\ncontent-disposition: form-data;name=a\r\n\r\n\r\n`
     expect(read(`${typed}${end}rest`)).toMatchObject([{ name: 'a', text: '', contentType: 'text/plain' }])
   })
 
-  test('keeps no field of more than 256 KiB, and knows its place', () => {
+  test('of a field of more than 256 KiB only the position is kept', () => {
     const [large, model] = read(field('prompt', 'p'.repeat(300_000)) + field('model', 'm') + end, 9)
     expect(large?.text).toBeUndefined()
     expect((large?.end ?? 0) - (large?.start ?? 0)).toBe(300_000)
     expect(model?.text).toBe('m')
   })
 
-  test('law: any contents come back, in any pieces', () => {
+  test('any contents of a form are read back, in any pieces', () => {
     const content = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes).toString('latin1'))
     const safe = content.filter((text) => !`\n${text}`.includes(`\n--${B}`))
     fc.assert(
@@ -57,9 +57,9 @@ describe('a form', () => {
   })
 })
 
-describe('bytes in front of the first boundary', () => {
+describe('bytes before the first boundary', () => {
   test.each(['', 'This is a multi-part message.', '\r\n--', 'p'.repeat(8_192)])(
-    'are skipped up to 8 KiB, whatever the pieces: %#',
+    'bytes before the first boundary are skipped up to 8 KiB, in any pieces: %#',
     (preamble) => {
       const body = `${preamble}\r\n${field('a', 'b')}${end}`
       for (const pieces of [1, 5, 700, body.length]) {
@@ -71,7 +71,7 @@ describe('bytes in front of the first boundary', () => {
   )
 })
 
-describe('a form that another reader may understand otherwise is refused:', () => {
+describe('ambiguous forms', () => {
   const refused: Record<string, string> = {
     'no last boundary': field('a', 'b'),
     'nothing at all': '',
@@ -93,8 +93,11 @@ describe('a form that another reader may understand otherwise is refused:', () =
     'a head without an end': `--${B}\r\nContent-Disposition: form-data; name="${'a'.repeat(9_000)}`,
     'two hundred parts': Array.from({ length: 200 }, (_, i) => field(`f${i}`, 'v')).join('') + end,
   }
-  test.each(Object.entries(refused))('%s', (_what, body) => {
-    for (const pieces of [1, 5, body.length || 1])
-      expect(() => read(body, pieces)).toThrow(/^the form of the request is invalid/)
-  })
+  test.each(Object.entries(refused))(
+    'a form that another parser may understand differently is refused: %s',
+    (_what, body) => {
+      for (const pieces of [1, 5, body.length || 1])
+        expect(() => read(body, pieces)).toThrow(/^the form of the request is invalid/)
+    },
+  )
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { promptTextOf } from '../prompt-text.ts'
 import { RERANK_PROMPT } from './request.ts'
 
-test('what is counted is the query and the texts of each document, once', () => {
+test('the query and the texts of each document are counted, once', () => {
   const body = {
     model: 'm',
     query: 'what "is" this?',

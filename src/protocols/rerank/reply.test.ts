@@ -38,27 +38,27 @@ const body = (reply: string | object, fields: object = {}, documentForm?: Docume
   JSON.parse(reading(reply, fields, documentForm).body(CHARGED).toString())
 
 describe('the results', () => {
-  test('come best first, and in the upstream’s order where they are equal', () => {
+  test('rerank results are best first, and in the upstream’s order where they are equal', () => {
     const results = [result(0, 0.1), result(3, 0.5), result(1, 0.9), result(2, 0.5)]
     expect(body({ results }).results.map(({ index }) => index)).toEqual([1, 3, 2, 0])
   })
-  test('are at most top_n', () => {
+  test('rerank results are limited to top_n', () => {
     const results = [result(0, 0.1), result(1, 0.9), result(2, 0.5)]
     expect(body({ results }, { top_n: 2 }).results).toEqual([result(1, 0.9), result(2, 0.5)])
     expect(body({ results }, { top_n: 9 }).results).toHaveLength(3)
   })
-  test('may be fewer than the documents, or none', () => {
+  test('rerank results may be fewer than the documents, or none', () => {
     expect(body({ results: [result(2, 0.5)] }).results).toHaveLength(1)
     expect(body({ results: [] }).results).toEqual([])
   })
-  test('keep their scores in the digits of the upstream, negative ones and zero too', () => {
+  test('rerank results keep their scores in the digits of the upstream, also negative ones and zero', () => {
     const text =
       '{"results":[{"index":0,"relevance_score":-1.50e-7},{"relevance_score":0.30000000000000004441,"index":1}]}'
     expect(reading(text).body(CHARGED).toString()).toBe(
       '{"results":[{"index":1,"relevance_score":0.30000000000000004441},{"index":0,"relevance_score":-1.50e-7}],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}}',
     )
   })
-  test('may stand under the name data', () => {
+  test('rerank results may be under the name data', () => {
     expect(body({ object: 'list', data: [result(1, 0.5)] })).toEqual({
       object: 'list',
       results: [result(1, 0.5)],
@@ -70,24 +70,24 @@ describe('the results', () => {
 describe('a document', () => {
   const results = [result(1, 0.9), result(0, 0.5)]
   test.each([{}, { return_documents: false }, { return_documents: null }])(
-    'does not come with %j',
+    'a document is not returned with %j',
     (fields) => {
       const returned = [result(1, 0.9, { text: 'one' }), result(0, 0.5, 'zero')]
       expect(body({ results: returned }, fields).results).toEqual(results)
     },
   )
-  test('is the upstream’s where it was asked for', () => {
+  test('the upstream’s document is returned where documents were requested', () => {
     const returned = [result(1, 0.9, { text: 'theirs' }), result(0, 0.5, 'their text')]
     expect(body({ results: returned }, { return_documents: true }).results).toEqual(returned)
   })
-  test('is an object where it was sent as one, even if the upstream has its text alone', () => {
+  test('a document is an object where it was sent as one, even if the upstream returns only its text', () => {
     const returned = [result(1, 0.9, 'their \u0022text'), result(0, 0.5, 'zero')]
     expect(body({ results: returned }, { return_documents: true }).results).toEqual([
       result(1, 0.9, { text: 'their \u0022text' }),
       result(0, 0.5, 'zero'),
     ])
   })
-  test('is always an object in the second version', () => {
+  test('a document is always an object in the second version', () => {
     const returned = [
       result(0, 0.9, 'zero'),
       result(1, 0.5),
@@ -102,7 +102,7 @@ describe('a document', () => {
     ])
   })
   test.each([undefined, null, '', {}, { text: '' }, { text: null }, 5, ['one']])(
-    'is the request’s, as it was sent, where the upstream has %j',
+    'the request’s document is returned, as it was sent, where the upstream has %j',
     (document) => {
       const returned = [result(1, 0.9, document), result(0, 0.5, document)]
       expect(body({ results: returned }, { return_documents: true }).results).toEqual([
@@ -114,7 +114,7 @@ describe('a document', () => {
 })
 
 describe('beside the results', () => {
-  test('usage is what was charged, in place of the upstream’s', () => {
+  test('the returned usage is what was charged, in place of the upstream’s', () => {
     expect(body({ results: [], usage: { total_tokens: 5 } }).usage).toEqual({
       prompt_tokens: 7,
       completion_tokens: 1,
@@ -125,7 +125,7 @@ describe('beside the results', () => {
       input: 5,
     })
   })
-  test('everything stays as the upstream wrote it', () => {
+  test('everything beside the results is as the upstream wrote it', () => {
     const text = '{"id":"r-1", "meta" : {"n":9007199254740993},"results":[],"model":"m"}'
     expect(reading(text).body(CHARGED).toString()).toBe(
       '{"results":[],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8},"id":"r-1","meta" : {"n":9007199254740993},"model":"m"}',
@@ -133,7 +133,7 @@ describe('beside the results', () => {
   })
 })
 
-describe('no answer is', () => {
+describe('invalid responses', () => {
   test.each<[string, string | object]>([
     ['no JSON', '<html>'],
     ['nothing', ''],
@@ -154,17 +154,17 @@ describe('no answer is', () => {
     ['with an endless score', '{"results":[{"index":0,"relevance_score":1e999}]}'],
     ['with NaN', '{"results":[{"index":0,"relevance_score":NaN}]}'],
     ['cut short', '{"results":[{"index":0,"relevance_score":0.5}'],
-  ])('%s', (_, reply) => {
+  ])('%s is not a rerank response', (_, reply) => {
     expect(reading(reply).facts).toMatchObject({ valid: false, usage: undefined })
   })
-  test('an error with status 200, and it is told apart', () => {
+  test('an error with status 200 is not a rerank response, and is recognized as an error', () => {
     expect(reading({ error: { message: 'no' }, results: [] }).facts).toMatchObject({
       valid: false,
       error: true,
     })
     expect(reading({ error: null, results: [] }).facts).toMatchObject({ valid: true, error: false })
   })
-  test('any bytes at all, without a crash', () => {
+  test('any bytes are read without a crash', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -184,7 +184,7 @@ describe('no answer is', () => {
   })
 })
 
-test('whatever the upstream ranks, the caller gets it sorted, capped, with the right documents', () => {
+test('the client gets any ranking of the upstream sorted, limited, and with the right documents', () => {
   const cases = fc
     .array(
       fc.oneof(fc.string({ unit: 'grapheme' }), fc.record({ text: fc.string({ unit: anyCharacter }) })),

@@ -19,7 +19,7 @@ function refusal(body: object | string): GatewayError {
 }
 
 describe('a rerank request', () => {
-  test('says model, documents, the most results, and whether documents are wanted', () => {
+  test('a rerank request has model, documents, the maximum of results, and whether documents are returned', () => {
     expect(read({ ...GOOD, top_n: 3, return_documents: true })).toMatchObject({
       model: 'm',
       topN: 3,
@@ -30,13 +30,13 @@ describe('a rerank request', () => {
   })
 
   test.each(['top_n', 'return_documents', 'max_chunk_per_doc', 'overlap_tokens'])(
-    'may have null for %s, which is absence',
+    'a rerank request may have null for %s, which is absence',
     (field) => {
       expect(read({ ...GOOD, [field]: null })).toMatchObject({ topN: undefined, returnDocuments: false })
     },
   )
 
-  test('may have fields that nobody here knows, and further fields in a document', () => {
+  test('a rerank request may have unknown fields, and further fields in a document', () => {
     expect(
       read({ ...GOOD, priority: [1], documents: [{ title: 't', text: 'x', n: 1 }] }).documents,
     ).toHaveLength(1)
@@ -47,7 +47,7 @@ describe('a rerank request', () => {
     ['null', { ...GOOD, model: null }],
     ['nothing', { query: 'q', documents: ['a'] }],
     ['nothing, whatever else is wrong', { documents: 5 }],
-  ])('whose model is %s is told that the model name is not specified', (_, body) => {
+  ])('a rerank request whose model is %s gets the error that the model name is not specified', (_, body) => {
     const { code, kind, message } = refusal(body)
     expect(code).toBe('model_not_specified')
     expect(kind).toMatchObject({ status: 400, type: 'gateway_error' })
@@ -83,16 +83,19 @@ describe('a rerank request', () => {
     ['max_chunk_per_doc', { ...GOOD, max_chunk_per_doc: 1.5 }],
     ['max_chunk_per_doc', { ...GOOD, max_chunk_per_doc: '2' }],
     ['overlap_tokens', { ...GOOD, overlap_tokens: true }],
-  ])('with a wrong %s is an invalid_request that names it and repeats no text: %j', (field, body) => {
-    const { code, message } = refusal(body)
-    expect(code).toBe('invalid_request')
-    expect(message).toContain(`'${field}'`)
-    expect(message).not.toContain(secret)
-  })
+  ])(
+    'a rerank request with a wrong %s is an invalid_request that names it and repeats no text: %j',
+    (field, body) => {
+      const { code, message } = refusal(body)
+      expect(code).toBe('invalid_request')
+      expect(message).toContain(`'${field}'`)
+      expect(message).not.toContain(secret)
+    },
+  )
 })
 
-describe('the prompt bound', () => {
-  test('counts every byte, and the query once more for each document', () => {
+describe('the upper bound of a rerank prompt', () => {
+  test('the bound counts every byte, and the query once more for each document', () => {
     const bound = (query: string, documents: string[]): number =>
       read({ model: 'm', query, documents }).promptBound
     const letters = 'x'.repeat(1000)
@@ -100,7 +103,7 @@ describe('the prompt bound', () => {
     expect(bound('q', [letters, 'b']) - bound('q', ['', 'b'])).toBe(1000)
   })
 
-  test('is never below the bytes of query and documents', () => {
+  test('the bound is at least the bytes of query and documents', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'grapheme' }),

@@ -6,7 +6,7 @@ import { readRerankUsage, writeRerankUsage } from './usage.ts'
 const read = (reply: object): ReturnType<typeof readRerankUsage> =>
   readRerankUsage(scanObject(Buffer.from(JSON.stringify(reply))))
 
-describe('the usage of an answer is', () => {
+describe('the usage of a rerank response', () => {
   test.each<[string, object, number, number]>([
     ['a total (Jina, Voyage)', { usage: { total_tokens: 17, cost: 3.4e-7 } }, 17, 0],
     ['a total beside a prompt of zero', { usage: { prompt_tokens: 0, total_tokens: 17 } }, 17, 0],
@@ -36,19 +36,22 @@ describe('the usage of an answer is', () => {
       30,
       0,
     ],
-  ])('%s', (_, reply, input, output) => {
+  ])('the usage of a rerank response is %s', (_, reply, input, output) => {
     expect(read(reply)).toMatchObject({ ...NO_USAGE, input, output, searchUnits: expect.anything() })
   })
 
   test.each([
     [3, 3],
     [2.5, 3],
-  ])('search units (Cohere) without tokens: %d', (told, searchUnits) => {
-    const billed = { meta: { billed_units: { search_units: told } } }
-    expect(read(billed)).toEqual({ ...NO_USAGE, searchUnits, promptIsUnknown: true })
-  })
+  ])(
+    'the usage of a rerank response may be search units (Cohere) without tokens: %d',
+    (told, searchUnits) => {
+      const billed = { meta: { billed_units: { search_units: told } } }
+      expect(read(billed)).toEqual({ ...NO_USAGE, searchUnits, promptIsUnknown: true })
+    },
+  )
 
-  test('search units beside tokens', () => {
+  test('the usage of a rerank response may be search units beside tokens', () => {
     const meta = { tokens: { input_tokens: 30 }, billed_units: { search_units: 2 } }
     expect(read({ meta })).toEqual({ ...NO_USAGE, input: 30, searchUnits: 2 })
   })
@@ -65,12 +68,12 @@ describe('the usage of an answer is', () => {
     ['a total below what was generated', { usage: { completion_tokens: 9, total_tokens: 5 } }],
     ['beyond belief', { usage: { total_tokens: 1e300 } }],
     ['a list', { usage: [1], meta: [1] }],
-  ])('unknown where the upstream says %s', (_, reply) => {
+  ])('the usage of a rerank response is unknown where the upstream sends %s', (_, reply) => {
     expect(read(reply)).toBeUndefined()
   })
 })
 
-test('a caller is told prompt, completion and their sum', () => {
+test('a client gets prompt, completion and their sum', () => {
   expect(JSON.parse(writeRerankUsage({ ...NO_USAGE, input: 7, output: 2 }))).toEqual({
     prompt_tokens: 7,
     completion_tokens: 2,

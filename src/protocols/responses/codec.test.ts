@@ -17,8 +17,8 @@ function folded(...events: readonly object[]): Reply | undefined {
 
 const completed = { type: 'response.completed', response: { id: 'r', model: 'm', output: [] } }
 
-describe('a request that is written', () => {
-  test('asks for at least as many tokens as upstreams take, which is what is held for', () => {
+describe('a written responses request', () => {
+  test('a written request has at least the minimum of tokens that upstreams accept, which is what is held for', () => {
     const body = responsesCodec.encodeRequest(
       conversationOf({ turns: [USER], maxTokens: 5 }),
       upstreamOf('m'),
@@ -30,8 +30,8 @@ describe('a request that is written', () => {
   })
 })
 
-describe('a request that is read', () => {
-  test('has a tool once, as it was offered last', () => {
+describe('a parsed responses request', () => {
+  test('a parsed request has a tool once, as it was last offered', () => {
     const tool = { type: 'function', name: 'f', parameters: { type: 'object' } }
     const again = { ...tool, description: 'Later.' }
     const input = [
@@ -44,8 +44,8 @@ describe('a request that is read', () => {
   })
 })
 
-describe('a stream that is read', () => {
-  test('is what its deltas say, where its items say something else', () => {
+describe('a parsed responses stream', () => {
+  test('a parsed stream contains its deltas, where its items differ from them', () => {
     const reply = folded(
       { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'One.' },
       {
@@ -58,7 +58,7 @@ describe('a stream that is read', () => {
     expect(reply?.parts).toEqual([{ kind: 'text', text: 'One.' }])
   })
 
-  test('has characters whole that two deltas bring', () => {
+  test('a parsed stream has characters whole that are divided between two deltas', () => {
     const item = { type: 'custom_tool_call', call_id: 'c', name: 'sql', input: '' }
     const delta = (text: string): object => ({
       type: 'response.custom_tool_call_input.delta',
@@ -77,7 +77,7 @@ describe('a stream that is read', () => {
 })
 
 describe('the input of a custom tool', () => {
-  test('has an escape whole that is cut', () => {
+  test('the input of a custom tool has an escape whole that was divided', () => {
     const input = new CustomInput()
     const pieces = ['{"input":"a\\', 'n\\u00', 'fc\\ud83d', '\\ude00"}'].map((piece) => input.push(piece))
     expect(pieces).toEqual(['a', '\n', 'ü', '😀'])

@@ -29,32 +29,32 @@ const body = (fields: string, model = 'small'): string => `{"model":"${model}","
 const FILTERED = ',"service_tier":"flex","safety_identifier":"u"'
 
 describe('a request for a channel of its own protocol', () => {
-  test('is the very bytes that came, where nothing has to change', () => {
+  test('a native responses request is unchanged where nothing has to change', () => {
     expect(gate(body(',"seed": 12345678901234567890 ,"x":1.0')).same).toBe(true)
   })
 
-  test('has the name that the upstream knows', () => {
+  test("a native responses request has the upstream's name of the model", () => {
     expect(gate(body('', 'big'))).toMatchObject({
       upstreamModel: 'vendor/big-2026',
       text: body('', 'vendor/big-2026'),
     })
   })
 
-  test('has no filtered fields, unless the channel allows them or everything passes', () => {
+  test('a native responses request has no filtered fields, unless the channel allows them or everything passes', () => {
     expect(gate(body(`${FILTERED},"x":1.0`)).text).toBe(body(',"x":1.0'))
     expect(gate(body(FILTERED), { channel: { allow: ALL } }).same).toBe(true)
     expect(gate(body(FILTERED), { passThrough: true }).same).toBe(true)
     expect(gate(body(FILTERED), { channel: { pass_through: true } }).same).toBe(true)
   })
 
-  test('has no include_obfuscation, and no options where nothing of them is left', () => {
+  test('a native responses request has no include_obfuscation, and no options where none are left', () => {
     expect(gate(body(',"stream_options":{"include_obfuscation":false}')).text).toBe(body(''))
     expect(gate(body(',"stream_options":{"include_obfuscation":false,"x":1}')).text).toBe(
       body(',"stream_options":{"x":1}'),
     )
   })
 
-  test('says that nothing is stored where the channel disables that: its absence would mean the opposite', () => {
+  test('a native responses request has store: false where the channel disables storing, as absence would mean the opposite', () => {
     expect(gate(body(''), { channel: { disable_store: true } }).text).toBe(body(',"store":false'))
     expect(gate(body(',"store":true'), { channel: { disable_store: true } }).text).toBe(
       body(',"store":false'),
@@ -62,7 +62,7 @@ describe('a request for a channel of its own protocol', () => {
     expect(gate(body(',"store":false'), { channel: { disable_store: true } }).same).toBe(true)
   })
 
-  test('has other members in place of its own, as the id that the upstream knows', () => {
+  test('a native responses request has replaced members, such as the id that the upstream knows', () => {
     const replace = new Map([['previous_response_id', '"resp_up"']])
     expect(gate(body(',"previous_response_id":"resp_1"'), { replace }).text).toBe(
       body(',"previous_response_id":"resp_up"'),

@@ -24,7 +24,7 @@ describe('the items of an input', () => {
     ['{"input":[{ },{"type":"x","id":"y"}]}', '[{"id":"msg_1","type":"message"},{"type":"x","id":"y"}]'],
     ['{"input":null}', '[]'],
     ['{}', '[]'],
-  ])('of %s have ids and types', (body, items) => {
+  ])('the items of %s have ids and types', (body, items) => {
     expect(itemsOf(body)).toBe(items)
     expect(() => JSON.parse(items) as unknown).not.toThrow()
   })

@@ -31,11 +31,11 @@ test.each<[string, unknown, boolean]>([
   ['reasoning', [{ type: 'reasoning', role: 'user', id: MADE }], false],
   ['something encrypted', [{ role: 'user', encrypted_content: 'gAAA' }], false],
   ['an unknown item', [{ type: 'later', role: 'user' }], false],
-])('%s: whether there are only messages', (_, input, expected) => {
+])('the input has only messages or not: %s', (_, input, expected) => {
   expect(hasOnlyMessages(scanOf(input))).toBe(expected)
 })
 
-test('an input that has only messages refers to nothing', () => {
+test('an input that has only messages refers to no other items', () => {
   const some = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined })
   const item = fc.record({
     type: some<unknown>('message', 'reasoning', 'item_reference', 'compaction', null, 1),

@@ -12,13 +12,13 @@ const asked = (input: unknown, fields: object = {}): object => ({ model: 'm', in
 const base64 = (size: number): string => 'A'.repeat(size)
 const said = (...content: readonly object[]): object[] => [{ role: 'user', content }]
 
-describe('the bound', () => {
-  test('is at least the bytes of the text', () => {
+describe('the upper bound of a responses prompt', () => {
+  test('the bound is at least the bytes of the text', () => {
     for (const text of ['hello'.repeat(100), '漢字'.repeat(100), '\u0000\n"'.repeat(100)])
       expect(bound(asked(text))).toBeGreaterThan(Buffer.byteLength(text))
   })
 
-  test('has no allowance for what a request does not contain', () => {
+  test('the bound has no allowance for what a request does not contain', () => {
     const plain = asked('Hi', { max_output_tokens: 16, stream: true, store: false, include: [], tools: null })
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
@@ -26,7 +26,7 @@ describe('the bound', () => {
       expect(bound({ ...plain, ...feature })).toBe(bytes({ ...plain, ...feature }).length + 8 + 64 + 256)
   })
 
-  test('has room for what stands for a tool that is no function, in namespaces too', () => {
+  test('the bound has room for what replaces a tool that is not a function, in namespaces too', () => {
     const custom = { type: 'custom', name: 'c' }
     const more = (tools: readonly object[]): number =>
       bound(asked('Hi', { tools })) - bytes(asked('Hi', { tools })).length
@@ -36,7 +36,7 @@ describe('the bound', () => {
     )
   })
 
-  test('counts media by what they are, in messages and in the outputs of tools', () => {
+  test('the bound counts media by their kind, in messages and in the outputs of tools', () => {
     const picture = { type: 'input_image', image_url: `data:image/png;base64,${base64(1_000_000)}` }
     const output = [{ type: 'function_call_output', call_id: 'c', output: [picture] }]
     for (const input of [said(picture), output]) {
@@ -56,7 +56,7 @@ describe('the bound', () => {
 describe('the text that is counted', () => {
   const text = (request: object): string => promptText(bytes(request)).text
 
-  test('has everything that is written, and nothing of the media', () => {
+  test('the text that is counted has all texts, and nothing of the media', () => {
     const input = [
       { role: 'developer', content: 'rules' },
       {
@@ -95,13 +95,13 @@ describe('the text that is counted', () => {
     expect(found).not.toContain(base64(99))
   })
 
-  test('begins with the text of the earlier turns', () => {
+  test('the text that is counted begins with the text of the earlier turns', () => {
     const turn = { role: 'user', content: 'again' }
     const instructed = { instructions: 'short', tools: [{ type: 'function', name: 'weather' }] }
     expect(text(asked([turn, turn], instructed))).toBe(`${text(asked([turn], instructed))}\nuser\nagain`)
   })
 
-  test('is the input where that is a text', () => {
+  test('the text that is counted is the input where that is a text', () => {
     expect(promptText(bytes(asked('Hello'))).text).toBe('Hello')
   })
 })

@@ -26,7 +26,7 @@ describe('ids in a response', () => {
     ['{"text":"it is resp_abab, \\"resp_abab\\""}', '{"text":"it is resp_abab, \\"resp_abab\\""}'],
     ['{"id":"resp_ababab"}', '{"id":"resp_ababab"}'],
     ['{"text":"\\"resp_abab"}', '{"text":"\\"resp_abab"}'],
-  ])('%s become those that clients know', (given, expected) => {
+  ])('ids %s are replaced by those that clients know', (given, expected) => {
     expect(renaming().whole(Buffer.from(given)).toString()).toBe(expected)
   })
 
@@ -34,7 +34,7 @@ describe('ids in a response', () => {
     ['of equal length', 'fedcba9876543210'.repeat(3), true],
     ['of equal length, beside a second', 'fedcba9876543210'.repeat(3), false],
     ['of another length', 'new', true],
-  ])('that are long, %s, are told from those that end alike', (_, random, isOnly) => {
+  ])('long ids, %s, are distinguished from those with the same end', (_, random, isOnly) => {
     // With and without digits, and with a digit inside and outside of the range in which a search may begin.
     const letters = 'abcdefgh'.repeat(5)
     for (const tail of [
@@ -54,7 +54,7 @@ describe('ids in a response', () => {
     }
   })
 
-  test('are replaced wherever the bytes are cut', () => {
+  test('ids are replaced wherever the bytes are divided', () => {
     const parts = fc.constantFrom('"', '\\"', 'resp_', 'ab', FROM, `"${FROM}"`, '\n', '"resp_ab"', 'é', ',')
     fc.assert(
       fc.property(
@@ -74,7 +74,7 @@ describe('ids in a response', () => {
     )
   })
 
-  test('of equal length are replaced without a copy', () => {
+  test('ids of equal length are replaced without a copy', () => {
     const bytes = Buffer.from(`{"id":"${FROM}","text":"x"}\n`)
     const renamed = renaming(EQUAL).push(bytes)
     expect(renamed.buffer).toBe(bytes.buffer)
@@ -82,7 +82,7 @@ describe('ids in a response', () => {
     expect(renamed.toString()).toBe(`{"id":"${EQUAL}","text":"x"}\n`)
   })
 
-  test('are replaced in the words of an error', () => {
+  test('ids are replaced in the message of an error', () => {
     const text = renaming().inProse(Buffer.from("Response 'resp_abab' not found, nor resp_ab2.")).toString()
     expect(text).toBe("Response 'resp_new' not found, nor resp_ab2.")
   })

@@ -83,34 +83,40 @@ const CONVERTED: Readonly<Record<string, Values>> = {
 const STATEFUL = new Set(['conversation', 'prompt'])
 
 describe('the fields of a request', () => {
-  test.each(Object.entries(TABLE))('%s', (field, { good, bad }) => {
-    for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
-    for (const value of bad) expect(refusal({ [field]: value }), JSON.stringify(value)).toContain(field)
-    if (field !== 'model' && field !== 'input') expect(refusal({ [field]: null })).toBe('accepted')
-  })
+  test.each(Object.entries(TABLE))(
+    'the field %s accepts and refuses the documented values',
+    (field, { good, bad }) => {
+      for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
+      for (const value of bad) expect(refusal({ [field]: value }), JSON.stringify(value)).toContain(field)
+      if (field !== 'model' && field !== 'input') expect(refusal({ [field]: null })).toBe('accepted')
+    },
+  )
 
-  test.each(Object.entries(CONVERTED))('%s, where the request is converted', (field, { good, bad }) => {
-    const expected = STATEFUL.has(field) ? `Invalid '${field}': expected all items in 'input'` : 'accepted'
-    for (const value of good)
-      expect(refusal({ [field]: value }, convert), JSON.stringify(value)).toContain(expected)
-    for (const value of bad) {
-      expect(refusal({ [field]: value }, convert), JSON.stringify(value)).toContain(field)
-      expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
-    }
-    expect(refusal({ [field]: null }, convert)).toBe('accepted')
-  })
+  test.each(Object.entries(CONVERTED))(
+    'the field %s accepts and refuses the documented values, where the request is converted',
+    (field, { good, bad }) => {
+      const expected = STATEFUL.has(field) ? `Invalid '${field}': expected all items in 'input'` : 'accepted'
+      for (const value of good)
+        expect(refusal({ [field]: value }, convert), JSON.stringify(value)).toContain(expected)
+      for (const value of bad) {
+        expect(refusal({ [field]: value }, convert), JSON.stringify(value)).toContain(field)
+        expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
+      }
+      expect(refusal({ [field]: null }, convert)).toBe('accepted')
+    },
+  )
 
-  test('are all in the schema', () => {
+  test('all fields are in the schema', () => {
     expect(Object.keys(responsesRequestSchema()['properties'] as object).sort()).toEqual(
       [...Object.keys(TABLE), ...Object.keys(CONVERTED)].sort(),
     )
   })
 
-  test('that nobody knows pass', () => {
+  test('unknown fields are accepted', () => {
     expect(refusal({ client_metadata: { a: 1 }, generate: false })).toBe('accepted')
   })
 
-  test('never show what can be a prompt', () => {
+  test('refusals of fields never show what may be a prompt', () => {
     for (const field of ['input', 'instructions', 'previous_response_id', 'metadata'])
       expect(refusal({ [field]: { 'canary-prompt': { 'canary-prompt': 1 } } }, convert)).toMatch(
         new RegExp(`Invalid '${field}'(?!.*canary)`),
@@ -118,15 +124,15 @@ describe('the fields of a request', () => {
   })
 })
 
-describe('what a request asks', () => {
-  test('is required, unless something is continued', () => {
+describe('the input of a request', () => {
+  test('an input is required, unless something is continued', () => {
     expect(refusal({ input: undefined })).toContain(`'input' is required`)
     expect(refusal({ input: null, previous_response_id: 'resp_1' })).toBe('accepted')
     expect(refusal({ input: [], previous_response_id: 'resp_1' })).toBe('accepted')
     expect(refusal({ input: undefined, prompt: { id: 'p' } })).toBe('accepted')
   })
 
-  test('is read', () => {
+  test('the input and the settings are read', () => {
     expect(
       read({
         input: [

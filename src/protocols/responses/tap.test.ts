@@ -67,7 +67,7 @@ function watch(chunks: readonly Buffer[]): Watched {
 describe('a native stream of a response', () => {
   const whole = stream(created, delta('Hel'), delta('lo'), delta('!'), end('completed'))
 
-  test('is forwarded but for its last event, which waits for the settlement', () => {
+  test('a native responses stream is forwarded except for its last event, which waits for the settlement', () => {
     const { forwarded, end: ending, tap } = watch([Buffer.from(whole)])
     expect(forwarded).toBe(whole.slice(0, whole.indexOf('event: response.completed')))
     expect(forwarded + ending.ending.toString()).toBe(whole)
@@ -77,13 +77,16 @@ describe('a native stream of a response', () => {
     expect(tap.responseId).toBe('resp_1')
   })
 
-  test.each(['completed', 'incomplete'])('has its usage in response.%s', (status) => {
-    const { tap, end: ending } = watch([Buffer.from(stream(created, delta('Hi'), end(status)))])
-    expect(tap.usage).toEqual(READ)
-    expect(ending.complete).toBe(true)
-  })
+  test.each(['completed', 'incomplete'])(
+    'a native responses stream has its usage in response.%s',
+    (status) => {
+      const { tap, end: ending } = watch([Buffer.from(stream(created, delta('Hi'), end(status)))])
+      expect(tap.usage).toEqual(READ)
+      expect(ending.complete).toBe(true)
+    },
+  )
 
-  test('that failed is no complete one, and its usage counts all the same', () => {
+  test('a native responses stream that failed is not complete, but its usage counts', () => {
     const { tap, end: ending } = watch([
       Buffer.from(
         stream(created, delta('Hi'), end('failed', { error: { code: 'server_error', message: 'Oops' } })),
@@ -98,7 +101,7 @@ describe('a native stream of a response', () => {
   test.each([
     ['nested', { error: { type: 'insufficient_quota', code: 'insufficient_quota', message: 'Pay' } }],
     ['flat', { code: 'server_error', message: 'Oops', param: null }],
-  ])('ends with an error, %s', (_, error) => {
+  ])('a native responses stream ends with an error, %s', (_, error) => {
     const {
       tap,
       forwarded,
@@ -110,12 +113,12 @@ describe('a native stream of a response', () => {
     expect(tap.status).toBeUndefined()
   })
 
-  test('without its last event is cut, whatever came before', () => {
+  test('a native responses stream without its last event is cut off, whatever came before', () => {
     const items = stream(created, delta('Hi'), done({ type: 'message', content: [{ text: 'Hi' }] }))
     expect(watch([Buffer.from(items)]).end.complete).toBe(false)
   })
 
-  test('says the same however the network cuts it', () => {
+  test('a native responses stream gives the same facts however the network divides it', () => {
     const facts = ({ tap, forwarded, end: ending }: Watched): object => ({
       all: forwarded + ending.ending.toString('latin1'),
       complete: ending.complete,
@@ -131,7 +134,7 @@ describe('a native stream of a response', () => {
       expect(facts(watch(choppedAtRandom(bytes, 1 + seed, randomFrom(seed))))).toEqual(once)
   })
 
-  test('that broke off is ended by response.failed, numbered after what was forwarded', () => {
+  test('a native responses stream that breaks off is ended by response.failed, numbered after what was forwarded', () => {
     const cut = stream(created, delta('One'), delta(' two'), delta(' three'), delta(' four'))
     const { tap } = watch([Buffer.from(cut)])
     const [, data = ''] = tap
@@ -151,7 +154,7 @@ describe('a native stream of a response', () => {
     })
   })
 
-  test('counts what the model wrote once: in deltas, or in items that had none, and the names of calls', () => {
+  test('a native responses stream counts generated text once: in deltas, or in items without any, and the names of calls', () => {
     const call = { type: 'function_call', name: 'weather', arguments: '{"a":1}', call_id: 'c' }
     const { tap } = watch([
       Buffer.from(
@@ -172,7 +175,7 @@ describe('a native stream of a response', () => {
     ])
   })
 
-  test('charges searches by what the response counts, otherwise by its items, told only in the stream or at the end', () => {
+  test("a native responses stream charges searches by the response's count, otherwise by its items", () => {
     const search = { type: 'web_search_call', action: { type: 'search', query: 'q' } }
     const page = { type: 'web_search_call', action: { type: 'open_page', url: 'u' } }
     const searches = (...events: readonly Event[]): number | undefined =>
@@ -190,7 +193,7 @@ describe('an event of any size', () => {
     [300_000, 1_000],
     [6_000_000, 16_384],
     [40_000_000, 65_536],
-  ])('of %i bytes, cut by %i, goes on as it comes, and is read', (bytes, size) => {
+  ])('an event of %i bytes, divided by %i, is forwarded as it arrives, and is read', (bytes, size) => {
     const output = [{ type: 'image_generation_call', result: 'A'.repeat(bytes) }]
     const whole = Buffer.from(
       stream(

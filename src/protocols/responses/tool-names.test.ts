@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { ToolNames } from './tool-names.ts'
 
 describe('names of tools as functions', () => {
-  test('are their own, or those of their namespace and their own', () => {
+  test('names of tools as functions are their own names, with their namespace before them', () => {
     const names = new ToolNames()
     expect(names.nameOf({ type: 'function', name: 'read' })).toBe('read')
     expect(names.nameOf({ type: 'function', name: 'read', namespace: 'mcp__files' })).toBe('mcp__files__read')
     expect(names.nameOf({ type: 'custom', name: 'write', namespace: 'a b' })).toBe('a_b__write')
   })
 
-  test('are the same for the same tool, and others for others that would have it, too', () => {
+  test('names of tools as functions are the same for the same tool, and different for others that would have the same', () => {
     const names = new ToolNames()
     expect(names.nameOf({ type: 'function', name: 'c', namespace: 'a__b' })).toBe('a__b__c')
     expect(names.nameOf({ type: 'function', name: 'b__c', namespace: 'a' })).toBe('a__b__c_2')
@@ -19,7 +19,7 @@ describe('names of tools as functions', () => {
     expect(names.nameOf({ type: 'apply_patch', name: 'apply_patch' })).toBe('apply_patch_2')
   })
 
-  test('fit what other wires take, never meet, and are the same for the same request', () => {
+  test('names of tools as functions fit other dialects, never collide, and are the same for the same request', () => {
     const tool = fc.record({
       type: fc.constantFrom('function' as const, 'custom' as const),
       name: fc.string({ maxLength: 70 }),

@@ -6,7 +6,7 @@ import { usageOf } from './usage.ts'
 const USAGE = { input_tokens: 100, output_tokens: 40, total_tokens: 140 }
 
 describe('usage of a response', () => {
-  test('is made disjoint', () => {
+  test('usage of a response is made disjoint', () => {
     const usage = {
       ...USAGE,
       input_tokens_details: { cached_tokens: 30, cache_write_tokens: 20 },
@@ -22,18 +22,18 @@ describe('usage of a response', () => {
     })
   })
 
-  test('has no details where a server gives none, and is none where it states nothing', () => {
+  test('usage of a response has no details where a server sends none, and is missing where it is not stated', () => {
     expect(usageOf({ usage: USAGE })).toMatchObject({ input: 100, cacheRead: 0, output: 40, reasoning: 0 })
     expect(usageOf({ usage: null })).toBeUndefined()
     expect(usageOf({})).toBeUndefined()
   })
 
-  test('keeps the rest where a detail cannot be', () => {
+  test('usage of a response keeps the other counts where a detail cannot be true', () => {
     const usage = { ...USAGE, input_tokens_details: { cached_tokens: 200 } }
     expect(usageOf({ usage })).toMatchObject({ input: 0, cacheRead: 100, output: 40 })
   })
 
-  test('counts searches by tool_usage, otherwise by items', () => {
+  test('usage of a response counts searches by tool_usage, otherwise by items', () => {
     const search = { type: 'web_search_call', action: { type: 'search' } }
     const output = [
       search,
@@ -51,7 +51,7 @@ describe('a whole response', () => {
   const facts = (response: object): ReturnType<typeof usageOfResponse> =>
     usageOfResponse(Buffer.from(JSON.stringify(response)))
 
-  test('says what was written, and how it stands', () => {
+  test('a whole response has its text, and its status', () => {
     const output = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hmm' }] },
       { type: 'message', content: [{ type: 'output_text', text: 'Hello' }] },
@@ -66,7 +66,7 @@ describe('a whole response', () => {
     ['an error', { error: { message: 'x' } }],
     ['one that failed', { output: [], status: 'failed' }],
     ['a list', []],
-  ])('is none where it is %s', (_, body) => {
+  ])('a whole response is invalid where it is %s', (_, body) => {
     expect(facts(body).valid).toBe(false)
   })
 })

@@ -36,13 +36,13 @@ function restored(reply: readonly ReplyPart[], came: readonly Part[]): readonly 
   return new SignedTurns(conversation).restored(kept(reply)).turns[1]?.parts
 }
 
-describe('a turn that came back without its signatures', () => {
-  test('is restored part by part, where a client joined its texts', () => {
+describe('a turn that a client returned without its signatures', () => {
+  test('a returned turn is restored part by part, where a client joined its texts', () => {
     const reply = [THOUGHT, REDACTED, said('One. '), call('a'), said('Two.'), THOUGHT, call('b'), THOUGHT]
     expect(restored(reply, [said('One. Two.'), call('a'), call('b')])).toEqual(reply)
   })
 
-  test('keeps the mark of a text that is taken apart at its end', () => {
+  test('a returned turn keeps the cache mark of a text that is divided, at its end', () => {
     const reply = [THOUGHT, said('One. '), THOUGHT, said('Two.')]
     const cache = { ttl: '5m' } as const
     expect(restored(reply, [{ ...said('One. Two.'), cache }])).toEqual([
@@ -53,7 +53,7 @@ describe('a turn that came back without its signatures', () => {
     ])
   })
 
-  test('that says something else has its thoughts in front', () => {
+  test('a returned turn with changed content has its thoughts at the beginning', () => {
     const reply = [THOUGHT, said('One.'), call('a'), REDACTED, said('Two.'), call('b')]
     expect(restored(reply, [said('Other words.'), call('a'), said('More.'), call('b')])).toEqual([
       THOUGHT,
@@ -66,7 +66,7 @@ describe('a turn that came back without its signatures', () => {
     expect(restored([THOUGHT, said('One.')], [said(' One.\n')])).toEqual([THOUGHT, said(' One.\n')])
   })
 
-  test('loses the thoughts that nobody signed; one with a signature of its own stays as it is', () => {
+  test('a returned turn loses unsigned thoughts; one with its own signature is unchanged', () => {
     const unsigned = { kind: 'thinking', text: 'I look.' } as const
     expect(restored([THOUGHT, call('a')], [unsigned, call('a')])).toEqual([THOUGHT, call('a')])
     const own = [{ ...THOUGHT, text: 'Other.' }, call('a')]
@@ -75,14 +75,14 @@ describe('a turn that came back without its signatures', () => {
     expect(restored([THOUGHT, call('a')], unknown)).toBe(unknown)
   })
 
-  test('has the signature of a text behind it', () => {
+  test('a returned turn has the signature of a text after it', () => {
     const proof: Proof = { protocol: 'gemini', value: 'c2lnbmVk', signs: 'text' }
     const reply: ReplyPart[] = [said('Sunny.'), { kind: 'thinking', text: '', proof }]
     expect(restored(reply, [said('Sunny.')])).toEqual(reply)
     expect(restored(reply, [said('Sunny. ')])).toEqual([said('Sunny. '), reply[1]])
   })
 
-  test('is restored in full, whatever the reply was: a law', () => {
+  test('any reply that is returned without signatures is restored completely', () => {
     const parts = fc.array(
       fc.oneof(
         fc.constantFrom<ReplyPart>(THOUGHT, REDACTED),
@@ -106,7 +106,7 @@ describe('a turn that came back without its signatures', () => {
 })
 
 describe('what a stream has signed', () => {
-  test('is collected from interleaved parts; nothing from a stream without signatures', () => {
+  test('signatures are collected from interleaved parts, and none from a stream without signatures', () => {
     const events: ReplyEvent[] = [
       { kind: 'part-start', index: 0, part: { kind: 'thinking' } },
       { kind: 'part-start', index: 1, part: { kind: 'tool-call', id: 'a', name: 'look' } },
@@ -122,7 +122,7 @@ describe('what a stream has signed', () => {
     expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
   })
 
-  test('is the same of texts that are copied, between those that are not', () => {
+  test('signatures are the same of copied texts, between texts that are not copied', () => {
     const bytes = Buffer.from('"\\"é\\n"')
     const copied = new CopiedText('thinking', 0, bytes, {
       from: 1,
@@ -150,11 +150,13 @@ describe('what a stream has signed', () => {
   })
 })
 
-describe('a text of what was signed', () => {
+describe('the stored form of signatures', () => {
   test.each([
     '',
     '{}',
     '{"version":2,"before":[],"after":[]}',
     '{"version":1,"before":[{"kind":"x"}],"after":[]}',
-  ])('is not read if it is none: %s', (text) => expect(readSignedRun(text)).toBeUndefined())
+  ])('an invalid stored form of signatures is not read: %s', (text) =>
+    expect(readSignedRun(text)).toBeUndefined(),
+  )
 })

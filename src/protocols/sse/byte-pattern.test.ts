@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BytePattern } from './byte-pattern.ts'
 
-test('bytes are found where they stand, whatever their length and place, and whatever follows the buffer’s end', () => {
+test('bytes are found at their position, whatever their length, and whatever follows the buffer’s end', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 40 }),

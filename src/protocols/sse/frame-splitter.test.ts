@@ -91,7 +91,7 @@ const wire = fc
   .map((tokens) => Buffer.from(tokens.join('')))
 
 describe('frames', () => {
-  test('any stream cut anywhere gives the frames that blank lines mark', () => {
+  test('any stream divided anywhere gives the frames that blank lines mark', () => {
     fc.assert(
       fc.property(wire, fc.array(fc.nat(), { maxLength: 12 }), (bytes, cuts) => {
         const ends = referenceEnds(bytes)
@@ -103,7 +103,7 @@ describe('frames', () => {
     )
   })
 
-  test('of more than a few kilobytes they end where blank lines are, wherever the chunks meet', () => {
+  test('frames of more than a few kilobytes end at blank lines, however the chunks are divided', () => {
     const long = 'x'.repeat(5_000)
     for (const end of ['\n\n', '\r\r', '\r\n\r\n', '\n\r\n', '\r\n\n', '\r\n\r']) {
       const bytes = Buffer.from(`data: ${long}${end}data: ${long}`)
@@ -118,7 +118,7 @@ describe('frames', () => {
     }
   })
 
-  test('byte by byte is the same as in one piece', () => {
+  test('frames byte by byte are the same as in one piece', () => {
     const bytes = Buffer.from('data: a\r\n\r\n: c\n\ndata: b\r\rdata: c\n\r\n\n\ndata: d')
     expect(framesOf([...bytes].map((byte) => Buffer.from([byte])))).toEqual(framesOf([bytes]))
     expect(framesOf([bytes])).toEqual({
@@ -127,7 +127,7 @@ describe('frames', () => {
     })
   })
 
-  test('an event above the cap is an upstream error, however it comes', () => {
+  test('an event above the maximum is an upstream error, however it arrives', () => {
     const event = Buffer.from(`data: ${'x'.repeat(200)}\n\n`)
     for (const size of [1, 7, 64, 1000]) {
       const chunks = Array.from({ length: Math.ceil(event.length / size) }, (_, i) =>
@@ -138,7 +138,7 @@ describe('frames', () => {
     }
   })
 
-  test('ten megabytes in one line take no longer than to look at each byte eight times, whole or in pieces', () => {
+  test('ten megabytes in one line take at most the time to read each byte eight times, whole or in pieces', () => {
     const line = Buffer.from(`data: ${'x'.repeat(10_000_000)}\n\n`)
     const pieces = Array.from({ length: 160 }, (_, i) => line.subarray(i * 65_536, (i + 1) * 65_536))
     for (const chunks of [[line], pieces]) {
@@ -159,7 +159,7 @@ describe('frames', () => {
 })
 
 test.each(['\n\n', '\r\r', '\r\n\r\n'])(
-  'a chunk of many frames takes time by its bytes, whatever ends them: %j',
+  'a chunk of many frames takes time in proportion to its bytes, whatever ends them: %j',
   (end) => {
     const chunk = Buffer.from(`data: x${end}`.repeat(300_000))
     const from = cpuMs()
@@ -170,7 +170,7 @@ test.each(['\n\n', '\r\r', '\r\n\r\n'])(
 )
 
 describe('data', () => {
-  test('follows the rules of the format', () => {
+  test('the data of a frame follows the rules of the format', () => {
     expect(dataOf('data: a\n\n')).toBe('a')
     expect(dataOf('data:a\r\n\r\n')).toBe('a')
     expect(dataOf('data:  a\n\n')).toBe(' a')
@@ -183,7 +183,7 @@ describe('data', () => {
     expect(eventOf('data: event: x\n\n')).toBeUndefined()
   })
 
-  test('agrees with a reading of the format line by line', () => {
+  test('the data of a frame agrees with a parser that reads the format line by line', () => {
     const line = fc.constantFrom(
       'data: a',
       'data:b',

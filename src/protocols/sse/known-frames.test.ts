@@ -35,16 +35,16 @@ class Stream {
   }
 }
 
-describe('of a stream’s frames', () => {
+describe('templates of a stream’s frames', () => {
   test.each(['', 'words', 'naïve "詩"\n\\', '\u0000'])(
-    'one like another is known but for its text: %j',
+    'a frame that differs from a known one only in its text is recognized: %j',
     (text) => {
       const bytes = Buffer.concat([frame('a', text), frame('b', 'next')])
       expect(new Stream().learn('a').textOf(bytes)).toBe(text)
     },
   )
 
-  test('one that differs in more, is not whole or has a wrong escape says nothing', () => {
+  test('a frame that differs in more, is incomplete or has a wrong escape is not recognized', () => {
     const stream = new Stream().learn('a')
     expect(stream.knows('b')).toBe(false)
     expect(stream.textOf(frame('a', 'now').subarray(0, -1))).toBeUndefined()
@@ -72,7 +72,7 @@ describe('of a stream’s frames', () => {
     ['gain digits twice', Array.from({ length: 120 }, (_, i) => i + 5)],
     ['jump', [7, 8, 9, 20, 21, 22, 3, 4, 4, 4, 5, 6, 99, 100]],
     ['stay as they are', Array.from({ length: 30 }, () => 7)],
-  ])('numbered ones are known one after the other where their numbers %s', (_, numbers) => {
+  ])('numbered frames are recognized one after the other where their numbers %s', (_, numbers) => {
     const numbered = (number: number, text: string): string =>
       `data: ${JSON.stringify({ kind: 'x', sequence_number: number, text, logprobs: [] })}\n\n`
     const known = new KnownFrames((data) => ({ index: 0, text: (JSON.parse(data) as { text: string }).text }))
@@ -93,14 +93,14 @@ describe('of a stream’s frames', () => {
     expect(known.match(others, numbered(1, 'a').length)).toBeUndefined()
   })
 
-  test('four kinds are known at a time, and the first is the first to go', () => {
+  test('four kinds of frames are known at a time, and the first one is replaced first', () => {
     const stream = new Stream().learn(1, 2, 3, 4)
     expect([1, 2, 3, 4].map((kind) => stream.knows(kind))).toEqual([true, true, true, true])
     stream.learn(5)
     expect([1, 2, 3, 4, 5].map((kind) => stream.knows(kind))).toEqual([false, true, true, true, true])
   })
 
-  test('eight in a row that were learnt in vain are the last', () => {
+  test('learning stops after eight consecutive templates that were never used', () => {
     const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7, 8)
     expect(stream.knows(8)).toBe(false)
     const { looks } = stream
@@ -109,14 +109,14 @@ describe('of a stream’s frames', () => {
     expect(stream.knows(9)).toBe(false)
   })
 
-  test('one that was known counts for all that were learnt in vain before it', () => {
+  test('one use of a template resets the number of unused ones', () => {
     const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7)
     expect(stream.knows(7)).toBe(true)
     stream.learn(8, 9, 10, 11, 12, 13, 14)
     expect(stream.knows(14)).toBe(true)
   })
 
-  test('none is known when frames of another kind begin, and those may be learnt', () => {
+  test('no frame is recognized when frames of another kind begin, and those may be learned', () => {
     const stream = new Stream().learn(1).forget()
     expect(stream.knows(1)).toBe(false)
     stream.learn(1, 2, 3, 4, 5, 6, 7, 8).forget().learn(9)

@@ -5,7 +5,7 @@ const match = (known: string, text: string): number =>
   new NumberedBytes(Buffer.from(known)).endIn(Buffer.from(text), 0)
 
 describe('bytes that frames share', () => {
-  test('may have any number of an event in them', () => {
+  test('shared bytes may have any number of an event in them', () => {
     const known = '{"type":"x","sequence_number":9,"delta":"'
     expect(match(known, '{"type":"x","sequence_number":9,"delta":"')).toBe(known.length)
     expect(match(known, '{"type":"x","sequence_number":12345,"delta":"rest')).toBe(known.length + 4)
@@ -18,11 +18,11 @@ describe('bytes that frames share', () => {
     '{"type":"x","sequence_number":1,"other":"',
     '{"type":"y","sequence_number":1,"delta":"',
     '{"type":"x","sequence_number":1',
-  ])('are not these: %s', (text) => {
+  ])('bytes are not shared with another frame: %s', (text) => {
     expect(match('{"type":"x","sequence_number":9,"delta":"', text)).toBe(-1)
   })
 
-  test('may have any counts of tokens in them', () => {
+  test('shared bytes may have any counts of tokens in them', () => {
     const known = '{"candidatesTokenCount": 9,"totalTokenCount":10,"details":[{"tokenCount":1}]}'
     const other = '{"candidatesTokenCount": 123,"totalTokenCount":9,"details":[{"tokenCount":22}]}'
     expect(match(known, other)).toBe(other.length)
@@ -31,21 +31,21 @@ describe('bytes that frames share', () => {
     expect(match('"text":"TokenCount\\": 9"', '"text":"TokenCount\\": 10"')).toBe(-1)
   })
 
-  test('without a number are compared as they are', () => {
+  test('shared bytes without a number are compared as they are', () => {
     expect(match('{"number":9,', '{"number":9,"a"')).toBe(12)
     expect(match('{"number":9,', '{"number":10,"a"')).toBe(-1)
     expect(new NumberedBytes(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))
   })
 })
 
-describe('numbers that stayed the same so far', () => {
+describe('numbers that have not changed so far', () => {
   const known = '{"promptTokenCount":7,"candidatesTokenCount":9,"totalTokenCount":16,"text":"'
   const frame = (...counts: readonly number[]): string =>
     ['{"promptTokenCount":', ',"candidatesTokenCount":', ',"totalTokenCount":']
       .map((mark, at) => `${mark}${counts[at]}`)
       .join('') + ',"text":"'
 
-  test('may change in any frame, each at its own time, and change back', () => {
+  test('numbers may change in any frame, each at its own time, and change back', () => {
     const bytes = new NumberedBytes(Buffer.from(known))
     for (const text of [
       frame(7, 9, 16),
@@ -60,7 +60,7 @@ describe('numbers that stayed the same so far', () => {
     expect(bytes.endIn(Buffer.from(frame(7, 9, 16).replace('7', '')), 0)).toBe(-1)
   })
 
-  test('are read to their last digit where nothing follows', () => {
+  test('numbers are read to their last digit where nothing follows', () => {
     const bytes = new NumberedBytes(Buffer.from('"a":1,"sequence_number":12'))
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":12'), 0)).toBe(26)
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":123}'), 0)).toBe(27)

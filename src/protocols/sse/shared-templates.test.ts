@@ -32,7 +32,7 @@ function stream(shared: SharedTemplates): {
 }
 
 describe('a template that one stream learned', () => {
-  test('is known to another once a part has begun there, and only if it was learned in a part', () => {
+  test('a template of one stream is known to another once a part has begun there, and only if it was learned in a part', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     first.learn(1)
@@ -46,7 +46,7 @@ describe('a template that one stream learned', () => {
     expect(second.texts(Buffer.from(frame(2, 'a')))).toEqual([])
   })
 
-  test('is used by streams in turns, each from its own chunk', () => {
+  test('a template is used by several streams in turns, each with its own chunk', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     for (const { known } of [first, second]) known.reset()
@@ -59,7 +59,7 @@ describe('a template that one stream learned', () => {
     }
   })
 
-  test('is found by all of its bytes, wherever another stream has found it before', () => {
+  test('a template is found by all of its bytes, wherever another stream has found it before', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     for (const { known } of [first, second]) known.reset()
@@ -69,7 +69,7 @@ describe('a template that one stream learned', () => {
     expect(second.known.match(other, frame(2, 'a').length)).toBeUndefined()
   })
 
-  test('is forgotten when eight others were used or learned since', () => {
+  test('a template is forgotten when eight others were used or learned since', () => {
     const shared = new SharedTemplates()
     const teacher = stream(shared)
     teacher.known.reset()
@@ -88,7 +88,7 @@ describe('a template that one stream learned', () => {
   })
 })
 
-test('a message that was not begun is a failure still after streams with the same deltas', () => {
+test('a delta without the beginning of its message is a failure, also after streams with the same deltas', () => {
   const event = (type: string, fields: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
   const delta = event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } })

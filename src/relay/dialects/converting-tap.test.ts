@@ -170,7 +170,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     )
   })
 
-  test('an encoder that fails leaves nothing behind for other streams', () => {
+  test('an encoder that fails does not affect other streams', () => {
     const failing = changed(encoder(), {
       push(events) {
         if (events[0]?.kind === 'end') throw new Error('failed')
@@ -183,7 +183,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     expect(converted(decoder(), encoder(), chunks)).toEqual(alone)
   })
 
-  test.each(['text', 'thinking'])('most %s of a stream is copied', (kind) => {
+  test.each(['text', 'thinking'])('most %s of a stream are copied', (kind) => {
     const literals = Array.from({ length: 20 }, (_, i) => ` wörd ${i}\\n`)
     const inner = encoder()
     let copied = 0
@@ -200,17 +200,20 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
   })
 })
 
-test.each(Object.entries(ENCODERS))('arguments of two calls by turns stay apart: to %s', (_, encoder) => {
-  const chunk = (calls: readonly object[]): string =>
-    `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: calls } }] })}\n\n`
-  const begun = [0, 1].map((index) =>
-    chunk([{ index, id: `c${index}`, function: { name: 'f', arguments: '{' } }]),
-  )
-  const pieces = Array.from({ length: 12 }, (_, i) =>
-    chunk([{ index: i % 2, function: { arguments: `"${i}":${i},` } }]),
-  )
-  const chunks = [Buffer.from([...begun, ...pieces, 'data: [DONE]\n\n'].join(''))]
-  expect(converted(chatCodec.streamDecoder(), encoder(), chunks)).toEqual(
-    converted(withoutCopies(chatCodec.streamDecoder()), encoder(), chunks),
-  )
-})
+test.each(Object.entries(ENCODERS))(
+  'arguments of two interleaved calls stay separate: to %s',
+  (_, encoder) => {
+    const chunk = (calls: readonly object[]): string =>
+      `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: calls } }] })}\n\n`
+    const begun = [0, 1].map((index) =>
+      chunk([{ index, id: `c${index}`, function: { name: 'f', arguments: '{' } }]),
+    )
+    const pieces = Array.from({ length: 12 }, (_, i) =>
+      chunk([{ index: i % 2, function: { arguments: `"${i}":${i},` } }]),
+    )
+    const chunks = [Buffer.from([...begun, ...pieces, 'data: [DONE]\n\n'].join(''))]
+    expect(converted(chatCodec.streamDecoder(), encoder(), chunks)).toEqual(
+      converted(withoutCopies(chatCodec.streamDecoder()), encoder(), chunks),
+    )
+  },
+)

@@ -24,7 +24,7 @@ async function opened(space: Space) {
   return { found, lines }
 }
 
-test('a small file system has room while a tenth of it is free, for signatures while a twentieth is', async () => {
+test('a small file system has space while a tenth of it is free, and for signatures while a twentieth is', async () => {
   const { found } = await opened({ free: 10, total: 100 })
   expect(await found({ free: 10, total: 100 })).toEqual([true, true, true])
   expect(await found({ free: 9.9, total: 100 })).toEqual([false, true, false])
@@ -32,14 +32,14 @@ test('a small file system has room while a tenth of it is free, for signatures w
   expect(await found({ free: 4.9, total: 100 })).toEqual([false, false, false])
 })
 
-test('a large one has room while 2 GiB of it are free, for signatures while 1 GiB is', async () => {
+test('a large file system has space while 2 GiB of it are free, and for signatures while 1 GiB is', async () => {
   const { found } = await opened({ free: 2 * GIB, total: 1000 * GIB })
   expect(await found({ free: 2 * GIB, total: 1000 * GIB })).toEqual([true, true, true])
   expect(await found({ free: 2 * GIB - 1, total: 1000 * GIB })).toEqual([false, true, false])
   expect(await found({ free: GIB - 1, total: 1000 * GIB })).toEqual([false, false, false])
 })
 
-test('the log says each change once', async () => {
+test('the log has each change of the available space once', async () => {
   const { found, lines } = await opened({ free: 4, total: 100 })
   await found({ free: 4, total: 100 })
   await found({ free: 6, total: 100 })

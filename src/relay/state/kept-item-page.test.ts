@@ -46,28 +46,28 @@ describe('a page of items', () => {
     ['limit=3&after=d', ['c', 'b', 'a'], false],
     ['limit=1&after=d', ['c'], true],
     ['limit=1&after=c', ['b'], true],
-  ])('asked for by "%s"', async (query, ids, more) => {
+  ])('the page of items for "%s" is right', async (query, ids, more) => {
     expect(await page(query)).toMatchObject({ ids, more, first: ids[0], last: ids.at(-1) })
   })
 
-  test('behind the last item is empty', async () => {
+  test('the page after the last item is empty', async () => {
     expect(await page('after=a')).toMatchObject({ ids: [], first: null, last: null, more: false })
   })
 
-  test('has the bytes of its items', async () => {
+  test('a page of items has the bytes of its items', async () => {
     expect(await pageOf([source('[ {"id" : "a",  "big":9007199254740993 } , 7]')], '')).toContain(
       '"data":[7,{"id" : "a",  "big":9007199254740993 }]',
     )
   })
 
   test.each(['limit=0', 'limit=101', 'limit=x', 'limit=1.5', 'order=up', 'after=z'])(
-    'is refused: %s',
+    'a page of items is refused: %s',
     async (query) => {
       await expect(page(query)).rejects.toThrow(/Invalid '/)
     },
   )
 
-  test('of a large text reads its parts one by one, and of the items only those that it has', async () => {
+  test('a page of a large text reads its parts one by one, and only the items on the page', async () => {
     const items = Array.from({ length: 50 }, (_, n) => `i${n}`)
     const large = source(listOf(...items), 100)
     await pageOf([large], 'order=asc&limit=1')
@@ -75,7 +75,7 @@ describe('a page of items', () => {
   })
 })
 
-test('however texts are cut, a page has the items that a parser finds, in the same order', async () => {
+test('however texts are divided, a page has the items that a parser finds, in the same order', async () => {
   const item = fc.oneof(
     fc.record({ id: fc.string(), text: fc.string(), nested: fc.jsonValue() }),
     fc.record({ n: fc.jsonValue(), id: fc.jsonValue() }),

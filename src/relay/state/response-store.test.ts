@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ResponseStore } from './response-store.ts'
 
-test('an id is as long as the one that it stands for, if that leaves enough random characters', () => {
+test('an id is as long as the one that it replaces, if that leaves enough random characters', () => {
   for (let length = 0; length < 100; length++) {
     const id = ResponseStore.newId(length)
     expect(id).toMatch(/^resp_[\w-]+$/)

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { RetriedWrites } from './retried-writes.ts'
 
-test('writes that wait for the store take bounded memory, and those beyond it are counted', async () => {
+test('writes that wait for the store take bounded memory, and those beyond it are counted as lost', async () => {
   let isAway = true
   let lost = 0
   const written: number[] = []

@@ -50,14 +50,14 @@ function writesOn(
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 describe('writes of signatures', () => {
-  test('of a node with a database of its own are given to it at once: they share the commit of the charge', () => {
+  test('signatures of a node with its own database are written at once, in the commit of the charge', () => {
     const { rows, batches } = slowRows()
     const { writes } = writesOn(rows, false)
     for (const user of [1, 2, 3]) void writes.write(reply(user))
     expect(batches).toEqual([[1], [2], [3]])
   })
 
-  test('of nodes gather while a commit is under way, and wait for theirs', async () => {
+  test('signatures of nodes are collected while a commit is in progress, and wait for theirs', async () => {
     const { rows, batches, finish } = slowRows()
     const { writes } = writesOn(rows, true)
     const done: number[] = []
@@ -78,7 +78,7 @@ describe('writes of signatures', () => {
     expect(batches.length).toBeLessThanOrEqual(3)
   })
 
-  test('that fail, or are more than may wait, are counted; the reply goes on', async () => {
+  test('signatures that cannot be written, or are too many, are counted; the reply continues', async () => {
     const { rows, finish } = slowRows()
     const { writes, unwritten } = writesOn(rows, true)
     const failing = writes.write(reply(1))

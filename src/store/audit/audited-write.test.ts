@@ -23,7 +23,7 @@ const definition = (name: string, key: string, fields: Readonly<Record<string, J
 const entriesOf = async (store: Rows): Promise<readonly AuditEntry[]> =>
   (await store.read('auditPage', { filter: {}, offset: 0, limit: 1000 })).entries.toReversed()
 
-test('every write is declared: it changes objects, or it does not', () => {
+test('every write is declared as changing objects or not', () => {
   expect(Object.keys(AUDITED).sort()).toEqual(Object.keys(writes).sort())
 })
 
@@ -167,7 +167,7 @@ function replayed(entries: readonly AuditEntry[]): Map<string, Record<string, Js
 }
 
 describe.each(ENGINES)('the audit log, on $name', (engine) => {
-  test('leads to the present state of every object, and no secret is in its bytes', async () => {
+  test('the entries of the audit log lead to the present state of every object, and contain no secret', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
         const { store, database } = await openedRows(engine)
@@ -205,7 +205,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     )
   }, 120_000)
 
-  test('has an entry for each object that a write changes, and none for what stays or is refused', async () => {
+  test('the audit log has an entry for each object that a write changes, and none for unchanged or refused ones', async () => {
     const { store } = await openedRows(engine)
     const { id: userId } = await store.write('createUser', { ...newUser({ username: 'bob' }), origin })
     for (const remark of ['a', 'a']) await store.write('changeUser', { userId, fields: { remark }, origin })
@@ -224,7 +224,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     ])
   })
 
-  test('has no entry of a change that is rolled back, and there is no change whose entry is rolled back', async () => {
+  test('a change and its entry in the audit log are committed and rolled back together', async () => {
     const { store, database } = await openedRows(engine)
     const { id: userId } = await store.write('createUser', { ...newUser({ username: 'bob' }), origin })
     const state = async () => [(await store.read('userById', userId))?.group, await entriesOf(store)]
@@ -243,7 +243,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     expect(await state()).toEqual(before)
   })
 
-  test('cannot be changed, and entries can be removed after 400 days alone', async () => {
+  test('the audit log cannot be changed, and entries can only be removed after 400 days', async () => {
     const { store, database } = await openedRows(engine)
     for (const days of [0, 398, 402]) {
       const aged = { ...origin, atMs: NOW - days * DAY_MS }
@@ -256,7 +256,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     expect((await entriesOf(store)).map(({ object }) => object.name)).toEqual(['user0', 'user398'])
   })
 
-  test('lists at most a thousand refused sign-ins of one hour', async () => {
+  test('the audit log lists at most a thousand refused sign-ins of one hour', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('createUser', newUser({ username: 'bob' }))
     for (const username of ['bob', 'my password'])

@@ -39,13 +39,13 @@ const stepsOf = async (database: TestDatabase): Promise<unknown[]> =>
   (await database.sql('SELECT name FROM kysely_migration ORDER BY name')).map(({ name }) => name)
 
 describe.each(ENGINES)('a migration on $name', (engine) => {
-  test('runs once: a second start changes nothing', async () => {
+  test('a migration runs once: a second start changes nothing', async () => {
     const database = await engine.database()
     for (let start = 0; start < 2; start += 1) await (await database.open()).close()
     expect(await stepsOf(database)).toEqual([FIRST])
   })
 
-  test('to a later version runs its steps, keeps all rows, and is refused by the version before', async () => {
+  test('a migration to a later version runs its steps, keeps all rows, and is refused by the earlier version', async () => {
     const database = await engine.prepared()
     const store = await database.open()
     await store.write('createUser', newUser({ username: 'ann' }))
@@ -58,7 +58,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     await expect(database.open()).rejects.toThrow(/newer version of sluice.*0002-shoe-sizes/)
   })
 
-  test('that fails on the way leaves the database as it was', async () => {
+  test('a migration that fails leaves the database unchanged', async () => {
     const database = await engine.prepared()
     const failing: Step = {
       name: '0003-failing',
@@ -76,7 +76,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
     expect(await stepsOf(database)).toEqual([FIRST, LATER.name])
   })
 
-  test('of a build from before the first release is refused in a sentence, and changes nothing', async () => {
+  test('a migration of a build from before the first release is refused with a message, and changes nothing', async () => {
     const database = await engine.database()
     const old = [
       'CREATE TABLE kysely_migration (name varchar(255) NOT NULL PRIMARY KEY, timestamp varchar(255) NOT NULL)',
@@ -100,8 +100,8 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
   })
 })
 
-describe.each(BANKS)('a migration on $name', (engine) => {
-  test('has the report of a node that comes meanwhile after it, and all calls are charged', async () => {
+describe.each(BANKS)('a migration while nodes run, on $name', (engine) => {
+  test("a node's report during a migration is written after it, and all calls are charged", async () => {
     const { store, database, node, accounts } = await bankFixture(engine)
     await store.close()
     await node('a').apply([report('before', 3)], [])

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
 
-describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine) => {
-  test('of several that are made at once at the limit, one is', async () => {
+describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engine) => {
+  test('of several tokens created at once at the maximum, one is created', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c'].map((key) =>
@@ -17,21 +17,21 @@ describe.each(ENGINES)('the most tokens that a user may have, on $name', (engine
     ).rejects.toThrow('a user may have 2 tokens at most (max_user_tokens), and this one has 2')
   })
 
-  test('counts each user alone', async () => {
+  test('the maximum number of tokens counts each user separately', async () => {
     const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', newUser({ username: 'bob' }))
     const made = await store.write('createUserToken', { token: newToken(id, { key: 'a' }), maxTokens: 1 })
     expect(made.user_id).toBe(id)
   })
 
-  test('a token needs a user who is there', async () => {
+  test('a token needs a user who exists', async () => {
     const { store } = await openedRows(engine)
     await expect(store.write('createUserToken', { token: newToken(7), maxTokens: 9 })).rejects.toThrow('gone')
   })
 })
 
 describe.each(ENGINES)('a status, on $name', (engine) => {
-  test('of a token becomes disabled from any other', async () => {
+  test('any status of a token can become disabled', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const { id } = await store.write('createToken', newToken(userId, { key: 'x', status: 3 }))
     const off = { tokenId: id, userId, status: 2, nowMs: 0 } as const
@@ -44,13 +44,13 @@ describe.each(ENGINES)('a status, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('lists, on $name', (engine) => {
-  test('of users are in the order of their ids', async () => {
+  test('lists of users are sorted by id', async () => {
     const { store } = await rowsWithAccount(engine)
     await store.write('createUser', newUser({ username: 'aaa' }))
     expect((await store.read('listUsers')).map(({ username }) => username)).toEqual(['ada', 'aaa'])
   })
 
-  test('of keys are of one user, by token, of those asked for', async () => {
+  test('lists of keys have the requested keys of one user, by token', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
     const { id: foreign } = await store.write('createToken', newToken(other.id, { key: 'notThis' }))
@@ -65,7 +65,7 @@ describe.each(ENGINES)('lists, on $name', (engine) => {
 })
 
 test.each(ENGINES)(
-  'an access token replaces the one before, and only its hash is kept, on $name',
+  'an access token replaces the earlier one, and only its hash is stored, on $name',
   async (engine) => {
     const { store, database } = await openedRows(engine)
     const before = await store.write('createUser', newUser({ username: 'bob', accessToken: 'the-first-one' }))

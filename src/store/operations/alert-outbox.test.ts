@@ -20,7 +20,7 @@ const LOW = [{ type: 'quota.low', threshold: 500 }] as const
 const overload = { reason: 'too many', untilMs: NOW + 300 }
 
 describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
-  test('has each event once for each receiver that wants it', async () => {
+  test('the outbox has each event once for each receiver that wants it', async () => {
     const { store } = await openedRows(engine)
     await store.write('reportConditions', { nowMs: NOW, resting: ['c'], restingUntilMs: NOW + 1, overload })
     await store.write('endConditions', { nowMs: NOW + 1, channels: ['c'] })
@@ -31,7 +31,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await typesOf(store, 'two')).toEqual([back, 'gateway.overloaded {"reason":"too many"}'])
   })
 
-  test('hands out an attempt once, and again when it is lost or was put off', async () => {
+  test('the outbox hands out an attempt once, and again when it was lost or postponed', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1)
     await spread(store)
@@ -47,7 +47,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await claim(store, 'one', 'a', NOW + 99_999)).toEqual([])
   })
 
-  test('is emptied by one node, until that has been silent for a while', async () => {
+  test('the outbox is emptied by one node, until that node has been silent for a while', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1_000)
     expect(await spread(store)).toBe(1)
@@ -66,7 +66,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await claim(store, 'one', 'b', NOW + 101)).toHaveLength(1)
   })
 
-  test('forgets receivers that are gone', async () => {
+  test('the outbox deletes the events of removed receivers', async () => {
     const { store, database } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1)
     await store.write('endConditions', { nowMs: NOW + 1, channels: ['c'] })
@@ -79,7 +79,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
 })
 
 describe.each(ENGINES)('conditions on $name', (engine) => {
-  test('are told when the first node reports them, and when no node has for a while', async () => {
+  test('a condition is alerted when the first node reports it, and again when none has reported it for a while', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 60)
     await report(store, 'c', NOW + 10, NOW + 70)
@@ -98,7 +98,7 @@ describe.each(ENGINES)('conditions on $name', (engine) => {
     expect(await typesOf(store, 'one')).toEqual(['channel.back {"channel":"c"}'])
   })
 
-  test('end silently for a channel that was removed, and for load shedding', async () => {
+  test('conditions end without an alert for a removed channel, and for load shedding', async () => {
     const { store } = await openedRows(engine)
     const reported = { nowMs: NOW, resting: ['gone'], restingUntilMs: NOW + 1, overload }
     await store.write('reportConditions', reported)
@@ -117,7 +117,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     return (await claim(store, 'two')).map(({ data }) => JSON.parse(data) as unknown)
   }
 
-  test('is told once, and again after it was above', async () => {
+  test('a low quota is alerted once, and again after it was above the threshold', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const set = (value: number) => setQuota(store, userId, value)
     await set(1_000)
@@ -137,7 +137,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     expect(await told(store)).toMatchObject([{ quota: 0 }])
   })
 
-  test('is not told where nobody asked for it', async () => {
+  test('a low quota is not alerted where no receiver wants it', async () => {
     const { store, userId, database } = await rowsWithAccount(engine)
     await store.write('subscribeAlerts', { tags: ['two'], thresholds: LOW })
     await setQuota(store, userId, 1_000)

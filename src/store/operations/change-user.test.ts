@@ -12,7 +12,7 @@ describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
     [{ mode: 'subtract', value: 1_000_000, maxQuota: MOST }, 0],
     [{ mode: 'override', value: 7, maxQuota: MOST }, 7],
     [{ mode: 'override', value: 0, maxQuota: MOST }, 0],
-  ])('%j of 1000000 makes %i, and tells by how much it moved', async (quota, after) => {
+  ])('the change %j of 1000000 gives %i, and returns the difference', async (quota, after) => {
     const { store, userId } = await rowsWithAccount(engine)
     const changed = await store.write('changeUser', { userId, quota })
     expect(changed).toMatchObject({ user: { id: userId, quota: after }, quotaMoved: after - 1_000_000 })
@@ -28,7 +28,7 @@ describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
       { mode: 'subtract', value: 1_000_001, maxQuota: MOST },
       'this user has 1000000 quota units, and 1000001 are more',
     ],
-  ])('%j is refused, and so are the fields beside it', async (quota, sentence) => {
+  ])('the change %j is refused, and so are the fields beside it', async (quota, sentence) => {
     const { store, userId } = await rowsWithAccount(engine)
     const change = { userId, quota, fields: { remark: 'x' } }
     await expect(store.write('changeUser', change)).rejects.toThrow(sentence)
@@ -37,7 +37,7 @@ describe.each(ENGINES)('a change of a quota, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('a change of a user, on $name', (engine) => {
-  test('writes the fields that are there, and leaves the others', async () => {
+  test('a change of a user writes the given fields, and keeps the others', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const before = await store.read('managedUser', { userId })
     const all = {
@@ -57,12 +57,12 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await store.write('changeUser', { userId })).toMatchObject({ user: { email: '' } })
   })
 
-  test('of one who is not there is null', async () => {
+  test('a change of a user who does not exist is null', async () => {
     const { store } = await rowsWithAccount(engine)
     expect(await store.write('changeUser', { userId: 99, fields: { status: 2 } })).toBeNull()
   })
 
-  test('refuses the name of another user, and not the own one nor that of a deleted user', async () => {
+  test("a change to the name of another user is refused, but not to one's own or that of a deleted user", async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const bob = await store.write('createUser', newUser({ username: 'bob' }))
     const rename = (username: string) => store.write('changeUser', { userId, fields: { username } })
@@ -72,7 +72,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await rename('bob')).toMatchObject({ user: { username: 'bob' } })
   })
 
-  test('that deletes it twice under one name leaves two rows, each under a name that tells so', async () => {
+  test('a user that is deleted twice under one name leaves two rows, each with a name that shows it', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     await store.write('changeUser', { userId, fields: { username: 'bob (deleted 2)' } })
     const bob = await store.write('createUser', newUser({ username: 'bob' }))
@@ -87,7 +87,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     ])
   })
 
-  test('is refused where the role is not below the one that it has to be below', async () => {
+  test('a change of a user is refused where the role is not below the required one', async () => {
     const { store } = await rowsWithAccount(engine)
     const { id: userId } = await store.write('createUser', newUser({ username: 'bob', role: 10 }))
     const change = (roleBelow: number) =>
@@ -101,7 +101,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     )
   })
 
-  test('is refused where the password is not the one that was looked at', async () => {
+  test('a change of a user is refused where the password is not the one that was checked', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     await store.write('changeUser', { userId, fields: { passwordHash: 'one' } })
     const change = (passwordWas: string) =>
@@ -111,7 +111,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await store.read('credentials', { username: 'ada' })).toMatchObject({ passwordHash: 'two' })
   })
 
-  test('leaves one enabled root', async () => {
+  test('a change of users keeps one enabled root user', async () => {
     const { store } = await rowsWithAccount(engine)
     const roots: number[] = []
     for (const username of ['r1', 'r2', 'r3']) {
@@ -132,7 +132,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('a deleted user, on $name', (engine) => {
-  test('is found by nothing, and its tokens are deleted with it; the rows stay', async () => {
+  test('a deleted user is not found, and its tokens are deleted; the rows stay', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await store.write('createToken', newToken(userId, { key: 'k2', name: 'second' }))
     await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })
@@ -149,7 +149,7 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
     expect(tokens).toEqual([{ deleted_time: 1_760_000_500 }, { deleted_time: 1_760_000_500 }])
   })
 
-  test('counts as present where gateway.yaml declares it, with all its tokens', async () => {
+  test('a deleted user exists again where gateway.yaml declares it, with all its tokens', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     await store.write('deleteUser', { userId, deleted_time: 1 })
     const {
@@ -177,7 +177,7 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('pages of users, on $name', (engine) => {
-  test('are newest first; part of a name in any case, part of an address, an id and a group find them', async () => {
+  test('pages of users are newest first, and can be searched by part of a name or address, by id and by group', async () => {
     const { store } = await openedRows(engine)
     const make = (id: number, username: string, group: string, display_name: string) =>
       store.write('createUser', newUser({ id, username, group, display_name }))
@@ -216,7 +216,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     ['Аня', 'аНЯ'],
     ['Mike_100%!', 'mike_100%!'],
     ['kiss', 'KISS'],
-  ])('%j is not given where another user is %j', async (name, theirs) => {
+  ])('the name %j is refused where another user is %j', async (name, theirs) => {
     const { store, userId } = await rowsWithAccount(engine)
     const twin = await store.write('createUser', named(theirs))
     const sentence = `there is a user "${theirs}" already, and "${name}" differs from it in case alone`
@@ -230,7 +230,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     ['mikex100', 'mike_100'],
     ['ann', 'ann2'],
     ['ann%', 'anna'],
-  ])('%j is given where another user is %j', async (name, theirs) => {
+  ])('the name %j is accepted where another user is %j', async (name, theirs) => {
     const { store } = await rowsWithAccount(engine)
     await store.write('createUser', named(theirs))
     expect((await store.write('createUser', named(name))).username).toBe(name)
@@ -239,15 +239,20 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
   test.each([
     ['ａｎｎ', 'ann'],
     ['می\u200Cخواهم', 'میخواهم'],
-  ])('%j is not given where another user is %j, which is written otherwise', async (name, theirs) => {
-    const { store, userId } = await rowsWithAccount(engine)
-    await store.write('createUser', named(theirs))
-    const sentence = `there is a user "${theirs}" already, and "${name}" differs from it in forms of letters alone`
-    await expect(store.write('createUser', named(name))).rejects.toThrow(sentence)
-    await expect(store.write('changeUser', { userId, fields: { username: name } })).rejects.toThrow(sentence)
-  })
+  ])(
+    'the name %j is refused where another user is %j, which is spelled differently',
+    async (name, theirs) => {
+      const { store, userId } = await rowsWithAccount(engine)
+      await store.write('createUser', named(theirs))
+      const sentence = `there is a user "${theirs}" already, and "${name}" differs from it in forms of letters alone`
+      await expect(store.write('createUser', named(name))).rejects.toThrow(sentence)
+      await expect(store.write('changeUser', { userId, fields: { username: name } })).rejects.toThrow(
+        sentence,
+      )
+    },
+  )
 
-  test('is given to one of those who ask for equal ones at the same time, at several nodes', async () => {
+  test('of equal names that are requested at the same time at several nodes, one is accepted', async () => {
     const database = await engine.prepared()
     const nodes = await Promise.all(
       Array.from({ length: engine.name === 'SQLite' ? 1 : 3 }, () => database.open()),
@@ -267,7 +272,7 @@ describe.each(ENGINES)('a name, on $name', (engine) => {
     for (const node of nodes) await node.close()
   })
 
-  test('of a deleted user is free in every case', async () => {
+  test('the name of a deleted user can be used in every letter case', async () => {
     const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', named('Gone'))
     await store.write('deleteUser', { userId: id, deleted_time: 1 })
@@ -293,7 +298,7 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
     }
   }
 
-  test('goes with the password that is replaced', async () => {
+  test('an access token is deleted with the password that is replaced', async () => {
     const { id, hash, store } = await user('one')
     await store.write('changeUser', { userId: id, fields: { display_name: 'Eve' } })
     expect(await hash()).not.toBeNull()
@@ -301,7 +306,7 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
     expect(await hash()).toBeNull()
   })
 
-  test('stays where it is to be kept, and where the password is the first', async () => {
+  test('an access token stays where it is to be kept, and where the password is the first', async () => {
     const kept = await user('one')
     await kept.store.write('changeUser', {
       userId: kept.id,

@@ -15,7 +15,7 @@ function tokenOf(id: number, userId: number, of: Partial<ImportedToken> = {}): I
 }
 
 describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
-  test('has its ids and its past, and adds up: what it used through tokens that are gone is on a deleted one', async () => {
+  test('an imported account has its ids and history, and adds up: the use of deleted tokens is on one deleted token', async () => {
     const { store, database } = await openedRows(engine)
     const tokens = [tokenOf(3, 5, { used_quota: 20 }), tokenOf(4, 5, { used_quota: 10 })]
     await store.write('importAccount', {
@@ -37,7 +37,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 
-  test('is made whole or not at all', async () => {
+  test('an account is imported completely or not at all', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5), tokens: [tokenOf(3, 5)] })
     const second = userOf(6, { username: 'ben' })
@@ -52,7 +52,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     ])
   })
 
-  test('may be one that is there, and gets further tokens', async () => {
+  test('an imported account may exist already, and gets further tokens', async () => {
     const { store } = await openedRows(engine)
     await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { used_quota: 0 }), tokens: [] })
     await store.write('importAccount', { ...NOTHING_ELSE, user: undefined, tokens: [tokenOf(30, 5)] })

@@ -61,7 +61,7 @@ async function dropped(store: Pick<Rows, 'write'>, userId: number, mostBytes: nu
 }
 
 describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
-  test('is summed to the byte, whatever is written, replaced, removed, dropped and pruned', async () => {
+  test('kept bytes are summed exactly, whatever is written, replaced, removed, dropped and pruned', async () => {
     const { store, database } = await openedRows(engine)
     const random = randomFrom(7)
     const below = (count: number): number => Math.floor(random() * count)
@@ -89,7 +89,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     }
   })
 
-  test('goes beyond its bound for no longer than it takes to drop the oldest, of both kinds', async () => {
+  test('kept bytes exceed their maximum only until the oldest of both kinds are dropped', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('storeResponse', kept('second', 1_000, { createdMs: NOW + 1 }))
     await store.write('keepSignatures', { replies: [signature(2, 'first', 100, NOW)] })
@@ -109,7 +109,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     expect([stored, counted]).toEqual([{ 3: 1_512 }, { 3: 1_512 }])
   })
 
-  test('is forgotten with its user', async () => {
+  test('kept bytes are deleted with their user', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', kept('a', 100, { userId }))
     await store.write('keepSignatures', { replies: [signature(userId, 'a', 100)] })

@@ -13,56 +13,53 @@ async function winners(changes: readonly Promise<unknown>[]): Promise<number> {
   return outcomes.length - refused.length
 }
 
-describe.each(ENGINES)(
-  'of changes at once that are based on one version, on $name, one succeeds',
-  (engine) => {
-    test('of a user and of a token', async () => {
-      const { store, userId, tokenId } = await rowsWithAccount(engine)
-      const user = await store.read('managedUser', { userId })
-      const version = user ? userVersion(user) : ''
-      const remarks = VALUES.map((value) =>
-        store.write('changeUser', { userId, version, fields: { remark: `${value}` } }),
-      )
-      expect(await winners(remarks)).toBe(1)
-      const keyed = await store.read('keyedToken', { userId, tokenId })
-      const basis = {
-        tokenId,
-        userId,
-        version: keyed ? tokenVersion(keyed.token) : '',
-        maxQuota: 1e9,
-        nowMs: 1,
-      }
-      expect(
-        await winners(
-          VALUES.map((value) => store.write('changeToken', { ...basis, fields: { name: `n${value}` } })),
-        ),
-      ).toBe(1)
-    })
+describe.each(ENGINES)('simultaneous changes that are based on one version, on $name', (engine) => {
+  test('of simultaneous changes of a user and of a token one succeeds', async () => {
+    const { store, userId, tokenId } = await rowsWithAccount(engine)
+    const user = await store.read('managedUser', { userId })
+    const version = user ? userVersion(user) : ''
+    const remarks = VALUES.map((value) =>
+      store.write('changeUser', { userId, version, fields: { remark: `${value}` } }),
+    )
+    expect(await winners(remarks)).toBe(1)
+    const keyed = await store.read('keyedToken', { userId, tokenId })
+    const basis = {
+      tokenId,
+      userId,
+      version: keyed ? tokenVersion(keyed.token) : '',
+      maxQuota: 1e9,
+      nowMs: 1,
+    }
+    expect(
+      await winners(
+        VALUES.map((value) => store.write('changeToken', { ...basis, fields: { name: `n${value}` } })),
+      ),
+    ).toBe(1)
+  })
 
-    test('of a channel and of a setting', async () => {
-      const { store } = await rowsWithAccount(engine)
-      const channel = (weight: number) => ({
-        name: 'c',
-        declared: { protocol: 'chat', weight },
-        keys: ['sk-x'],
-        status: 1 as const,
-        family: {},
-      })
-      const [id = 0] = await store.write('createChannels', { channels: [channel(0)], created_time: 1 })
-      const { channels } = await store.read('storedConfiguration')
-      const version = channels[0]?.version
-      const changes = VALUES.map((weight) =>
-        store.write('changeChannel', { id, channel: channel(weight), version }),
-      )
-      expect(await winners(changes)).toBe(1)
-      const entry = (value: Json | undefined) => ({ section: 'options' as const, name: 'retries', value })
-      for (const before of [undefined, '1']) {
-        const settings = VALUES.map((value) =>
-          store.write('setEntries', { changes: [entry(String(value * 10))], expected: [entry(before)] }),
-        )
-        expect(await winners(settings)).toBe(1)
-        await store.write('setEntries', { changes: [entry('1')] })
-      }
+  test('of simultaneous changes of a channel and of a setting one succeeds', async () => {
+    const { store } = await rowsWithAccount(engine)
+    const channel = (weight: number) => ({
+      name: 'c',
+      declared: { protocol: 'chat', weight },
+      keys: ['sk-x'],
+      status: 1 as const,
+      family: {},
     })
-  },
-)
+    const [id = 0] = await store.write('createChannels', { channels: [channel(0)], created_time: 1 })
+    const { channels } = await store.read('storedConfiguration')
+    const version = channels[0]?.version
+    const changes = VALUES.map((weight) =>
+      store.write('changeChannel', { id, channel: channel(weight), version }),
+    )
+    expect(await winners(changes)).toBe(1)
+    const entry = (value: Json | undefined) => ({ section: 'options' as const, name: 'retries', value })
+    for (const before of [undefined, '1']) {
+      const settings = VALUES.map((value) =>
+        store.write('setEntries', { changes: [entry(String(value * 10))], expected: [entry(before)] }),
+      )
+      expect(await winners(settings)).toBe(1)
+      await store.write('setEntries', { changes: [entry('1')] })
+    }
+  })
+})

@@ -9,7 +9,7 @@ const NO_TERMS = {
 }
 
 describe.each(ENGINES)('a token, on $name', (engine) => {
-  test('is found by the hash of its key, with its user', async () => {
+  test('a token is found by the hash of its key, with its user', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     const found = await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1'))
     expect(found?.token).toEqual({
@@ -46,7 +46,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     expect(await store.read('tokenByKeyHash', hashKey(SECRETS, 'k2'))).toBeNull()
   })
 
-  test('keeps what it was made with', async () => {
+  test('a token keeps the values that it was created with', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const made = {
       name: 'second',
@@ -68,7 +68,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     ])
   })
 
-  test('that was deleted is still found by its key, and says when it was deleted; it is listed and revealed no more', async () => {
+  test('a deleted token is still found by its key, with the time of deletion, but no longer listed and revealed', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await database.sql('UPDATE tokens SET deleted_time = 1760000005')
     expect((await store.read('tokenByKeyHash', hashKey(SECRETS, 'k1')))?.token.deleted_time).toBe(
@@ -84,13 +84,13 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     )
   })
 
-  test('is revealed to its own user alone', async () => {
+  test('a token is revealed only to its user', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.read('revealKey', { tokenId, userId })).toBe('k1')
     expect(await store.read('revealKey', { tokenId, userId: userId + 1 })).toBeNull()
   })
 
-  test('whose sealed key was moved to another row does not open', async () => {
+  test('a token whose encrypted key was moved to another row cannot be decrypted', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
     await database.sql(
@@ -99,7 +99,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     await expect(store.read('revealKey', { tokenId: other.id, userId })).rejects.toThrow()
   })
 
-  test('changes its status only from the one that is expected', async () => {
+  test('a token changes its status only from the expected one', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.write('setTokenStatus', { tokenId, status: 4, onlyFrom: 1 })).toBe(true)
     expect(await store.write('setTokenStatus', { tokenId, status: 3, onlyFrom: 1 })).toBe(false)
@@ -108,14 +108,14 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('a user, on $name', (engine) => {
-  test('is found by name', async () => {
+  test('a user is found by name', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     expect((await store.read('userByName', 'ada'))?.id).toBe(userId)
     expect(await store.read('userByName', 'Ada')).toBeNull()
     expect(await store.read('countUsers')).toBe(1)
   })
 
-  test('may have a given id; a taken id, name or access token is refused, by name', async () => {
+  test('a user may have a given id; an id, name or access token in use is refused with its name', async () => {
     const { store } = await openedRows(engine)
     const bob = await store.write(
       'createUser',

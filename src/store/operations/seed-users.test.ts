@@ -43,8 +43,8 @@ function withKeys(seeds: readonly UserSeed[]): UserSeed[] {
   return seeds.map((seed, index) => ({ ...seed, tokens: [tokenSeed({ key: `Key${index}` })] }))
 }
 
-describe.each(ENGINES)('seeds, on $name:', (engine) => {
-  test('a deleted user counts as present, also where another has its name now', async () => {
+describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
+  test('a deleted user counts as present, also where another user has its name now', async () => {
     const { store } = await openedRows(engine)
     const seeds = [
       userSeed(),
@@ -58,7 +58,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await store.read('userById', again.id)).toMatchObject({ username: 'ann', status: 1 })
   })
 
-  test('a declared budget or rate limit is applied at every load, and what is not declared stays', async () => {
+  test('a declared budget or rate limit is applied at every load, and undeclared ones stay', async () => {
     const { store } = await openedRows(engine)
     const seed = async (user: UserSeed['terms'], token: UserSeed['terms']) => {
       const seeds = [userSeed({ terms: user, tokens: [tokenSeed({ terms: token })] })]
@@ -82,7 +82,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     ])
   })
 
-  test('declared terms of a token are the operator’s, also where the token has them already', async () => {
+  test('declared limits of a token are the operator’s, even if the token has the same already', async () => {
     const { store } = await openedRows(engine)
     const seed = async (terms: UserSeed['terms']) => {
       const seeds = [userSeed({ tokens: [tokenSeed({ terms })] })]
@@ -103,7 +103,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await seed({ budget: null, rateLimit: { ...rateLimit, requests: 0 } })).toEqual([1, {}])
   })
 
-  test('terms that one declares are no matter of the others', async () => {
+  test('a declaration of some limits does not affect the others', async () => {
     const { store } = await openedRows(engine)
     const terms = { rateLimit: { parallel: 3 } }
     const seeds = [
@@ -126,7 +126,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     ])
   })
 
-  test('the key of a deleted token is refused, and whose it was is said', async () => {
+  test('the key of a deleted token is refused, with its former user', async () => {
     const { store } = await openedRows(engine)
     const [root, ann] = withKeys([
       userSeed(),
@@ -141,7 +141,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     )
   })
 
-  test('a declared user under another name is still the declared one, whatever it is called by now', async () => {
+  test('a declared user that was renamed is still the declared one, whatever its name is now', async () => {
     const { store } = await openedRows(engine)
     const { users } = await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     const userId = users[0]?.id ?? 0
@@ -154,7 +154,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await store.read('userById', userId)).toMatchObject({ username: 'twice', status: 2 })
   })
 
-  test('declared users and tokens are made where they are absent', async () => {
+  test('declared users and tokens are created where they do not exist', async () => {
     const { store } = await openedRows(engine)
     const seeds = [
       userSeed(),
@@ -178,14 +178,14 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     })
   })
 
-  test('a token without a key is given one: 48 letters and digits', async () => {
+  test('a token without a key gets one of 48 letters and digits', async () => {
     const { store } = await openedRows(engine)
     const seeds = [userSeed({ tokens: [tokenSeed({ key: undefined })] })]
     await store.write('seedUsers', { seeds, nowSeconds: NOW })
     expect(await store.read('revealKey', { tokenId: 1, userId: 1 })).toMatch(/^[0-9A-Za-z]{48}$/)
   })
 
-  test('what is there is not overwritten, and a declared token that is new is added to it', async () => {
+  test('existing users are not overwritten, and a new declared token is added to them', async () => {
     const { store } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     const again = userSeed({
@@ -207,7 +207,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     })
   })
 
-  test('a declared status is applied at every reading, and one that is not declared stays as it is', async () => {
+  test('a declared status is applied at every reading, and an undeclared one is unchanged', async () => {
     const { store } = await openedRows(engine)
     const seed = (status: 1 | 2 | undefined) =>
       store.write('seedUsers', {
@@ -231,7 +231,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await statuses()).toEqual([2, 1])
   })
 
-  test('a token under another name is known by its key: not made again, and its declared status applied', async () => {
+  test('a renamed token is recognized by its key: it is not created again, and its declared status is applied', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     await database.sql("UPDATE tokens SET name = 'renamed'")
@@ -240,7 +240,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await database.sql('SELECT name, status FROM tokens')).toEqual([{ name: 'renamed', status: 2 }])
   })
 
-  test('a deleted token counts as present, and its status is left alone', async () => {
+  test('a deleted token counts as present, and its status is unchanged', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     await database.sql(`UPDATE tokens SET deleted_time = ${NOW}`)
@@ -254,7 +254,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     ])
   })
 
-  test('seeds that clash with what is there are refused whole, and say with what', async () => {
+  test('declarations that conflict with existing users are all refused, with the conflict', async () => {
     const { store } = await openedRows(engine)
     await store.write('createUser', newUser({ id: 1 }))
     const seeds = [userSeed({ id: 2, username: 'bob', access_token: undefined, tokens: [] }), userSeed()]
@@ -302,7 +302,7 @@ describe.each(ENGINES)('seeds, on $name:', (engine) => {
     expect(await pending(next.filter(({ username }) => username !== 'renamed'))).toEqual([])
   })
 
-  test('thousands are made at once, with ids that follow those declared, and all or none', async () => {
+  test('thousands of users are created at once, with ids after the declared ones, all or none', async () => {
     const { store } = await openedRows(engine)
     const seeds = Array.from({ length: 1_200 }, (_, index) =>
       userSeed({

@@ -41,7 +41,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     return rows
   }
 
-  test('is its user until it expires, and only its HMAC is kept', async () => {
+  test('a session identifies its user until it expires, and only its HMAC is stored', async () => {
     const { store, database, userId } = await opened()
     expect(await begin(store, userId, 'a')).toBe(true)
     expect(await whose(store, 'a', 1099)).toMatchObject({ id: userId, username: 'ada' })
@@ -63,7 +63,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     ])
   })
 
-  test('begins for a user who is there, enabled, and has the password that was looked at', async () => {
+  test('a session begins for a user who exists, is enabled, and has the checked password', async () => {
     const { store, userId } = await opened()
     expect(await begin(store, userId, 'a', { proof: password('other') })).toBe(false)
     expect(await begin(store, 99, 'a')).toBe(false)
@@ -72,7 +72,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('may replace the hash of the password, which keeps other sessions and the access token', async () => {
+  test('a session may replace the hash of the password, which keeps other sessions and the access token', async () => {
     const { store, userId } = await opened()
     await store.write('changeUser', { userId, fields: { passwordHash: '$2a$10$x' } })
     await store.write('setAccessToken', { userId, accessToken: 'secret' })
@@ -86,7 +86,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await store.read('userByAccessToken', hash)).toMatchObject({ id: userId })
   })
 
-  test('ends alone', async () => {
+  test('ending a session ends no other', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await begin(store, userId, 'b')
@@ -98,7 +98,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     ])
   })
 
-  test('ends with the password, and with the user', async () => {
+  test('a session ends with the password, and with the user', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })
@@ -108,7 +108,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('tells of a disabled user, and does not outlive that', async () => {
+  test('a session reports a disabled user, and ends then', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('changeUser', { userId, fields: { status: 2 } })
@@ -117,7 +117,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('that a declared status enables its user again does not outlive that either', async () => {
+  test('a session does not return when a declared status enables its user again', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('changeUser', { userId, fields: { status: 2 } })
@@ -128,7 +128,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('of anybody that has expired is removed when one begins', async () => {
+  test('expired sessions of all users are removed when one begins', async () => {
     const { store, database, userId } = await opened()
     await begin(store, userId, 'a')
     await begin(store, userId, 'b', { created_time: 1050 })
@@ -137,7 +137,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(rows.map((row) => row['created_time'])).toEqual([1050, 1100])
   })
 
-  test('of an access token ends with it, and begins with the present one alone', async () => {
+  test('a session by access token ends with that token, and begins only with the present one', async () => {
     const { store, userId } = await opened()
     const proof = { kind: 'access token', accessToken: 'secret' } as const
     expect(await begin(store, userId, 'a', { proof })).toBe(false)
@@ -152,7 +152,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await names()).toEqual([hashOf('b')])
   })
 
-  test('of an identity begins for its user alone, and has a sealed way to sign out there', async () => {
+  test('a session by an identity begins for its user only, and has an encrypted way to sign out there', async () => {
     const { store, database, userId } = await opened()
     const identity = { issuer: 'https://id.example', subject: 's' }
     const user = {
@@ -182,7 +182,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await database.sql('select * from identities')).toEqual([])
   })
 
-  test('that sets a first password outlives it; others end', async () => {
+  test('a session that sets a first password stays; other sessions end', async () => {
     const { store, userId } = await opened()
     for (const name of ['a', 'b']) await begin(store, userId, name)
     await store.write('changeUser', { userId, fields: { passwordHash: 'new' }, keptSession: hashOf('a') })
@@ -194,7 +194,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     await expect(store.write('changeUser', first)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 
-  test('can be ended by its user alone, and notes its use', async () => {
+  test('a session can be ended only by its user, and records its use', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('noteSessionUse', { sessionHash: hashOf('a'), nowSeconds: 1060 })
@@ -208,7 +208,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('the state of a sign-in, on $name', (engine) => {
-  test('is used once, and forgotten once it has expired', async () => {
+  test('the state of a sign-in is used once, and deleted once it has expired', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const mark = (state: string, nowSeconds: number) =>
       store.write('markStateUsed', { state, expiresTime: nowSeconds + 600, nowSeconds })

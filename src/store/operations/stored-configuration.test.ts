@@ -11,13 +11,13 @@ const channel = (name: string, of: Partial<ChannelDefinition> = {}): ChannelDefi
   ...of,
 })
 
-describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => {
-  test('is nothing at first', async () => {
+describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
+  test('stored settings are empty at first', async () => {
     const { store } = await openedRows(engine)
     expect(await store.read('storedConfiguration')).toEqual({ channels: [], entries: [] })
   })
 
-  test('channels are kept as they were given, their keys sealed', async () => {
+  test('stored channels are unchanged, with their keys encrypted', async () => {
     const { store, database } = await openedRows(engine)
     const ids = await store.write('createChannels', {
       channels: [channel('a'), channel('b', { keys: [], status: 2 })],
@@ -46,7 +46,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     expect(JSON.stringify(row)).not.toContain('key-one')
   })
 
-  test('a channel is written anew, tested and removed; an id that is not there changes nothing', async () => {
+  test('a stored channel is replaced, tested and removed; an unknown id changes nothing', async () => {
     const { store } = await openedRows(engine)
     const [id = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     const version = await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })
@@ -61,7 +61,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     expect(next).toBeGreaterThan(id)
   })
 
-  test('a name is taken once, and a batch with a taken one leaves nothing', async () => {
+  test("a channel's name is unique, and a batch with a name in use stores nothing", async () => {
     const { store } = await openedRows(engine)
     const [a = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     await expect(
@@ -78,7 +78,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     ])
   })
 
-  test('keys that were moved to another row do not open', async () => {
+  test('channel keys that were moved to another row cannot be decrypted', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('createChannels', { channels: [channel('a'), channel('b')], created_time: 7 })
     await database.sql(
@@ -87,7 +87,7 @@ describe.each(ENGINES)('what is set beside gateway.yaml, on $name', (engine) => 
     await expect(store.read('storedConfiguration')).rejects.toThrow()
   })
 
-  test('entries are set, replaced and removed, and come by section and name', async () => {
+  test('stored entries are set, replaced and removed, and read by section and name', async () => {
     const { store } = await openedRows(engine)
     await store.write('setEntries', {
       changes: [

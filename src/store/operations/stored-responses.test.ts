@@ -44,7 +44,7 @@ const reasoned = (channel: string, endedMs: number): ProvenCall => ({
 })
 
 describe.each(ENGINES)('stored responses on $name', (engine) => {
-  test('are those of their user, until they expire', async () => {
+  test('stored responses are readable by their user until they expire', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a'))
     const find = async (userId: number, nowMs: number): Promise<StoredResponse | undefined> =>
@@ -54,7 +54,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await find(2, NOW + 1_000)).toBeUndefined()
   })
 
-  test('are replaced by a later state', async () => {
+  test('a later state replaces that of a stored response', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}', tokens: 3 }))
     await store.write('storeResponse', response('a'))
@@ -62,7 +62,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(facts?.response).toEqual(response('a'))
   })
 
-  test('with content are encrypted, and read back along their chain', async () => {
+  test('stored responses with content are encrypted, and read back along their chain', async () => {
     const { store, database } = await openedRows(engine)
     for (const [id, previous] of [
       ['a', null],
@@ -90,7 +90,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await store.read('responseChain', lookUp)).toEqual(chain.slice(0, 2))
   })
 
-  test('of a chain that is too long are read as far as the first that is too much', async () => {
+  test('a chain of stored responses that is too long is read up to the first one above the maximum', async () => {
     const { store } = await openedRows(engine)
     for (let n = 0; n < MAX_CHAIN + 3; n += 1)
       await store.write('storeResponse', kept(`r${n}`, n === 0 ? null : `r${n - 1}`))
@@ -102,7 +102,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await chain((link?.bytes ?? 0) * 2)).toHaveLength(3)
   })
 
-  test('are pruned when they have expired; those of a background call only when it must be settled', async () => {
+  test('stored responses are pruned when they have expired; background ones only once they are settled', async () => {
     const { store, database } = await openedRows(engine)
     const prune = (nowMs: number): Promise<number> => store.write('pruneResponses', { nowMs, limit: 10 })
     await store.write('storeResponse', kept('a'))
@@ -119,7 +119,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await database.sql('select id from stored_responses')).toEqual([])
   })
 
-  test('of native calls are pruned in the order of their ids, and kept ones beside them stay', async () => {
+  test('stored responses of native calls are pruned in the order of their ids, and kept ones beside them stay', async () => {
     const { store, database } = await openedRows(engine)
     // A call may last: it ends a while after its id was issued.
     const call = (issuedMs: number, index: number): ProvenCall => ({
@@ -148,7 +148,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'resp_000' }])
   })
 
-  test('of a user that was deleted meanwhile are stored without content alone', async () => {
+  test('stored responses of a user that was deleted meanwhile have no content', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', { ...kept('a'), userId })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
@@ -157,7 +157,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])
   })
 
-  test('keep the first end that was noted', async () => {
+  test('stored responses keep the first end that was recorded', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
     for (const outcome of ['first', 'second']) await store.write('noteOutcome', { id: 'a', outcome })
@@ -166,7 +166,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     ])
   })
 
-  test('keep what was streamed of a response, each part once, whoever notes it at a time', async () => {
+  test('stored responses keep each streamed part once, even if several nodes record it', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
     const parts = Array.from({ length: 20 }, (_, n) => ({ first: 10 * n, last: 10 * n + 9, tokens: n + 1 }))
@@ -176,7 +176,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(known?.streamed.toSorted((a, b) => a.first - b.first)).toEqual(parts)
   })
 
-  test('know the account that can read encrypted reasoning', async () => {
+  test('stored responses know the account that can decrypt their reasoning', async () => {
     const { store } = await openedRows(engine)
     const [older, newer] = [NOW + 1, NOW + 1_000].map((expiryMs) => expiryMs - NATIVE_RETENTION_MS) as [
       number,

@@ -14,7 +14,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     return { ...rows, change, stored: () => store.read('keyedToken', { tokenId, userId }) }
   }
 
-  test('writes what is given, and tells the quota that was there', async () => {
+  test('a change of a token writes the given fields, and returns the previous quota', async () => {
     const { change, stored } = await opened()
     const before = await stored()
     const changed = await change({ name: 'other', remain_quota: 7 })
@@ -37,7 +37,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     expect((await stored())?.token).toEqual({ ...before?.token, name: 'other', ...fields })
   })
 
-  test('writes the status that follows', async () => {
+  test('a change of a token writes the resulting status', async () => {
     const { store, userId, tokenId, change, stored } = await opened()
     const after = async (fields: TokenChanges) => {
       await change(fields)
@@ -51,7 +51,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     expect(await after({ name: 'still off' })).toBe(2)
   })
 
-  test('of a quota that a limited token may not have is refused, and writes nothing', async () => {
+  test('a change to a quota that a limited token may not have is refused, and writes nothing', async () => {
     const { change, stored } = await opened()
     const before = await stored()
     for (const remain_quota of [-1, 1001]) {
@@ -60,7 +60,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     expect(await stored()).toEqual(before)
   })
 
-  test('is of a live token of that user alone', async () => {
+  test('only an existing token of the user can be changed', async () => {
     const { database, userId, change } = await opened()
     expect(await change({ name: 'x' }, { userId: userId + 1 })).toBeNull()
     expect(await change({ name: 'x' }, { tokenId: 99 })).toBeNull()
@@ -70,7 +70,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('enabling, on $name', (engine) => {
-  test('is refused to what is expired or exhausted, and not to what was disabled', async () => {
+  test('an expired or exhausted token cannot be enabled, but a disabled one can', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const enabled = async (of: Parameters<typeof newToken>[1]) => {
       const { id } = await store.write('createToken', newToken(userId, { key: `k${Math.random()}`, ...of }))
@@ -88,7 +88,7 @@ describe.each(ENGINES)('enabling, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('deleting, on $name', (engine) => {
-  test("is of the user's own live tokens, however many are named", async () => {
+  test("only the user's own existing tokens are deleted, however many are named", async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
     const { id: foreign } = await store.write('createToken', newToken(other.id, { key: 'foreign' }))
@@ -108,7 +108,7 @@ describe.each(ENGINES)('deleting, on $name', (engine) => {
     expect(await store.write('deleteTokens', { userId, tokenIds, nowSeconds: NOW + 1 })).toEqual([])
   })
 
-  test('takes more at once than fit into a statement', async () => {
+  test('more tokens can be deleted at once than fit into a statement', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await database.sql(`
       WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 70000)
@@ -123,7 +123,7 @@ describe.each(ENGINES)('deleting, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('pages, on $name', (engine) => {
-  test("are of a user's live tokens, newest first, with how many there are", async () => {
+  test("pages have a user's existing tokens, newest first, with their number", async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
     await store.write('createToken', newToken(other.id, { key: 'foreign' }))

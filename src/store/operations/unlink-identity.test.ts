@@ -6,7 +6,7 @@ const ONE: Identity = { issuer: 'https://corp.example', subject: 'one' }
 const OTHER: Identity = { issuer: 'https://corp.example', subject: 'other' }
 
 describe.each(ENGINES)('identities on $name', (engine) => {
-  test('of two that are unlinked at the same time one stays, where there is no other way to sign in', async () => {
+  test('of two identities that are unlinked at once, one stays where there is no other way to sign in', async () => {
     const { store, database } = await rowsWithAccount(engine)
     for (const [index, { issuer, subject }] of [ONE, OTHER].entries())
       await database.sql(

@@ -34,7 +34,7 @@ async function ids(store: Rows, filter: UsageFilter): Promise<string[]> {
 }
 
 describe.each(ENGINES)('the usage log on $name', (engine) => {
-  test('tells the note of a settled call', async () => {
+  test('the usage log returns the details of a settled call', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await filled(database, [
       { id: idAt(T0), endedMs: T0, note: 'cut_arguments' },
@@ -44,7 +44,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     expect(entries.map(({ note }) => note)).toEqual(['', 'cut_arguments'])
   })
 
-  test('tells all of a row, with the names of a user and a token that are deleted', async () => {
+  test('the usage log returns all fields of a row, with the names of a deleted user and token', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await filled(database, [{ id: idAt(T0), endedMs: T0 + 1500, quota: 300 }])
     await database.sql('UPDATE users SET deleted_time = 5')
@@ -97,7 +97,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     })
   })
 
-  test('is listed by the end of the calls, the latest first, page by page', async () => {
+  test('the usage log is sorted by the end of the calls, the latest first, page by page', async () => {
     const { store, database } = await rowsWithAccount(engine)
     // The first call to begin is the last to end.
     const long = { id: idAt(T0), endedMs: T0 + 3 * HOUR }
@@ -114,39 +114,42 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     })
   })
 
-  test.each([1, 250])('is listed by the end of calls, however long they took: %i users', async (users) => {
-    const { store, database } = await rowsWithAccount(engine)
-    await addOthers(store, users - 1)
-    const random = randomFrom(7)
-    // Every third call takes up to an hour; three in ten end in the same millisecond as another one.
-    const calls = Array.from({ length: 60 }, (_, index) => {
-      const begin = T0 + index * MINUTE
-      const took = index % 3 === 0 ? Math.floor(random() * 60) * MINUTE : Math.floor(random() * 3)
-      return { id: idAt(begin), endedMs: begin + took, model: index % 4 === 0 ? 'n' : 'm' }
-    })
-    await filled(database, calls)
-    const times = { fromMs: T0 + 20 * MINUTE, beforeMs: T0 + 50 * MINUTE }
-    for (const filter of [{}, { model: 'n' }, times] as readonly UsageFilter[]) {
-      const { model: wanted, fromMs = 0, beforeMs = Number.MAX_SAFE_INTEGER } = filter
-      const meant = calls
-        .filter(({ model }) => model === (wanted ?? model))
-        .filter(({ endedMs }) => endedMs >= fromMs && endedMs < beforeMs)
-        .toSorted((a, b) => b.endedMs - a.endedMs || (a.id < b.id ? 1 : -1))
-      for (let offset = 0; offset <= meant.length; offset += 7) {
-        const { total, entries } = await store.read('listUsage', { filter, offset, limit: 7 })
-        expect(total).toBe(meant.length)
-        expect(entries.map(({ id }) => id)).toEqual(meant.slice(offset, offset + 7).map(({ id }) => id))
+  test.each([1, 250])(
+    'the usage log is sorted by the end of calls, however long they took: %i users',
+    async (users) => {
+      const { store, database } = await rowsWithAccount(engine)
+      await addOthers(store, users - 1)
+      const random = randomFrom(7)
+      // Every third call takes up to an hour; three in ten end in the same millisecond as another one.
+      const calls = Array.from({ length: 60 }, (_, index) => {
+        const begin = T0 + index * MINUTE
+        const took = index % 3 === 0 ? Math.floor(random() * 60) * MINUTE : Math.floor(random() * 3)
+        return { id: idAt(begin), endedMs: begin + took, model: index % 4 === 0 ? 'n' : 'm' }
+      })
+      await filled(database, calls)
+      const times = { fromMs: T0 + 20 * MINUTE, beforeMs: T0 + 50 * MINUTE }
+      for (const filter of [{}, { model: 'n' }, times] as readonly UsageFilter[]) {
+        const { model: wanted, fromMs = 0, beforeMs = Number.MAX_SAFE_INTEGER } = filter
+        const meant = calls
+          .filter(({ model }) => model === (wanted ?? model))
+          .filter(({ endedMs }) => endedMs >= fromMs && endedMs < beforeMs)
+          .toSorted((a, b) => b.endedMs - a.endedMs || (a.id < b.id ? 1 : -1))
+        for (let offset = 0; offset <= meant.length; offset += 7) {
+          const { total, entries } = await store.read('listUsage', { filter, offset, limit: 7 })
+          expect(total).toBe(meant.length)
+          expect(entries.map(({ id }) => id)).toEqual(meant.slice(offset, offset + 7).map(({ id }) => id))
+        }
       }
-    }
-  })
+    },
+  )
 
-  test('lists none of the calls that ended just before a period without any', async () => {
+  test('the usage log lists no calls that ended just before a period without any', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await filled(database, [{ id: idAt(T0), endedMs: T0 + MINUTE }])
     expect(await ids(store, { fromMs: T0 + 2 * MINUTE })).toEqual([])
   })
 
-  test('is filtered', async () => {
+  test('the usage log can be filtered', async () => {
     const cases: readonly [string, UsageFilter, readonly string[]][] = [
       ['a user, by name', { username: 'ben' }, ['b']],
       ['a user, by id', { user_id: 1 }, ['e', 'd', 'c', 'a']],
@@ -186,7 +189,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     }
   })
 
-  test('is read in scans, each row once', async () => {
+  test('the usage log is read in scans, each row once', async () => {
     const { store, database } = await rowsWithAccount(engine)
     // Three calls end in each millisecond.
     const calls = Array.from({ length: 60 }, (_, index) => ({
@@ -229,7 +232,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     }
   })
 
-  test('is summed up in stretches; calls that failed are not counted', async () => {
+  test('the usage log is summed up in steps; failed calls are not counted', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await filled(database, [
       { id: idAt(T0), endedMs: T0 + 1, quota: 5 },
@@ -271,7 +274,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     expect(nobody).toMatchObject({ totals: { requests: 0, quota: 0 }, next: null })
   })
 
-  test('adds up whole days, by all that a row of a day says, and by model', async () => {
+  test("the usage log is summed up by whole days, by every dimension of a day's row, and by model", async () => {
     const { store, database } = await rowsWithAccount(engine)
     await second(store)
     await database.sql(dayInsertion(10, { requests: 2, quota: 20 }))
@@ -300,7 +303,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
   })
 })
 
-test.each([1, 250])('a list is of the newest 100,000 rows: %i users', async (users) => {
+test.each([1, 250])('a list has the newest 100,000 rows: %i users', async (users) => {
   const path = join(temporaryFolder(), 'sluice.db')
   const store = await openedStore(path)
   await addOthers(store, users)
@@ -326,7 +329,7 @@ test.each([1, 250])('a list is of the newest 100,000 rows: %i users', async (use
   expect((await list(100_000)).entries).toEqual([])
 })
 
-describe('what the usage log is read by on SQLite', () => {
+describe('queries of the usage log on SQLite', () => {
   const scan = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), ended_ms: T0 }, maxRows: 100 })
 
   test.each<[string, UsageFilter, RegExp, number?]>([
@@ -348,7 +351,7 @@ describe('what the usage log is read by on SQLite', () => {
       250,
     ],
     ['an id', { id: 'x' }, /SEARCH usage_log USING PRIMARY KEY \(id=\?\)/],
-  ])('%s: an index', async (_, filter, index, users = 1) => {
+  ])('the query %s uses an index', async (_, filter, index, users = 1) => {
     const path = join(temporaryFolder(), 'sluice.db')
     const store = await openedStore(path)
     await addOthers(store, users)

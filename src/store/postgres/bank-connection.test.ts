@@ -25,18 +25,21 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       'is closed, and new ones fall silent in the middle of their greeting',
       (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
-  ])('that %s is given up within two seconds, and made anew when that can be', async (_, spoil) => {
-    const { proxy, connection } = await connected()
-    spoil(proxy)
-    await delay(50)
-    const startMs = performance.now()
-    await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
-    expect(performance.now() - startMs).toBeLessThan(PROMISED_MS)
-    proxy.setFault({ kind: 'pass' })
-    expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
-  })
+  ])(
+    'a connection that %s is abandoned within two seconds, and replaced when that is possible',
+    async (_, spoil) => {
+      const { proxy, connection } = await connected()
+      spoil(proxy)
+      await delay(50)
+      const startMs = performance.now()
+      await expect(connection.query('select 1 as one', [])).rejects.toBeInstanceOf(StoreUnavailable)
+      expect(performance.now() - startMs).toBeLessThan(PROMISED_MS)
+      proxy.setFault({ kind: 'pass' })
+      expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
+    },
+  )
 
-  test('that fell silent while nobody used it holds up one statement, and none later', async () => {
+  test('an idle connection that became silent delays one statement, and no later one', async () => {
     const { proxy, connection } = await connected()
     proxy.silence({ kind: 'pass' })
     const startMs = performance.now()
@@ -45,7 +48,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
     expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
   })
 
-  test('waits for a statement that the server works on', async () => {
+  test('a connection waits for a statement that the server is processing', async () => {
     const { connection } = await connected()
     const startMs = performance.now()
     expect(await connection.query('select pg_sleep(1.5)', [])).toHaveLength(1)
@@ -60,7 +63,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       return connection
     }
 
-    test('is refused while another process has that name, and not afterwards', async () => {
+    test('a connection for a node is refused while another process has that name, and not afterwards', async () => {
       const { place } = await engine.database()
       const first = named(place, 'a')
       const second = named(place, 'a')
@@ -72,7 +75,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       await expect.poll(() => one(second).catch(() => [])).toHaveLength(1)
     })
 
-    test('takes it again while the server still has a session of it that fell silent', async () => {
+    test('a connection for a node gets its name again while the server still has its silent session', async () => {
       const { proxy, url } = await behindProxy((await engine.database()).place)
       const connection = named(url, 'a')
       await one(connection)

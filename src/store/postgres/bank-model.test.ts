@@ -179,7 +179,7 @@ async function runs(
 }
 
 test.each(BANKS)(
-  'whatever nodes borrow, report, repeat, return and lose, the bank on $name says what a few sums say',
+  'whatever nodes borrow, report, repeat, return and lose, the bank on $name equals a simple model',
   async (engine) => {
     const { store, database } = await openedRows(engine)
     const connection = new BankConnection(database.place, { hasRole: true })

@@ -7,7 +7,7 @@ import { hashKey } from '../secrets.ts'
 const MINUTE = 60
 
 describe.each(BANKS)('the bank on $name', (engine) => {
-  test('answers the first use of a key with token, user and leases in one statement', async () => {
+  test('the bank answers the first use of a key with token, user and leases in one statement', async () => {
     const { node, accounts } = await bankFixture(engine)
     const keyHash = hashKey(SECRETS, 'k1')
     const [loan, unknown] = await node('a').acquire([
@@ -25,7 +25,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await accounts()).toMatchObject({ token: { leased: 10_000 }, user: { leased: 20_000 } })
   })
 
-  test('lends an eighth of what is free, at least what is needed, at most what is wanted, and all or nothing', async () => {
+  test('the bank lends an eighth of the free quota, at least what is needed, at most what is wanted, or nothing', async () => {
     const { node, accounts } = await bankFixture(engine)
     const ask = (need: number, max: number) =>
       node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: max, user: max } }])
@@ -39,7 +39,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await ask(37_500, 37_500)).toMatchObject([{ granted: true, tokenState: { free: 0 } }])
   })
 
-  test('lends nothing of an unlimited token, and counts what it uses all the same', async () => {
+  test('the bank lends nothing of an unlimited token, but counts its use', async () => {
     const { store, node, database } = await bankFixture(engine)
     await store.write(
       'createToken',
@@ -54,7 +54,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
-  test('lends nothing to what is disabled, expired or deleted, and says so with the rows', async () => {
+  test('the bank lends nothing to disabled, expired or deleted accounts, which the rows show', async () => {
     const { node, database } = await bankFixture(engine)
     for (const [broken, mended] of [
       ['update tokens set status = 2', 'update tokens set status = 1'],
@@ -69,7 +69,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await node('a').acquire([exactly(10)])).toMatchObject([{ granted: true }])
   })
 
-  test('keeps the note of a reported call', async () => {
+  test('the bank keeps the details of a reported call', async () => {
     const { node, database } = await bankFixture(engine)
     const call = settledCall({ userId: 1, tokenId: 1 }, 'x', { note: 'cut_arguments' })
     await node('a').apply([outboxRow(call), report('y', 1)], [])
@@ -79,7 +79,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
-  test('counts a call once however often it is reported, alone and in a batch', async () => {
+  test('the bank counts a call once however often it is reported, alone and in a batch', async () => {
     const { node, store, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([report('x', 300), report('x', 300)], [])
@@ -97,7 +97,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 2 })
   })
 
-  test('charges a call that cost more than was lent in full, and its lease ends at nothing', async () => {
+  test('the bank charges a call above its lease in full, and the lease ends at zero', async () => {
     const { node, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(100)])
     expect((await node('a').apply([report('x', 450)], [])).states).toContainEqual(
@@ -106,13 +106,13 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await accounts()).toMatchObject({ token: { leased: 0, used: 450 }, leases: [] })
   })
 
-  test('a call of a token that is not there holds up no other', async () => {
+  test('a call of a missing token does not delay others', async () => {
     const { node, accounts } = await bankFixture(engine)
     await node('a').apply([report('x', 1).replace('"token_id":1', '"token_id":77'), report('y', 2)], [])
     expect((await accounts()).token.used).toBe(2)
   })
 
-  test('takes back all but what is kept, and everything when a node leaves', async () => {
+  test('the bank takes back all but what is kept, and everything when a node leaves', async () => {
     const { node, accounts, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 200), held('u:1', 200)])
@@ -126,7 +126,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await database.sql('select * from nodes')).toEqual([])
   })
 
-  test('after a minute of silence what a node does not hold can be lent to others, and what it holds cannot', async () => {
+  test('after a minute of silence the unheld quota of a node can be lent to others, and its held quota cannot', async () => {
     const { node, accounts, setSilence: silent } = await bankFixture(engine)
     await node('a').acquire([exactly(400_000)])
     await node('a').apply([], [held('t:1', 150_000), held('u:1', 150_000)])
@@ -143,7 +143,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
-  test('a quarter of an hour later what a lost node held is charged by estimate, and the rest is free again', async () => {
+  test('a quarter of an hour later the held quota of a lost node is charged by estimate, and all else is free again', async () => {
     const { node, accounts, setSilence: silent, store, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
@@ -164,7 +164,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 0 })
   })
 
-  test('a node that comes back after that reports what was so, in the place of the estimate', async () => {
+  test('when a lost node returns, its reports replace the estimate', async () => {
     const { node, accounts, setSilence: silent, store, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
@@ -181,7 +181,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 
-  test('whoever takes quota away, disables or deletes calls the leases in; who adds some does not', async () => {
+  test('removing quota, disabling and deleting recall the leases; adding quota does not', async () => {
     const { node, accounts, store, database } = await bankFixture(engine)
     const leasedAfter = async (change: () => Promise<unknown>) => {
       await node('a').acquire([exactly(1_000)])
@@ -213,7 +213,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ).toEqual([0, 4, 3_000, 1])
   })
 
-  test('what was settled before its lease was called in counts against the new quota', async () => {
+  test('charges that were settled before their lease was recalled count against the new quota', async () => {
     const { node, accounts, store } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await store.write('changeToken', {
@@ -230,7 +230,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     })
   })
 
-  test('reports and requests that come together in any order wait for each other, and none is refused for it', async () => {
+  test('reports and requests in any order wait for each other, and none is refused for it', async () => {
     const { store, database } = await bankFixture(engine)
     for (let id = 2; id <= 6; id += 1)
       await store.write('createToken', newToken(1, { name: `${id}`, key: `k${id}` }))
@@ -263,7 +263,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   }, 300_000)
 
-  test("the relay's connection can look, and call the bank, and move no money otherwise", async () => {
+  test("the relay's connection can read, and call the bank, but cannot move money otherwise", async () => {
     const { connection } = await bankFixture(engine)
     expect(await connection.query('select quota from users', [])).toHaveLength(1)
     for (const forbidden of [

@@ -46,7 +46,7 @@ function expectRefused({ error, ms }: Outcome): void {
   expect(ms).toBeLessThan(PROMISED_MS)
 }
 
-describe.each(HERE)('a call on $name that cannot be reached is refused within two seconds', (engine) => {
+describe.each(HERE)('a call to an unreachable $name', (engine) => {
   test.each<[string, (proxy: FaultProxy) => void]>([
     ['swallows everything', (proxy) => proxy.setFault({ kind: 'black hole' })],
     ['breaks off at once', (proxy) => proxy.setFault({ kind: 'cut', afterBytes: 1 })],
@@ -54,26 +54,29 @@ describe.each(HERE)('a call on $name that cannot be reached is refused within tw
       'falls silent in the middle of its greeting',
       (proxy) => proxy.setFault({ kind: 'black hole', afterBytes: 20 }),
     ],
-  ])('where the line %s, for many calls at once, and is answered when it works again', async (_, spoil) => {
-    const { proxy, store } = await storeBehindProxy(engine)
-    spoil(proxy)
-    await delay(50)
-    for (const outcome of await Promise.all(
-      Array.from({ length: 10 }, () => timed(() => store.read('countUsers'))),
-    )) {
-      expectRefused(outcome)
-    }
-    proxy.setFault({ kind: 'pass' })
-    expect(await store.read('countUsers')).toBe(0)
-  })
+  ])(
+    'calls are refused within two seconds where the connection %s, and answered when it works again',
+    async (_, spoil) => {
+      const { proxy, store } = await storeBehindProxy(engine)
+      spoil(proxy)
+      await delay(50)
+      for (const outcome of await Promise.all(
+        Array.from({ length: 10 }, () => timed(() => store.read('countUsers'))),
+      )) {
+        expectRefused(outcome)
+      }
+      proxy.setFault({ kind: 'pass' })
+      expect(await store.read('countUsers')).toBe(0)
+    },
+  )
 
-  test('where nobody listens', async () => {
+  test('a call is refused within two seconds where no server listens', async () => {
     const { proxy, store } = await storeBehindProxy(engine)
     await proxy.stop()
     expectRefused(await timed(() => store.read('countUsers')))
   })
 
-  test('where open connections fall silent and new ones are swallowed', async () => {
+  test('a call is refused within two seconds where open connections become silent and new ones get no answer', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     const pool = connectionPool(url)
     onTestFinished(() => pool.end())
@@ -90,7 +93,7 @@ describe.each(HERE)('a call on $name that cannot be reached is refused within tw
 })
 
 describe.each(HERE)('on $name', (engine) => {
-  test('connections that fell silent while nobody used them hold up one call each at most, and none later', async () => {
+  test('idle connections that became silent delay at most one call each, and none later', async () => {
     const { proxy, url, store } = await storeBehindProxy(engine)
     proxy.silence({ kind: 'pass' })
     expectRefused(await timed(() => store.read('countUsers')))
@@ -118,7 +121,7 @@ describe.each(HERE)('on $name', (engine) => {
     another.release()
   })
 
-  test('a server that is slow to answer counts as gone where calls wait, and is waited for where none does', async () => {
+  test('a slow server counts as unreachable where calls wait, and is waited for where none does', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     proxy.setFault({ kind: 'delay', delayMs: 900 })
     const answered = (timeouts?: ProbeTimeouts): Promise<string> => {
@@ -132,7 +135,7 @@ describe.each(HERE)('on $name', (engine) => {
     expect(patient).toEqual({ status: 'fulfilled', value: 'answer' })
   })
 
-  test('a start waits for the lock of another node, though the server is slow to answer', async () => {
+  test('a start waits for the lock of another node, even if the server is slow', async () => {
     const { place } = await engine.database()
     const { proxy, url } = await behindProxy(place)
     await (await openPostgresStore({ url: place, secrets: SECRETS })).close()
@@ -154,7 +157,7 @@ describe.each(HERE)('on $name', (engine) => {
     expect(await store.read('countUsers')).toBe(0)
   })
 
-  test('a statement that the server works on is waited for', async () => {
+  test('a statement that the server is processing is waited for', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     const pool = connectionPool(url)
     onTestFinished(() => pool.end())

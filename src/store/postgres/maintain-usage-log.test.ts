@@ -50,7 +50,7 @@ async function places({ sql }: TestDatabase): Promise<Record<string, string>> {
 }
 
 describe.each(HERE)('the usage log on $name', (engine) => {
-  test('has a partition for each of the next days from the first moment on, and its id alone is its key', async () => {
+  test('the usage log has a partition for each of the next days from the start, and only its id is its key', async () => {
     const { database } = await opened(engine)
     const days = [-1, 0, 1, 2, 3].map((day) => nameOf(TODAY + day * DAY))
     expect(await partitions(database)).toEqual([...days, 'usage_log_default'])
@@ -63,7 +63,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(keys).toEqual([{ key: 'PRIMARY KEY (id)' }])
   })
 
-  test('goes by dropping partitions that are older than rows are kept; the others and all sums stay', async () => {
+  test('the usage log is pruned by dropping old partitions; the other partitions and all sums stay', async () => {
     const { store, database } = await opened(engine)
     await database.sql(dayInsertion(1, { requests: 5, quota: 50 }))
     const ages = [20, 12, 11, 10, 9, 1]
@@ -83,7 +83,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(await store.maintainUsageLog(10)).toMatchObject({ made: [], dropped: [] })
   })
 
-  test('loses no call that a wrong clock dated, and tells how many there are', async () => {
+  test('the usage log keeps calls with the date of a wrong clock, and reports their number', async () => {
     const { store, database } = await opened(engine)
     const future = { id: idAt(WRONG_CLOCK), endedMs: TODAY }
     const past = { id: idAt(0), endedMs: TODAY }
@@ -96,7 +96,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(await store.maintainUsageLog(90)).toMatchObject({ dropped: [], removed: 3, astray: 0 })
   })
 
-  test('is kept by many nodes at once, and by one that was stopped on the way', async () => {
+  test('the usage log is maintained by many nodes at once, also after one was stopped during it', async () => {
     const { store, database } = await opened(engine)
     await filled(
       database,
@@ -116,7 +116,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     }
   })
 
-  test('is left to whoever keeps it already', async () => {
+  test('the usage log is not maintained by a second process at the same time', async () => {
     const { store, database } = await opened(engine)
     await filled(database, [callAt(TODAY - 5 * DAY)])
     const other = new Client({ connectionString: database.place })
@@ -128,7 +128,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(await store.maintainUsageLog(90)).toMatchObject({ made: [nameOf(TODAY - 5 * DAY)], astray: 0 })
   })
 
-  test('waits for no reader for longer than a second, and says that it gave way', async () => {
+  test('maintaining the usage log waits for a reader for at most a second, and reports that it gave up', async () => {
     const { store, database } = await opened(engine)
     await filled(database, [callAt(TODAY - 20 * DAY)])
     await store.maintainUsageLog(30)
@@ -148,24 +148,27 @@ describe.each(HERE)('the usage log on $name', (engine) => {
   test.each<[string, UsageFilter]>([
     ['a day', { fromMs: TODAY - 5 * DAY, beforeMs: TODAY - 4 * DAY }],
     ['an id', { id: idAt(TODAY - 5 * DAY) }],
-  ])('of %s is read in the partitions that can hold it, and no others', async (_, filter) => {
-    const { store, database } = await opened(engine)
-    await filled(
-      database,
-      Array.from({ length: 12 }, (_, day) => callAt(TODAY - day * DAY)),
-    )
-    await store.maintainUsageLog(90)
-    // A call that ended on a day may have begun six hours before it.
-    const may = [nameOf(TODAY - 6 * DAY), nameOf(TODAY - 5 * DAY), 'usage_log_default']
-    const plans = await plansOf(database, filter)
-    expect(plans.length).toBeGreaterThanOrEqual(7)
-    for (const { sql, tables } of plans) {
-      expect(tables, sql).toContain(nameOf(TODAY - 5 * DAY))
-      for (const table of tables) expect(may, sql).toContain(table)
-    }
-  })
+  ])(
+    'a read of the usage log by %s only reads the partitions that can contain the rows',
+    async (_, filter) => {
+      const { store, database } = await opened(engine)
+      await filled(
+        database,
+        Array.from({ length: 12 }, (_, day) => callAt(TODAY - day * DAY)),
+      )
+      await store.maintainUsageLog(90)
+      // A call that ended on a day may have begun six hours before it.
+      const may = [nameOf(TODAY - 6 * DAY), nameOf(TODAY - 5 * DAY), 'usage_log_default']
+      const plans = await plansOf(database, filter)
+      expect(plans.length).toBeGreaterThanOrEqual(7)
+      for (const { sql, tables } of plans) {
+        expect(tables, sql).toContain(nameOf(TODAY - 5 * DAY))
+        for (const table of tables) expect(may, sql).toContain(table)
+      }
+    },
+  )
 
-  test('of a user and a day is read in the week before that day, and no others', async () => {
+  test("a read of a user's day reads only the partitions of the week before that day", async () => {
     const { store, database } = await opened(engine)
     await filled(
       database,

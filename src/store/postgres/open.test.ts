@@ -10,7 +10,7 @@ import { openPostgresStore } from './open.ts'
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 
 describe.each(HERE)('the store on $name', (engine) => {
-  test('takes writes that come together one after another, in effect: no id twice, no name twice', async () => {
+  test('simultaneous writes have the effect of consecutive ones: no id twice, no name twice', async () => {
     const { store } = await openedRows(engine)
     const made = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
@@ -29,7 +29,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     }
   })
 
-  test('may be opened by two at once while it is empty', async () => {
+  test('an empty store may be opened by two processes at once', async () => {
     const database = await engine.database()
     const stores = await Promise.all([database.open(), database.open(), database.open()])
     for (const store of stores) {
@@ -38,7 +38,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     }
   })
 
-  test('refuses a count that no number holds, instead of rounding it', async () => {
+  test('the store refuses a count that a number cannot represent, instead of rounding it', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql('UPDATE users SET quota = 9007199254740993')
     await expect(store.read('userByName', 'ada')).rejects.toThrow(/9007199254740993.*2\^53/)
@@ -46,7 +46,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     expect(await store.read('countUsers')).toBe(1)
   })
 
-  test('gives up what another transaction holds for too long, and says so; serves again afterwards', async () => {
+  test('the store stops waiting for a lock of another transaction with an error, and serves again afterwards', async () => {
     const { database, tokenId } = await rowsWithAccount(engine)
     const store = await openPostgresStore({
       url: `${database.place}?statement_timeout=300`,
@@ -66,7 +66,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     expect(await store.write('setTokenStatus', change)).toBe(true)
   })
 
-  test('writes what others write all the time, as nodes do that report charges', async () => {
+  test('the store writes rows that others write all the time, as nodes that report charges do', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const over = new AbortController()
     const reporting = Array.from({ length: 4 }, async () => {
@@ -88,7 +88,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     expect(results.filter(({ status: ended }) => ended === 'rejected')).toEqual([])
   })
 
-  test('survives the loss of a connection in the middle of a transaction, and says so to whoever waits', async () => {
+  test('the store survives the loss of a connection in the middle of a transaction, which fails', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const ending = new Client({ connectionString: database.place })
     await ending.connect()
@@ -110,7 +110,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     await ended
   })
 
-  test('survives the loss of its connections', async () => {
+  test('the store survives the loss of its connections', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sluice'",
@@ -118,7 +118,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     await expect.poll(() => store.read('countUsers')).toBe(1)
   })
 
-  test('that cannot be reached says so, without the password', async () => {
+  test('a store that cannot be reached says so, without the password', async () => {
     const { place } = await engine.database()
     const url = new URL(place)
     url.pathname = '/no_such_database'
@@ -134,7 +134,7 @@ describe.each(HERE)('the store on $name', (engine) => {
 })
 
 describe.each(ENGINES)('on $name', (engine) => {
-  test('text with NUL is the same mistake of the caller', async () => {
+  test('text with NUL is the same error of the caller', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const error: unknown = await store
       .write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))
@@ -148,7 +148,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect(await store.read('keyedTokens', { userId })).toHaveLength(1)
   })
 
-  test('capitals matter in names, as they do in keys', async () => {
+  test('upper and lower case differ in names, as they do in keys', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('createUser', newUser({ username: 'Ada' }))
     await store.write('createUser', newUser({ username: 'another' }))
@@ -158,7 +158,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.read('userByName', 'ada'))?.id).toBe(2)
   })
 
-  test('a user without an id is counted on from those that were given one, in one go too', async () => {
+  test('users without an id are numbered after the given ids, also in one write', async () => {
     const { store } = await openedRows(engine)
     const seed = {
       role: 1,
@@ -179,7 +179,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.write('createUser', newUser({ username: 'e' }))).id).toBe(32)
   })
 
-  test('another secret is refused with a word on what to do, and the right one still opens', async () => {
+  test('another secret is refused with advice, and the right one still opens', async () => {
     const database = await engine.database()
     await (await database.open()).close()
     const other = deriveSecrets('not the secret it was made with')
@@ -187,7 +187,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     await (await database.open()).close()
   })
 
-  test('a database that a newer version has changed is refused, with a word on what to do', async () => {
+  test('a database that a newer version has changed is refused, with advice', async () => {
     const database = await engine.database()
     await (await database.open()).close()
     await database.sql(

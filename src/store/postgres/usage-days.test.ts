@@ -9,11 +9,11 @@ test.each([
   [201, 2],
   [3650, 19],
   [100_000, 500],
-])('rows that are kept for %i days lie in partitions of %i days', (days, width) => {
+])('rows that are kept for %i days are in partitions of %i days', (days, width) => {
   expect(daysPerPartition(days)).toBe(width)
 })
 
-test('what is missing is made around what is there', () => {
+test('missing partitions are created around the existing ones', () => {
   const covered = [{ firstDay: 12, endDay: 13 }]
   expect(missingRanges(covered, { firstDay: 10, endDay: 15 }, 1)).toEqual([
     { firstDay: 10, endDay: 11 },
@@ -27,7 +27,7 @@ test('what is missing is made around what is there', () => {
   ])
 })
 
-test('every wanted day is covered once, whatever was there, and nothing is left to make', () => {
+test('every wanted day is covered once, whatever existed before, and nothing remains to create', () => {
   const gaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 1, max: 9 })), {
     maxLength: 8,
   })

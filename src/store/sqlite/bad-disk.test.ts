@@ -29,7 +29,7 @@ function fill(file: string): void {
 }
 
 describe.each(DISKS)('$kind that is full', () => {
-  test('refuses calls, each with StoreUnavailable, and takes them again when there is room; nothing is lost or doubled', async () => {
+  test('a full disk refuses calls with StoreUnavailable until there is space; nothing is lost or charged twice', async () => {
     const disk = mountSmallDisk(4_000_000)
     const { store, who, tokenId } = await storeWithAccount(join(disk.path, 'sluice.db'), 'own')
     const filler = join(disk.path, 'filler')
@@ -60,7 +60,7 @@ describe.each(DISKS)('$kind that is full', () => {
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 
-  test('stops a start with a word on what to do, and the same start succeeds once there is room', async () => {
+  test('a full disk stops a start with advice, and the same start succeeds once there is space', async () => {
     const disk = mountSmallDisk(400_000)
     const path = join(disk.path, 'sluice.db')
     const filler = join(disk.path, 'filler')
@@ -74,7 +74,7 @@ describe.each(DISKS)('$kind that is full', () => {
     expect(await store.read('countUsers')).toBe(0)
   })
 
-  test('that is full when holds are to be recovered loses none of them', async () => {
+  test('a disk that is full when holds are to be recovered loses none of them', async () => {
     const disk = mountSmallDisk(3_000_000)
     const path = join(disk.path, 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
@@ -94,7 +94,7 @@ describe.each(DISKS)('$kind that is full', () => {
 })
 
 describe.each(DISKS)('$kind that is read-only', () => {
-  test('stops a start with a word on what to do', async () => {
+  test('a read-only disk stops a start with advice', async () => {
     const disk = mountSmallDisk(1_000_000)
     const path = join(disk.path, 'sluice.db')
     await (await openSqliteStore({ path, secrets: SECRETS })).close()

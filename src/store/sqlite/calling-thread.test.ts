@@ -8,7 +8,7 @@ import { openSqliteStore } from './open.ts'
 const openHere = (path: string, secret = SECRETS) =>
   openSqliteStore({ path, secrets: secret, onCallingThread: true })
 
-test('a store that is served on the calling thread writes, reads and charges as one in threads does', async () => {
+test('a store on the calling thread writes, reads and charges as one in threads does', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const here = await openHere(path)
   const user = await here.write('createUser', newUser({ username: 'ann' }))
@@ -26,7 +26,7 @@ test('a store that is served on the calling thread writes, reads and charges as 
   await threads.close()
 })
 
-test('there, too, an operation that fails rejects alone, in the order of the calls', async () => {
+test('on the calling thread an operation that fails rejects alone, in the order of the calls', async () => {
   const here = await openHere(join(temporaryFolder(), 'sluice.db'))
   const made = await Promise.allSettled([
     here.write('createUser', newUser({ username: 'ann' })),
@@ -38,7 +38,7 @@ test('there, too, an operation that fails rejects alone, in the order of the cal
   await here.close()
 })
 
-test('there, too, another secret is refused, and so is what comes after the end', async () => {
+test('on the calling thread another secret is refused, and so is every call after the end', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const here = await openHere(path)
   await here.close()

@@ -12,7 +12,7 @@ test('a commit is on the disk when it returns: the log is synced with every one'
   db.close()
 })
 
-test('a file of others is made its owner’s alone, and links are not followed', () => {
+test('an accessible file is restricted to its owner, and links are not followed', () => {
   const folder = temporaryFolder()
   const path = join(folder, 'sluice.db')
   writeFileSync(path, '', { mode: 0o644 })
@@ -26,7 +26,7 @@ test('a file of others is made its owner’s alone, and links are not followed',
   expect(existsSync(join(folder, 'elsewhere'))).toBe(false)
 })
 
-test('the file is its owner’s alone, and a connection that reads can change nothing', () => {
+test('the file is accessible to its owner only, and a connection that reads can change nothing', () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const writer = openForWriting(path)
   writer.exec('CREATE TABLE t (a)')

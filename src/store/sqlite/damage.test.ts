@@ -54,7 +54,7 @@ async function refusal(path: string): Promise<string> {
 }
 
 describe('a damaged database', () => {
-  test('whose beginning was overwritten is refused, by name, with a word on what to do, and left as it is', async () => {
+  test('a database whose beginning was overwritten is refused with its name and advice, and unchanged', async () => {
     const path = await largeDatabase()
     const bytes = readFileSync(path)
     bytes.fill('oops', 0, 100)
@@ -63,7 +63,7 @@ describe('a damaged database', () => {
     expect(readFileSync(path).equals(bytes)).toBe(true)
   })
 
-  test('with a damaged page among its accounts is refused after a stop that was not clean', async () => {
+  test('a database with a damaged page of accounts is refused after an unclean stop', async () => {
     const path = await largeDatabase()
     const store = await openedStore(path, 'own')
     await store.write('hold', holdOf({ userId: 1, tokenId: 1 }, 'a'))
@@ -76,7 +76,7 @@ describe('a damaged database', () => {
     expect(await refusal(copy)).toMatch(/sluice\.db is damaged \(tokens: .*\): .*backup in its place/)
   })
 
-  test('that shows its damage later ends the store: it says so once, and takes nothing more', async () => {
+  test('a database with damage that appears later ends the store: it reports it once, and accepts nothing more', async () => {
     const path = await largeDatabase()
     damage(path, 'tokens')
     const store = await openedStore(path, 'own')
@@ -89,7 +89,7 @@ describe('a damaged database', () => {
     })
   })
 
-  test('that shows its damage to the writer refuses all that waits behind', async () => {
+  test('damage that the writer finds refuses all waiting operations', async () => {
     const path = await largeDatabase()
     damage(path, 'tokens')
     const store = await openedStore(path, 'own')
@@ -110,7 +110,7 @@ test.each([
   ['a full disk', 13, /no room/, false],
   ['a full disk that the index of the log meets first', 4874, /no room/, false],
   ['another program that writes', 5, /locked by another program/, false],
-])('%s (%i) is told in words', (_, errcode, words, lasting) => {
+])('%s (%i) is reported with a message', (_, errcode, words, lasting) => {
   const told = mapDatabaseError(Object.assign(new Error('as the driver says it'), { errcode }))
   expect(told).toBeInstanceOf(StoreUnavailable)
   expect(told).toMatchObject({ lasting, message: expect.stringMatching(words) as unknown })
@@ -151,14 +151,14 @@ function saidAfter(text: string, by: string): string[] {
 
 const RUN = 'else void thread.run(unpack(message.operations)).then(send)'
 
-test('a writer that dies ends the store: what waited is refused, and it says so', () => {
+test('a writer that dies ends the store: waiting operations are refused, with a report', () => {
   const said = saidAfter(RUN, `else if (options.role === 'writer') process.exit(3)\n    ${RUN}`)
   expect(said.filter((line) => line === 'StoreUnavailable')).toHaveLength(2)
   expect(said).toContain('failed: true the database thread has ended')
   expect(said.at(-1)).toBe('closed')
 })
 
-test('a reader that dies is replaced at the next question, and the accounts go on', () => {
+test('a reader that dies is replaced at the next read, and the accounts continue', () => {
   const said = saidAfter(RUN, `else if (options.role === 'reader') process.exit(3)\n    ${RUN}`)
   expect(said).toEqual(['StoreUnavailable', 'closed'])
 })

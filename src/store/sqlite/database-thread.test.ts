@@ -41,13 +41,13 @@ const turns = async (count: number): Promise<void> => {
   for (let turn = 0; turn < count; turn++) await new Promise(setImmediate)
 }
 
-test('what one turn of the event loop brings crosses at once', async () => {
+test('operations of one turn of the event loop are sent at once', async () => {
   await Promise.all(operations(5))
   await Promise.all(operations(1))
   expect(batches()).toEqual([5, 1])
 })
 
-test('after a crowd a batch waits for as many again, but not for long', async () => {
+test('after a batch of many a batch waits for as many again, but not for long', async () => {
   await Promise.all(operations(20))
   const first = operations(7)
   await turns(3)
@@ -60,7 +60,7 @@ test('after a crowd a batch waits for as many again, but not for long', async ()
   await Promise.all(alone)
 })
 
-test('nor for long turns', async () => {
+test('a batch does not wait for long turns of the event loop', async () => {
   await Promise.all(operations(20))
   const first = operations(1)
   for (let turn = 0; turn < 3; turn++) {
@@ -72,7 +72,7 @@ test('nor for long turns', async () => {
   expect(batches()).toEqual([20, 1, 1])
 })
 
-test('after a few nobody waits', async () => {
+test('after a batch of few no batch waits', async () => {
   await Promise.all(operations(7))
   const first = operations(1)
   await turns(3)

@@ -12,12 +12,12 @@ const times = (count: number, one: () => Waiting): Waiting[] => Array.from({ len
 const few: BatchRule = { ...WRITES, maxOperations: 4 }
 
 describe('writes', () => {
-  test('that a batch has room for go at once, as they came', () => {
+  test('writes that fit into a batch are written at once, in order', () => {
     const queue = [settle(1), settle(2), settle(1)]
     expect(fairBatch(queue, few)).toEqual({ batch: queue, rest: [] })
   })
 
-  test('of calls that are too many go in turns, and one user’s stay in order', () => {
+  test("writes of too many calls are written in turns, and each user's stay in order", () => {
     const queue = [
       settle(1, 'a'),
       settle(1, 'b'),
@@ -31,7 +31,7 @@ describe('writes', () => {
     expect(rest).toEqual([queue[3], queue[4]])
   })
 
-  test('of the whole store are overtaken by nothing, and overtake nothing', () => {
+  test('writes of the whole store are not reordered with others', () => {
     const store: Waiting = { operation: ['changeUser', { userId: 2 }] }
     const queue = [...times(6, () => settle(1)), store, settle(2)]
     expect(fairBatch(queue, few).rest).toEqual(queue.slice(4))
@@ -39,7 +39,7 @@ describe('writes', () => {
     expect(fairBatch([settle(1), store, ...times(9, () => settle(1)), settle(3)], few).batch).toHaveLength(4)
   })
 
-  test('whatever they are, all are written once, within the bound, and none before what it must not overtake', () => {
+  test('all writes are written once, within the maximum of a batch, and in an order that is permitted', () => {
     const operation: fc.Arbitrary<QueuedOperation> = fc.oneof(
       fc.tuple(
         fc.constantFrom('hold', 'growHold', 'markProgress', 'settle'),
@@ -81,7 +81,7 @@ describe('reads', () => {
   const usage = (userId?: number): Waiting => ({ operation: ['listUsage', { filter: { user_id: userId } }] })
   const profile: Waiting = { operation: ['managedUser', { userId: 1 }] }
 
-  test('of the usage log go one of each user at a time, those of everybody’s as one user’s; others wait for none', () => {
+  test("reads of the usage log take turns: one of each user at a time, those of all users as one user's; other reads do not wait", () => {
     const queue = [usage(1), usage(1), usage(), usage(2), profile, usage(), profile]
     const { batch, rest } = fairBatch(queue, READS)
     expect(batch).toEqual([queue[0], queue[2], queue[3], queue[4], queue[6]])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { joined } from './joined.ts'
 
-test('calls during a run share the next one, which begins after them', async () => {
+test('calls during a run share the next run, which begins after them', async () => {
   const ends: (() => void)[] = []
   const run = joined(() => new Promise((resolve) => ends.push(resolve)))
   const first = run()

@@ -14,7 +14,7 @@ import {
 const NOTHING_WRONG = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
 
 describe('a settlement', () => {
-  test('moves used and remaining quota of token and user, the time of use and the count of requests', async () => {
+  test('a settlement changes used and remaining quota of token and user, the time of use and the number of requests', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'a'))
     await store.write('settle', settledCall(who, 'a'))
@@ -29,7 +29,7 @@ describe('a settlement', () => {
     expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
   })
 
-  test('charges once, however often it is written, in one commit or in several', async () => {
+  test('a settlement charges once, however often it is written, in one commit or in several', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await Promise.all([
       store.write('hold', holdOf(who, 'a')),
@@ -43,7 +43,7 @@ describe('a settlement', () => {
     expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
   })
 
-  test('keeps every detail of the call', async () => {
+  test('a settlement keeps every detail of the call', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path)
     await store.write(
@@ -115,7 +115,7 @@ describe('a settlement', () => {
     ])
   })
 
-  test('with nothing delivered is no request, and does not turn back the time of use', async () => {
+  test('a settlement without delivered content is not a request, and does not set back the time of use', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('settle', settledCall(who, 'a'))
     await store.write(
@@ -127,7 +127,7 @@ describe('a settlement', () => {
     expect(account?.token.accessed_time).toBe(1_760_000_101)
   })
 
-  test('may take a balance below zero, and moves the counters of an unlimited token too', async () => {
+  test('a settlement may make a balance negative, and changes the counters of an unlimited token too', async () => {
     const { store, userId } = await storeWithAccount()
     const token = await store.write(
       'createToken',
@@ -143,7 +143,7 @@ describe('a settlement', () => {
     expect(account?.user.quota).toBe(-1)
   })
 
-  test('counts in whole units up to 2^53', async () => {
+  test('a settlement counts in whole units up to 2a settlement53', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     const near = Number.MAX_SAFE_INTEGER - 1
     await store.write('settle', settledCall(who, 'a', { quota: near }))
@@ -153,7 +153,7 @@ describe('a settlement', () => {
     await expect(store.write('settle', settledCall(who, 'c', { quota: 0.5 }))).rejects.toThrow(/INTEGER/)
   })
 
-  test('many in one commit, of many accounts, add up to the unit', async () => {
+  test('many settlements in one commit, of many accounts, add up to the unit', async () => {
     const store = await openedStore()
     const accounts: { userId: number; tokenId: number; quota: number; calls: number }[] = []
     for (const [index, username] of ['ada', 'bob', 'cyd'].entries()) {
@@ -183,7 +183,7 @@ describe('a settlement', () => {
 })
 
 describe('conservation', () => {
-  test('names a token and a user whose count is not the sum of their charges, and sums up what is held', async () => {
+  test('the check names a token and a user whose count is not the sum of their charges, and sums up what is held', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, userId, tokenId, who } = await storeWithAccount(path)
     await store.write('settle', settledCall(who, 'a'))
@@ -202,7 +202,7 @@ describe('conservation', () => {
 })
 
 describe('an account', () => {
-  test('is loaded as every write queued before leaves it', async () => {
+  test('an account is loaded in the state after all writes queued before', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     const queued = [
       store.write('hold', holdOf(who, 'a')),
@@ -216,7 +216,7 @@ describe('an account', () => {
     await Promise.all(queued)
   })
 
-  test("sums the user's holds over all tokens, the token's alone", async () => {
+  test("an account has the user's holds over all tokens, and the token's own", async () => {
     const { store, userId, tokenId, who } = await storeWithAccount()
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
     await store.write('hold', holdOf(who, 'a'))
@@ -225,14 +225,14 @@ describe('an account', () => {
     expect(account?.openHolds).toEqual({ token: 1000, user: 2000 })
   })
 
-  test('of a token that never was is null', async () => {
+  test('an account of a token that never existed is null', async () => {
     const { store } = await storeWithAccount()
     expect(await store.write('loadAccount', { tokenId: 99 })).toBeNull()
   })
 })
 
 describe('recovery', () => {
-  test('charges a hold of another owner its prompt and what was marked as delivered, at most what was held', async () => {
+  test('recovery charges a hold of another owner its prompt and the recorded output, at most what was held', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'untouched', { owner: 'gone' }))
     await store.write('hold', holdOf(who, 'marked', { owner: 'gone' }))
@@ -262,7 +262,7 @@ describe('recovery', () => {
     expect((await store.read('conservation')).tokens).toEqual([])
   })
 
-  test('leaves parked holds open, unless it is told otherwise', async () => {
+  test('recovery leaves parked holds open, unless it is told otherwise', async () => {
     const { store, who } = await storeWithAccount()
     const opening = holdOf(who, 'parked', { owner: 'gone' })
     void store.write('hold', opening)
@@ -275,7 +275,7 @@ describe('recovery', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test('does not charge again what was settled, and a late settlement does not charge what was recovered', async () => {
+  test('recovery does not charge settled calls again, and a late settlement does not charge what was recovered', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'a', { owner: 'gone' }))
     await store.write('settle', settledCall(who, 'a'))
@@ -286,7 +286,7 @@ describe('recovery', () => {
     expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(300 + 100)
   })
 
-  test('settles 10,000 holds in no more than a few times what it took to write them', async () => {
+  test('recovery settles 10,000 holds in at most a few times the time to write them', async () => {
     const { store, who } = await storeWithAccount()
     const began = performance.now()
     await Promise.all(

@@ -15,7 +15,7 @@ async function opened(path = join(temporaryFolder(), 'node.db'), bankId = 'bank'
 }
 
 describe("a node's file", () => {
-  test('keeps its name, its holds and its outbox over restarts', async () => {
+  test("a node's file keeps its name, its holds and its outbox over restarts", async () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('hold', holdOf(WHO, 'a'))
@@ -37,7 +37,7 @@ describe("a node's file", () => {
     expect(await second.write('recover', { owner: 'next', nowMs: 1 })).toEqual({ count: 0, quota: 0 })
   })
 
-  test('keeps parked holds over restarts, and lets them be settled once', async () => {
+  test("a node's file keeps parked holds over restarts, and lets them be settled once", async () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('hold', holdOf(WHO, 'a'))
@@ -51,7 +51,7 @@ describe("a node's file", () => {
     expect(await second.write('outbox', { limit: 10, except: [] })).toHaveLength(1)
   })
 
-  test('has each settled call once in its outbox, until it was reported', async () => {
+  test("a node's file has each settled call once in its outbox, until it was reported", async () => {
     const file = await opened()
     for (const id of ['a', 'a', 'b', 'c']) await file.write('settle', settledCall(WHO, id))
     const [a, b, c] = await file.write('outbox', { limit: 3, except: [] })
@@ -60,7 +60,7 @@ describe("a node's file", () => {
     expect(await file.write('outbox', { limit: 10, except: [] })).toEqual([b])
   })
 
-  test('leaves out what charges an account that is locked: its key, its user or one of its budgets', async () => {
+  test("a node's file omits calls of locked accounts: their key, their user or one of their budgets", async () => {
     const file = await opened()
     const settle = (id: string, tokenId: number, userId: number, budgets = '') =>
       file.write('settle', settledCall({ tokenId, userId }, id, { budgets }))
@@ -79,7 +79,7 @@ describe("a node's file", () => {
   test.each([
     ['a build from before the first release', 5, /a build of sluice from before version 0\.1\.0/],
     ['a newer version', 7, /newer version of sluice \(form 7, this version knows 6\)/],
-  ])('of %s is refused and stays as it is', async (_, format, sentence) => {
+  ])("a node's file of %s is refused and unchanged", async (_, format, sentence) => {
     const path = join(temporaryFolder(), 'node.db')
     await (await openNodeFile({ path, bankId: 'bank' })).close()
     const file = new DatabaseSync(path)
@@ -89,7 +89,7 @@ describe("a node's file", () => {
     expect(file.prepare('PRAGMA user_version').get()).toEqual({ user_version: format })
   })
 
-  test('reports to no other bank than it was used with, while it has something to report', async () => {
+  test("a node's file reports only to the bank that it was used with, while it has something to report", async () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('settle', settledCall(WHO, 'a'))

@@ -68,7 +68,7 @@ const anyCall = fc.record({
   reason: fc.constantFrom<SettledCall['reason']>('complete', 'failed', 'crash', 'cut', 'client_gone'),
 })
 
-test('sums after a crash are those of the calls that were committed, to the unit', async () => {
+test('sums after a crash are those of the committed calls, to the unit', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(anyCall, { minLength: 1, maxLength: 4 }), { maxLength: 6 }),
@@ -116,7 +116,7 @@ test('a transaction that is rolled back leaves the sums of the calls before it, 
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 4, quota: 1200 })
 })
 
-test('a call that is removed from the log is in the sums all the same', async () => {
+test('a call that is removed from the log is still in the sums', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   const settle = (id: string) => store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
@@ -133,7 +133,7 @@ test.each<[string, (store: Store) => Promise<unknown>, unknown]>([
   ['usage by day', (store) => store.read('usageByDay', EVERY), [{ requests: 1, quota: 300 }]],
   ['usage by key', (store) => store.read('usageGroups', { by: 'key', days: {} }), [{ requests: 1 }]],
   ['the check of all sums', (store) => store.read('conservation'), { tokens: [], users: [], days: [] }],
-])('%s has a call that was settled just before', async (_, read, expected) => {
+])('the read of %s has a call that was settled just before', async (_, read, expected) => {
   const { store } = await storeWithAccount(join(temporaryFolder(), 'sluice.db'))
   await store.write('settle', settledCall(WHO, 'a', { ended_ms: T0 }))
   expect(await read(store)).toMatchObject(expected as object)
@@ -154,7 +154,7 @@ async function writerOf(path: string): Promise<{ db: DatabaseSync; batches: Writ
 
 const CALLS = 300
 
-test('calls are summed up in small parts, and between them each is in the sums or noted', async () => {
+test('calls are summed up in small parts, and between them each is either in the sums or pending', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { db, batches } = await writerOf(path)
   // No two calls share a row.
@@ -194,7 +194,7 @@ test('a read of series has all calls that were settled before it', async () => {
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: CALLS, quota: 300 * CALLS })
 })
 
-test('calls are summed up although nobody reads', async () => {
+test('calls are summed up even if no sums are read', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   await Promise.all(
@@ -207,7 +207,7 @@ test('calls are summed up although nobody reads', async () => {
   })
 })
 
-test('sums that cannot be written fail reads of them, and no call', async () => {
+test('sums that cannot be written fail reads of them, but no call', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   const change = (sql: string): void => {
@@ -228,7 +228,7 @@ test('sums that cannot be written fail reads of them, and no call', async () => 
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 3, quota: 900 })
 })
 
-test('a store that is closed leaves nothing to be summed up', async () => {
+test('a store that is closed leaves no pending sums', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   for (const id of ['a', 'b']) await store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))

@@ -40,7 +40,7 @@ function commitsIn(path: string): number {
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 describe('group commit', () => {
-  test('what gathers while a commit is under way shares the next one', async () => {
+  test('writes that arrive during a commit share the next one', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
@@ -52,7 +52,7 @@ describe('group commit', () => {
     expect(commitsIn(path) - before).toBe(2)
   })
 
-  test('a write that comes alone is committed alone, without waiting for others', async () => {
+  test('a single write is committed alone, without waiting for others', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
@@ -60,7 +60,7 @@ describe('group commit', () => {
     expect(commitsIn(path) - before).toBe(5)
   })
 
-  test('a batch is bounded', async () => {
+  test('a batch has a maximum size', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
@@ -71,7 +71,7 @@ describe('group commit', () => {
     expect(commitsIn(path) - before).toBe(3)
   })
 
-  test('what was acknowledged is there for another connection at once', async () => {
+  test('an acknowledged write is visible to another connection at once', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const other = new DatabaseSync(path, { readOnly: true })
@@ -85,7 +85,7 @@ describe('group commit', () => {
 })
 
 describe('the queue', () => {
-  test('answers in the order of the calls, whatever kind they are of, failures too', async () => {
+  test('the queue answers in the order of the calls, of any kind, also failures', async () => {
     const { store, userId, tokenId, who } = await storeWithAccount(undefined, 'own')
     const order: number[] = []
     const note = (place: number) => () => void order.push(place)
@@ -101,7 +101,7 @@ describe('the queue', () => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6])
   })
 
-  test('counts what is not durable yet', async () => {
+  test('the queue counts writes that are not durable yet', async () => {
     const { store, who } = await storeWithAccount(undefined, 'own')
     expect(store.queued).toBe(0)
     const writes = [store.write('hold', holdOf(who, 'a')), store.write('hold', holdOf(who, 'b'))]
@@ -147,21 +147,21 @@ describe('the queue', () => {
     expect((await store.read('conservation')).openHolds).toEqual({ count: 3, amount: 3000 })
   })
 
-  test('an input that cannot cross to the thread rejects, and the queue goes on', async () => {
+  test('an input that cannot be sent to the thread rejects, and the queue continues', async () => {
     const { store, who } = await storeWithAccount(undefined, 'own')
     const uncloneable = { ...holdOf(who, 'a'), id: (() => 'a') as never }
     await expect(store.write('hold', uncloneable)).rejects.toThrow(/could not be cloned/)
     await store.write('hold', holdOf(who, 'b'))
   })
 
-  test("an operation's own error comes back with its class and code", async () => {
+  test("the queue an operation's own error comes back with its class and code", async () => {
     const { store } = await storeWithAccount(undefined, 'own')
     const error: unknown = await store.write('createUser', newUser()).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(GatewayError)
     expect(error).toMatchObject({ code: 'invalid_request', message: 'there is a user "ada" already' })
   })
 
-  test('text with NUL is refused, in the operations of every call and in the others', async () => {
+  test('text with NUL is refused, in the operations of calls and in the others', async () => {
     const { store, userId, who } = await storeWithAccount(undefined, 'own')
     await expect(store.write('hold', holdOf(who, 'a', { model: 'm\0x' }))).rejects.toThrow(/NUL/)
     await expect(store.write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))).rejects.toThrow(
@@ -172,7 +172,7 @@ describe('the queue', () => {
 })
 
 describe('a database that cannot be written', () => {
-  test('rejects with StoreUnavailable, and serves again when it can', async () => {
+  test('a database that cannot be written rejects with StoreUnavailable, and serves again when it can be written', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const other = new DatabaseSync(path)
@@ -190,14 +190,14 @@ describe('a database that cannot be written', () => {
     expect((await store.read('conservation')).openHolds.count).toBe(1)
   })
 
-  test('cannot be opened where there is no folder, and says why', async () => {
+  test('a database cannot be opened without its folder, and the error says why', async () => {
     const path = join(temporaryFolder(), 'none', 'sluice.db')
     await expect(openSqliteStore({ path, secrets: SECRETS })).rejects.toThrow(/ENOENT.*none/)
   })
 })
 
 describe('closing', () => {
-  test('waits for all that was queued, and refuses what comes after', async () => {
+  test('closing waits for all queued operations, and later ones are refused', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const writes = Array.from({ length: 700 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`)))
@@ -214,7 +214,7 @@ describe('closing', () => {
 })
 
 describe('keys at rest', () => {
-  test('neither a key nor an access token is anywhere in the files, and the files are their owner’s alone', async () => {
+  test('the files contain neither a key nor an access token, and only their owner has access', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const store = await openedStore(path, 'own')
     const user = await store.write('createUser', newUser({ accessToken: 'PlainAccessToken' }))
@@ -231,7 +231,7 @@ describe('keys at rest', () => {
     expect(await store.read('revealKey', { tokenId: token.id, userId: user.id })).toBe('PlainKey0123456789')
   })
 
-  test('another secret is refused with a word on what to do, and the right one still opens', async () => {
+  test('another secret is refused with advice, and the right one still opens', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     await (await openSqliteStore({ path, secrets: SECRETS })).close()
     const other = deriveSecrets('not the secret it was made with')

@@ -53,7 +53,7 @@ async function state(database: OwnedDatabase, client: string, account: AccountNa
 const write = (database: OwnedDatabase, client: string, ...operations: QueuedOperation[]) =>
   database.write(client, pack(operations))
 
-test('a charge leaves the lease of the client that settles, which is told of it once', async () => {
+test('a charge is taken from the lease of the client that settles, which is notified once', async () => {
   const { database } = await opened()
   expect((await lent({ database }, 'a', 1000)).granted).toBe(true)
   await write(database, 'a', ['hold', holdOf(WHO, 'x', { owner: 'a' })], ['settle', settledCall(WHO, 'x')])
@@ -70,7 +70,7 @@ test('a charge leaves the lease of the client that settles, which is told of it 
   expect((await state(database, 'a', 't:1')).counted).toBe(0)
 })
 
-test('nothing is lent twice, and what a batch that failed would have charged leaves no lease', async () => {
+test('nothing is lent twice, and the charges of a failed batch change no lease', async () => {
   const { database, path } = await opened()
   await lent({ database }, 'a', 400_000)
   expect((await lent({ database }, 'b', 100_001)).granted).toBe(false)
@@ -84,7 +84,7 @@ test('nothing is lent twice, and what a batch that failed would have charged lea
   expect(await state(database, 'a', 't:1')).toMatchObject({ amount: 400_000, counted: 0 })
 })
 
-test('the leases of a client that is gone end once its holds are settled; those of others stay', async () => {
+test('the leases of a lost client end once its holds are settled; those of others stay', async () => {
   const { database } = await opened()
   await lent({ database }, 'a', 3000)
   await lent({ database }, 'b', 2000)
@@ -125,7 +125,7 @@ test('a lower quota, another status and a deletion end all leases; a higher quot
   expect([announced, await amount()]).toEqual([[], 1000])
 })
 
-test('a parked hold keeps its quota while nobody goes on with it, and one client takes it up', async () => {
+test('a parked hold keeps its quota until a client takes it up, and only one can', async () => {
   const { database } = await opened()
   await lent({ database }, 'a', 5000)
   await write(

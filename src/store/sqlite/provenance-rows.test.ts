@@ -39,7 +39,7 @@ async function withAccount(): Promise<Store> {
   return store
 }
 
-test('what a call left behind is stored with its settlement', async () => {
+test('the provenance of a call is stored with its settlement', async () => {
   const store = await withAccount()
   await store.write('settle', CALL)
   expect(await store.read('responseFacts', LOOK_UP)).toEqual({ response: STORED, contentBytes: 0 })
@@ -47,7 +47,7 @@ test('what a call left behind is stored with its settlement', async () => {
   expect(origins).toEqual(['h1', 'h2'].map((hash) => ({ hash, channel: 'c', keyTag: 'tag' })))
 })
 
-test('a settlement that is repeated does not bring back a response that was deleted', async () => {
+test('a repeated settlement does not restore a deleted response', async () => {
   const store = await withAccount()
   await store.write('settle', CALL)
   await store.write('deleteResponse', { id: 'resp_a', userId: 1, nowMs: ENDED_MS })

@@ -98,7 +98,7 @@ test('a settlement that is written twice is counted once', async () => {
   expect(await daysIn(store, path)).toMatchObject([{ requests: 1, quota: 300 }])
 })
 
-test('the days of a user and of a token add up to what their rows say', async () => {
+test('the days of a user and of a token add up to their rows', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, userId, who } = await storeWithAccount(path)
   const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))

@@ -33,7 +33,7 @@ function errorOf(reply: BatchReply): Error {
   return deserializeError(reply.failure)
 }
 
-test('a full disk refuses the whole batch, leaves nothing of it, and the next batch is taken once there is room', async () => {
+test('a full disk refuses the whole batch and leaves nothing of it, and the next batch is written once there is space', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const { page_count: pages } = db.prepare('PRAGMA page_count').get() as { page_count: number }
   db.exec(`PRAGMA max_page_count = ${pages + 4}`)
@@ -60,7 +60,7 @@ test('a full disk refuses the whole batch, leaves nothing of it, and the next ba
   db.close()
 })
 
-test('a commit that fails refuses the whole batch, and the next batch is taken', async () => {
+test('a commit that fails refuses the whole batch, and the next batch is written', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   // Until the next commit, a row that names no token is found at that commit and not before.
   db.exec('PRAGMA defer_foreign_keys = ON')
@@ -92,7 +92,7 @@ test('a call whose hold and settlement share a batch leaves its charge and no ho
   db.close()
 })
 
-test('a settlement that is refused leaves its hold open, also where the hold was opened in the same batch', async () => {
+test('a settlement that is refused leaves its hold open, even if the hold was opened in the same batch', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const reply = await batches.write([
     ...holds(0, 2),
@@ -107,7 +107,7 @@ test('a settlement that is refused leaves its hold open, also where the hold was
   db.close()
 })
 
-test('a second hold of one id is refused, and nothing of the two is left once the call is settled', async () => {
+test('a second hold with the same id is refused, and neither remains once the call is settled', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const reply = await batches.write([...holds(0, 1), ...holds(0, 1), ['settle', settledCall(WHO, 'id-0')]])
   expect(reply).toMatchObject({ kind: 'done', outcomes: [undefined, {}, undefined] })
@@ -115,7 +115,7 @@ test('a second hold of one id is refused, and nothing of the two is left once th
   db.close()
 })
 
-test('whoever reads in the middle of a batch finds the holds of before, settled in it or not', async () => {
+test('a read in the middle of a batch finds the earlier holds, settled in it or not', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const { amount } = holdOf(WHO, 'id-0')
   const reply = await batches.write([
@@ -131,7 +131,7 @@ test('whoever reads in the middle of a batch finds the holds of before, settled 
   db.close()
 })
 
-test('a hold and a settlement that are refused both are refused alone: the rest of the batch is written', async () => {
+test('a hold and a settlement that are both refused are refused alone: the other writes of the batch are written', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const nobody = { userId: 1, tokenId: 77 }
   const reply = await batches.write([

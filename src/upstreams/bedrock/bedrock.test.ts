@@ -30,7 +30,7 @@ test('each attempt is signed at its own time', () => {
   expect(first?.at(-1)).not.toBe(second?.at(-1))
 })
 
-test('an ARN is one segment of the path, and no header of a client passes', () => {
+test('an ARN is one segment of the path, and no header of a client is sent', () => {
   const { path, headers } = requestedAt('2026-01-01T00:00:00Z')
   expect(path).toBe(
     '/model/arn%3Aaws%3Abedrock%3Aeu-central-1%3A1%3Ainference-profile%2Feu.anthropic.claude-v1%3A0/invoke',

@@ -26,7 +26,7 @@ test.each([
     '/model/us.anthropic.claude-sonnet-4-5-20250929-v1:0/invoke',
     'da16a263c988f6a57a9b950fbc6eefa8029511b49ac23156718f88453fe940d3',
   ],
-])('signs the path %s as the service computes it', (path, signature) => {
+])('the path %s is signed as the service computes it', (path, signature) => {
   expect(headersFor(path)).toEqual([
     'x-amz-date',
     '20260101T000000Z',
@@ -36,12 +36,12 @@ test.each([
   ])
 })
 
-test('signs and sends the token of a session', () => {
+test('the token of a session is signed and sent', () => {
   const headers = headersFor('/model/m/invoke', 'a-session')
   expect(headers.slice(0, 4)).toEqual(['x-amz-date', '20260101T000000Z', 'x-amz-security-token', 'a-session'])
   expect(headers.at(-1)).toContain('SignedHeaders=content-type;host;x-amz-date;x-amz-security-token,')
 })
 
-test('encodes all but unreserved characters', () => {
+test('all but unreserved characters are encoded', () => {
   expect(encodeSegment("arn:aws:bedrock/a b!'()*~-_.")).toBe('arn%3Aaws%3Abedrock%2Fa%20b%21%27%28%29%2A~-_.')
 })
