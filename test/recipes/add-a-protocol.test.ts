@@ -26,8 +26,8 @@ const ACME = {
 
 test('a protocol that is added to the table does not compile where it needs a decision', async () => {
   expect(await filesWithErrors([ACME], 'acme')).toEqual([
-    'console/pages/channels/channel-inputs.tsx',
     'console/locales/en/channels.ts',
+    'console/pages/channels/channel-inputs.tsx',
     'src/config/warnings.ts',
     'src/domain/endpoint-types.ts',
     'src/domain/endpoints.ts',

@@ -9,7 +9,7 @@ import { addedCode } from './recipe.ts'
 
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 
-const LAST_FIELD = '    /** JSON: `Particulars`; null where there are none. */\n'
+const LAST_FIELD = '    particulars: {'
 const FIELD = {
   file: 'src/domain/records/usage.ts',
   text: LAST_FIELD,
