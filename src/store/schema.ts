@@ -1,17 +1,12 @@
 import type { Generated, Selectable } from 'kysely'
 import type { CHANNEL } from '../domain/records/channel.ts'
+import type { Fields, Filled, Row } from '../domain/records/record.ts'
 import type { REFUSAL } from '../domain/records/refusal.ts'
-import type { USER } from '../domain/records/user.ts'
 import type { TOKEN } from '../domain/records/token.ts'
-import type { HoldRow, UsageLogRow } from '../domain/records/usage.ts'
 import type { UsageColumns } from '../domain/records/usage-counts.ts'
-import type { TableOf } from './record-table.ts'
-import type { AlertTables } from './alert-tables.ts'
+import type { HoldRow, UsageLogRow } from '../domain/records/usage.ts'
+import type { USER } from '../domain/records/user.ts'
 import type { AuditLogTable, DeclaredRow } from './audit-table.ts'
-import type { BudgetCrossingsTable, BudgetPeriodsTable } from './budget-tables.ts'
-import type { ReasoningOriginsTable, ResponsePartsTable } from './response-tables.ts'
-import type { IdentitiesTable, SessionsTable, UsedStatesTable } from './sign-in-tables.ts'
-import type { KeptSignaturesTable, KeptSumsTable } from './kept-tables.ts'
 
 /**
  * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
@@ -120,3 +115,158 @@ export type StoredResponseRow = Selectable<StoredResponsesTable>
 
 /** Row of a setting. */
 export type StoredSettingRow = Selectable<StoredSettingsTable>
+
+/** Signed parts of replies, for turns that come back without them. */
+interface KeptSignaturesTable {
+  user_id: number
+  /** HMAC of the owner and the anchor: a tool call's id, or the text. */
+  hash: string
+  /** Encrypted JSON of the account and the parts. */
+  content_cipher: string
+  /** Time since which it is kept. */
+  kept_ms: number
+  expires_ms: number
+}
+
+/** Sums of what is kept for each user, changed in the transactions that change the rows. */
+interface KeptSumsTable {
+  user_id: number
+  bytes: number
+}
+
+/** Parts of large kept contents; those without a row in `stored_responses` belong to no response. */
+interface ResponsePartsTable {
+  response_id: string
+  part: number
+  /** Time of the latest attempt to store it. */
+  created_ms: number
+  /** Encrypted text. */
+  content_cipher: string
+}
+
+/** Accounts that can read encrypted reasoning. */
+interface ReasoningOriginsTable {
+  /** HMAC of the content and its owner. */
+  hash: string
+  channel: string
+  key_tag: string
+  expires_ms: number
+}
+
+/** Accounts of budgets, one for each period in which they were used. */
+interface BudgetPeriodsTable {
+  /** `BudgetName`. */
+  account: string
+  /** `BudgetOwner`. */
+  owner: string
+  /** The budget as it was last used, in quota units; 0 = unknown. */
+  amount: number
+  used: number
+}
+
+/** Budgets that were used up to 80 % or 100 %, written by a trigger in the transaction that did it. */
+interface BudgetCrossingsTable {
+  account: string
+  /** 80 or 100; each once for each account. */
+  percent: number
+  amount: number
+  used: number
+}
+
+/** Login sessions. */
+interface SessionsTable {
+  /** HMAC of the cookie's value. */
+  id_hash: string
+  user_id: number
+  created_time: number
+  expires_time: number
+  /** Time of the latest request, to the minute; 0 = none since the session began. */
+  last_used: number
+  /** Client's address at the sign-in. */
+  address: string
+  /** Header `User-Agent` of the sign-in. */
+  user_agent: string
+  /** HMAC of the access token that began the session, which ends with it; null for other sign-ins. */
+  access_token_hash: string | null
+  /** Encrypted URL at which the identity provider ends its own session; null where it has none. */
+  logout_cipher: string | null
+}
+
+/** Users by their identities at providers of OpenID Connect. */
+interface IdentitiesTable {
+  issuer: string
+  /** Claim `sub`, which is unique at its issuer and never reassigned. */
+  subject: string
+  user_id: number
+  created_time: number
+}
+
+/** States of sign-ins that came back from their provider, so that none is used twice. */
+interface UsedStatesTable {
+  /** HMAC of the state. */
+  hash: string
+  expires_time: number
+}
+
+/** Tables of alerts. */
+interface AlertTables {
+  readonly alert_outbox: AlertOutboxTable
+  readonly alert_thresholds: AlertThresholdsTable
+  readonly alert_conditions: AlertConditionsTable
+  readonly alert_sender: AlertSenderTable
+  readonly low_quotas_told: LowQuotasToldTable
+}
+
+/** Events that receivers are yet to be told. A transaction that finds one adds a row without a target. */
+interface AlertOutboxTable {
+  /** Id of the event, the same for all targets. */
+  id: string
+  /** Tag of the receiver; empty before the event is spread over the receivers. */
+  target: string
+  type: string
+  /** JSON of the event's data. */
+  data: string
+  created_ms: number
+  /** Time of the next attempt; that of an attempt under way is when it is given up for lost. */
+  due_ms: number
+  /** Time of the first attempt. */
+  first_ms: number | null
+  attempts: number
+}
+
+/** Thresholds of the events that the database itself finds; events without a row are not added. */
+interface AlertThresholdsTable {
+  type: string
+  threshold: number
+}
+
+/** Conditions that some node has reported: a channel in cooldown, load shedding. */
+interface AlertConditionsTable {
+  name: string
+  /** Time at which the condition is over, unless a node reports it again. */
+  until_ms: number
+}
+
+/** Node that delivers the events of all, in one row. */
+interface AlertSenderTable {
+  id: number
+  node: string
+  until_ms: number
+}
+
+/** Users of whose low quota there was an alert, and whose quota was not above the threshold since. */
+interface LowQuotasToldTable {
+  user_id: number
+}
+
+type ColumnsOf<F extends Fields> = Row<Omit<F, Filled<F>>> & {
+  [Name in keyof Row<Pick<F, Filled<F>>>]: Generated<Row<Pick<F, Filled<F>>>[Name]>
+}
+
+/** Table of a record, for statements. The database fills in the id, and columns that have a default. */
+type TableOf<R> = R extends {
+  readonly fields: infer F extends Fields
+  readonly parts: infer P extends Fields
+}
+  ? ColumnsOf<F> & ColumnsOf<P>
+  : never

@@ -1,6 +1,7 @@
 import type { AuditedObject, Fields } from '../../domain/audit.ts'
 import type { StoredSection } from '../../domain/stored-configuration.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
+import { liveTokens, liveUsers } from '../live-rows.ts'
 import type { Db } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, KINDS, tokenFields, userFields } from './object-fields.ts'
@@ -55,12 +56,7 @@ async function inParts<State>(
 }
 
 async function users(db: Db, ids: readonly number[]): Promise<ObjectState[]> {
-  const rows = await db
-    .selectFrom('users')
-    .selectAll()
-    .where('id', 'in', ids)
-    .where('deleted_time', 'is', null)
-    .execute()
+  const rows = await liveUsers(db).selectAll().where('id', 'in', ids).execute()
   return rows.map((row) => ({
     object: { kind: 'user', id: row.id, name: row.username },
     fields: userFields(row),
@@ -68,12 +64,7 @@ async function users(db: Db, ids: readonly number[]): Promise<ObjectState[]> {
 }
 
 async function keys(db: Db, ids: readonly number[]): Promise<ObjectState[]> {
-  const rows = await db
-    .selectFrom('tokens')
-    .selectAll()
-    .where('id', 'in', ids)
-    .where('deleted_time', 'is', null)
-    .execute()
+  const rows = await liveTokens(db).selectAll().where('id', 'in', ids).execute()
   return rows.map((row) => ({
     object: { kind: 'key', id: row.id, name: row.name },
     fields: tokenFields(row),

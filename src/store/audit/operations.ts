@@ -1,13 +1,14 @@
-import type { NewEntry } from './append.ts'
-import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
-import { entriesBetween } from './entries-between.ts'
-import type { ObjectReference } from './object-states.ts'
 import type { DeclaredRow } from '../audit-table.ts'
-import { hashSession, type Secrets } from '../secrets.ts'
+import { liveTokens } from '../live-rows.ts'
 import { userOfIdentity } from '../operations/identities.ts'
 import type { Db } from '../operations/operation.ts'
 import { presentAccounts } from '../operations/present-accounts.ts'
 import type { writes } from '../operations/writes.ts'
+import { hashSession, type Secrets } from '../secrets.ts'
+import type { NewEntry } from './append.ts'
+import { declaredRows, declaredState, identityOf } from './declared-rows.ts'
+import { entriesBetween } from './entries-between.ts'
+import type { ObjectReference } from './object-states.ts'
 
 /** Operation that changes objects: their states before and after it are compared. */
 interface ChangesObjects<Input, Output> {
@@ -157,12 +158,7 @@ async function personOf(db: Db, id: number): Promise<{ id: number; name: string 
 }
 
 async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReference[]> {
-  const rows = await db
-    .selectFrom('tokens')
-    .select('id')
-    .where('user_id', 'in', userIds)
-    .where('deleted_time', 'is', null)
-    .execute()
+  const rows = await liveTokens(db).select('id').where('user_id', 'in', userIds).execute()
   return rows.map(({ id }) => key(id))
 }
 

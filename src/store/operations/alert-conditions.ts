@@ -1,5 +1,5 @@
+import { randomBytes } from 'node:crypto'
 import type { AlertEvent } from '../../domain/alert.ts'
-import { addAlert } from './add-alert.ts'
 import type { Db } from './operation.ts'
 
 /** Begins the names of conditions that are channels in cooldown. */
@@ -88,4 +88,20 @@ export async function endConditions(
     if (channel !== undefined && channels.includes(channel))
       await addAlert(db, { type: 'channel.back', data: { channel } }, nowMs)
   }
+}
+
+/** Adds an event to the outbox of alerts: receivers are told of it if the transaction is committed. */
+async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number): Promise<void> {
+  await db
+    .insertInto('alert_outbox')
+    .values({
+      id: `msg_${randomBytes(16).toString('hex')}`,
+      target: '',
+      type,
+      data: JSON.stringify(data),
+      created_ms: nowMs,
+      due_ms: 0,
+      attempts: 0,
+    })
+    .execute()
 }

@@ -1,5 +1,10 @@
-import type { AuditEntry, AuditFilter, ObjectKind, Origin } from '../../domain/audit.ts'
+import type { AuditEntry, AuditFilter, DeclaredSetting, ObjectKind, Origin } from '../../domain/audit.ts'
+import type { BudgetName } from '../../domain/budget.ts'
 import type { AuditLogRow } from '../audit-table.ts'
+import { appendEntries } from '../audit/append.ts'
+import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
+import { liveUsers, ownTokens } from '../live-rows.ts'
+import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
@@ -101,4 +106,111 @@ function entryFromRow(row: AuditLogRow): AuditEntry {
     object: { kind: row.object_kind as ObjectKind, id: row.object_id, name: row.object_name },
     changes: JSON.parse(row.changes),
   }
+}
+
+/** Most rows in one statement; databases limit the number of parameters. */
+const MAX_ROWS = 500
+
+/** Notes the settings that the configuration file declares, to find out what its next version changes. */
+export async function noteDeclared(
+  db: Db,
+  { settings }: { readonly settings: readonly DeclaredSetting[] },
+  secrets: Secrets,
+): Promise<void> {
+  const rows = declaredRows(settings, secrets)
+  const present = await db.selectFrom('declared_settings').selectAll().execute()
+  if (isSameRows(present, rows)) return
+  await db.deleteFrom('declared_settings').execute()
+  for (let start = 0; start < rows.length; start += MAX_ROWS)
+    await db
+      .insertInto('declared_settings')
+      .values(rows.slice(start, start + MAX_ROWS))
+      .execute()
+}
+
+/**
+ * Notes that a call was refused because it may cost more than is left of a budget: that budget counts as
+ * crossed, once in its period, and receivers of alerts are told. `amount`: 0 = unknown.
+ */
+export async function noteExceededBudget(
+  db: Db,
+  { name, amount }: { readonly name: BudgetName; readonly amount: number },
+): Promise<void> {
+  const period = await db
+    .selectFrom('budget_periods')
+    .select(['amount', 'used'])
+    .where('account', '=', name)
+    .executeTakeFirst()
+  const { used } = period ?? { used: 0 }
+  for (const percent of [80, 100])
+    await db
+      .insertInto('budget_crossings')
+      .values({ account: name, percent, amount: amount || (period?.amount ?? 0), used })
+      .onConflict((conflict) => conflict.columns(['account', 'percent']).doNothing())
+      .execute()
+}
+
+const HOUR_MS = 3_600_000
+/** Most refusals of one hour that are logged: guesses from many addresses must not fill the disk. */
+const MAX_PER_HOUR = 1_000
+
+/** Sign-in that was refused. */
+interface RefusedSignIn {
+  /** Name that was sent; undefined for other credentials. */
+  readonly username: string | undefined
+  readonly origin?: Origin
+}
+
+/**
+ * Adds a refused sign-in to the audit log. A name that no user has is left out: people type passwords into
+ * the wrong field.
+ */
+export async function noteRefusedSignIn(db: Db, { username = '', origin }: RefusedSignIn): Promise<void> {
+  if (!origin) return
+  const { count } = await db
+    .selectFrom('audit_log')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('at_ms', '>', origin.atMs - HOUR_MS)
+    .where('action', '=', 'session.refuse')
+    .executeTakeFirstOrThrow()
+  if (count >= MAX_PER_HOUR) return
+  const user = await liveUsers(db)
+    .select(['id', 'username'])
+    .where('username', '=', username)
+    .executeTakeFirst()
+  const name = user?.username ?? ''
+  const entry = {
+    action: 'session.refuse',
+    object: { kind: 'session', id: null, name },
+    changes: [],
+  } as const
+  await appendEntries(db, origin, [{ ...entry, actor: { id: user?.id ?? 0, name } }])
+}
+
+/** Secrets that are about to be revealed. */
+interface Reveal {
+  readonly kind: 'key' | 'channel'
+  readonly ids: readonly number[]
+  /** Owner of the tokens; those of other users are not revealed. */
+  readonly userId?: number
+  readonly origin?: Origin
+}
+
+/** Adds reveals of secrets to the audit log. Written before the secret is read: none is shown unlogged. */
+export async function noteReveal(db: Db, { kind, ids, userId, origin }: Reveal): Promise<void> {
+  if (!origin || ids.length === 0) return
+  const rows =
+    kind === 'channel'
+      ? await db.selectFrom('channels').select(['id', 'name']).where('id', 'in', ids).orderBy('id').execute()
+      : await ownTokens(db, userId ?? 0)
+          .select(['id', 'name'])
+          .where('id', 'in', ids)
+          .orderBy('id')
+          .execute()
+  const entries = rows.map(({ id, name }) => ({
+    action: `${kind}.reveal`,
+    object: { kind, id, name },
+    changes: [],
+  }))
+  await appendEntries(db, origin, entries)
 }

@@ -1,3 +1,4 @@
+import { ownTokens } from '../live-rows.ts'
 import type { Db } from './operation.ts'
 
 /** Most ids in one statement; databases limit the number of parameters. */
@@ -16,13 +17,7 @@ export async function deleteTokens(
   }: { readonly userId: number; readonly tokenIds: readonly number[]; readonly nowSeconds: number },
 ): Promise<number[]> {
   const asked = new Set(tokenIds)
-  const live = await db
-    .selectFrom('tokens')
-    .select('id')
-    .where('user_id', '=', userId)
-    .where('deleted_time', 'is', null)
-    .orderBy('id')
-    .execute()
+  const live = await ownTokens(db, userId).select('id').orderBy('id').execute()
   const ids = live.map(({ id }) => id).filter((id) => asked.has(id))
   for (let start = 0; start < ids.length; start += MAX_IDS) {
     await db

@@ -1,6 +1,8 @@
 import type { Token, TokenRow } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import type { StoredAccount } from '../ledger-writes.ts'
+import { liveTokens, ownTokens } from '../live-rows.ts'
+import { type Secrets, unseal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
@@ -34,11 +36,53 @@ async function withUser(db: Db, row: TokenRow): Promise<{ readonly token: Token;
 
 /** Finds the live token with this id; null if there is none. */
 export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
-  const row = await db
-    .selectFrom('tokens')
-    .selectAll()
-    .where('id', '=', tokenId)
-    .where('deleted_time', 'is', null)
-    .executeTakeFirst()
+  const row = await liveTokens(db).selectAll().where('id', '=', tokenId).executeTakeFirst()
   return row ? tokenFromRow(row) : null
+}
+
+/** Names of a token and of its user. */
+interface TokenNames {
+  readonly token_id: number
+  readonly token_name: string
+  readonly username: string
+}
+
+/** Reads the names of tokens, deleted ones too, and of their users; unknown ids are left out. */
+export function tokenNames(
+  db: Db,
+  { tokenIds }: { readonly tokenIds: readonly number[] },
+): Promise<TokenNames[]> {
+  return db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .where('tokens.id', 'in', tokenIds)
+    .select(['tokens.id as token_id', 'tokens.name as token_name', 'users.username'])
+    .execute()
+}
+
+/** Decrypts the key of a live token, without `sk-`; null if the user has no such token. */
+export async function revealKey(
+  db: Db,
+  { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
+  secrets: Secrets,
+): Promise<string | null> {
+  const [found] = await revealKeys(db, { tokenIds: [tokenId], userId }, secrets)
+  return found?.key ?? null
+}
+
+/** Decrypts the keys of the user's live tokens among `tokenIds`, without `sk-`, oldest token first. */
+export async function revealKeys(
+  db: Db,
+  { tokenIds, userId }: { readonly tokenIds: readonly number[]; readonly userId: number },
+  secrets: Secrets,
+): Promise<{ readonly tokenId: number; readonly key: string }[]> {
+  const rows = await ownTokens(db, userId)
+    .select(['id', 'key_cipher'])
+    .where('id', 'in', tokenIds)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id, key_cipher }) => ({
+    tokenId: id,
+    key: unseal(secrets, key_cipher, { table: 'tokens', row: id }),
+  }))
 }

@@ -1,4 +1,5 @@
 import type { Token, TokenRow } from '../../domain/records/token.ts'
+import { ownTokens } from '../live-rows.ts'
 import { type Secrets, unseal } from '../secrets.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import type { Db } from './operation.ts'
@@ -31,13 +32,7 @@ export async function keyedToken(
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
   secrets: Secrets,
 ): Promise<KeyedToken | null> {
-  const row = await db
-    .selectFrom('tokens')
-    .selectAll()
-    .where('id', '=', tokenId)
-    .where('user_id', '=', userId)
-    .where('deleted_time', 'is', null)
-    .executeTakeFirst()
+  const row = await ownTokens(db, userId).selectAll().where('id', '=', tokenId).executeTakeFirst()
   return row ? keyedFromRow(row, secrets) : null
 }
 
@@ -102,9 +97,4 @@ export async function keyedTokenPage(
 /** Selects a page of a user's live tokens, newest first. */
 export function pageOfTokens(db: Db, { userId, offset, limit }: TokenPageQuery) {
   return ownTokens(db, userId).orderBy('id', 'desc').limit(limit).offset(offset)
-}
-
-/** Selects a user's live tokens. */
-export function ownTokens(db: Db, userId: number) {
-  return db.selectFrom('tokens').where('user_id', '=', userId).where('deleted_time', 'is', null)
 }

@@ -1,9 +1,19 @@
 import { sql } from 'kysely'
-import type { UsageEntry } from '../../domain/records/usage.ts'
+import type { AttemptEntry, Particulars } from '../../domain/call-detail.ts'
+import { USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
+import { usageFromRow } from '../usage-counts.ts'
 import type { Db } from './operation.ts'
-import { entryFromRow, withNames } from './usage-rows.ts'
-import { type BoundedScan, boundScan, matchingRows, withinIds } from './usage-scan.ts'
+import {
+  type BoundedScan,
+  boundScan,
+  matchesFilter,
+  matchingRows,
+  type UsageCursor,
+  type UsageScan,
+  withinIds,
+  withinScan,
+} from './usage-scan.ts'
 
 /** Newest rows that one list shows; an earlier end of the filter reaches older ones. */
 const MAX_LISTED_ROWS = 100_000
@@ -103,4 +113,73 @@ function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
     .where('ended_ms', '>=', fromMs)
     .where((eb) => withinIds(eb, scan))
   return beforeMs === undefined ? rows : rows.where('ended_ms', '<', beforeMs)
+}
+
+/** A settled call with all that its cost is explained by. */
+export interface CallDetail {
+  readonly entry: UsageEntry
+  /** Undefined where no attempt was noted: the only one was answered. */
+  readonly attempts: readonly AttemptEntry[] | undefined
+  readonly particulars: Particulars
+  /** Text of its `PriceSet`; undefined for the estimate for a lost node. */
+  readonly priceSet: string | undefined
+}
+
+/** Reads a settled call, of one user where `userId` is given; null if there is none. */
+export async function callDetail(
+  db: Db,
+  { id, userId }: { readonly id: string; readonly userId?: number | undefined },
+): Promise<CallDetail | null> {
+  const { entries } = await listUsage(db, { filter: { id }, offset: 0, limit: 1 })
+  const [entry] = entries
+  if (!entry || (userId !== undefined && entry.user_id !== userId)) return null
+  const set = await db
+    .selectFrom('price_sets')
+    .select('content')
+    .where('version', '=', entry.price_version)
+    .where('model', '=', entry.model)
+    .where('group_name', '=', entry.group)
+    .executeTakeFirst()
+  return {
+    entry,
+    attempts: entry.attempts === null ? undefined : (JSON.parse(entry.attempts) as AttemptEntry[]),
+    particulars: entry.particulars === null ? {} : (JSON.parse(entry.particulars) as Particulars),
+    priceSet: set?.content,
+  }
+}
+
+/**
+ * Reads the matching rows of one scan, newest first, and the cursor of the next scan; `next` is null at the
+ * end of the log. A scan without matches may have a next one.
+ */
+export async function scanUsage(
+  db: Db,
+  given: UsageScan,
+): Promise<{ readonly entries: readonly UsageEntry[]; readonly next: UsageCursor | null }> {
+  const scan = await boundScan(db, given)
+  if (!scan) return { entries: [], next: null }
+  let query = withNames(db)
+    .where((eb) => withinScan(eb, scan))
+    .where((eb) => matchesFilter(eb, scan.filter))
+  if (scan.filter.user_id !== undefined) query = query.orderBy('ended_ms', 'desc')
+  const rows = await query.orderBy('usage_log.id', 'desc').execute()
+  return { entries: rows.map(entryFromRow), next: scan.end }
+}
+
+/** Selects rows with the names of their users and API keys, deleted ones included. */
+function withNames(db: Db) {
+  return db
+    .selectFrom('usage_log')
+    .innerJoin('users', 'users.id', 'usage_log.user_id')
+    .innerJoin('tokens', 'tokens.id', 'usage_log.token_id')
+    .selectAll('usage_log')
+    .select(['users.username', 'tokens.name as token_name'])
+}
+
+/** Reads a row of `withNames`. */
+function entryFromRow(
+  row: UsageLogRow & { readonly username: string; readonly token_name: string },
+): UsageEntry {
+  const { username, token_name } = row
+  return { ...USAGE.fromRow(row), usage: usageFromRow(row), username, token_name }
 }

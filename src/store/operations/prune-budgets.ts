@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { BUDGET_PERIODS, periodAt } from '../../domain/budget.ts'
+import { BUDGET_PERIODS, type BudgetName, periodAt } from '../../domain/budget.ts'
 import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
@@ -39,4 +39,17 @@ async function prune(db: Db, { nowMs, limit }: Pruning, condition: ReturnType<ty
     return accounts.length
   }
   return 0
+}
+
+/** Reads the use of budgets, by their accounts; without those that were never used. */
+export async function budgetsUsed(
+  db: Db,
+  { names }: { readonly names: readonly BudgetName[] },
+): Promise<{ readonly name: BudgetName; readonly used: number }[]> {
+  const rows = await db
+    .selectFrom('budget_periods')
+    .select(['account', 'used'])
+    .where('account', 'in', names)
+    .execute()
+  return rows.map(({ account, used }) => ({ name: account as BudgetName, used }))
 }

@@ -3,9 +3,10 @@ import { CHANNEL } from '../../domain/records/channel.ts'
 import { textColumns } from '../../domain/records/record.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import { USER } from '../../domain/records/user.ts'
+import { ownTokens } from '../live-rows.ts'
 import type { SizedRead } from '../sized-reads.ts'
 import { entriesBefore, entryPage } from './audit-log.ts'
-import { ownTokens, pageOfTokens } from './keyed-tokens.ts'
+import { pageOfTokens } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
 /** Lengths of a row's texts, by table. Neither database reads a text for its length. */

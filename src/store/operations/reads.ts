@@ -1,12 +1,21 @@
 import { alertWork } from './alert-outbox.ts'
 import { hasAlertState } from './alert-subscriptions.ts'
 import { auditBefore, auditPage } from './audit-log.ts'
-import { budgetsUsed } from './budgets-used.ts'
-import { callDetail } from './call-detail.ts'
+import { budgetsUsed } from './prune-budgets.ts'
+import { callDetail, listUsage, scanUsage } from './list-usage.ts'
 import { conservation } from './conservation.ts'
-import { credentials, hasBcryptPasswords } from './credentials.ts'
-import { accountOfToken, tokenById, tokenByKeyHash } from './find-token.ts'
-import { countUsers, listUsers, userByAccessToken, userById, userByName } from './find-user.ts'
+import {
+  countUsers,
+  credentials,
+  hasBcryptPasswords,
+  listUsers,
+  managedUser,
+  pageOfUsers,
+  userByAccessToken,
+  userById,
+  userByName,
+} from './find-user.ts'
+import { accountOfToken, revealKey, revealKeys, tokenById, tokenByKeyHash, tokenNames } from './find-token.ts'
 import {
   keyedToken,
   keyedTokenPage,
@@ -16,14 +25,11 @@ import {
   ownTokenNames,
 } from './keyed-tokens.ts'
 import { identitiesOf, userByIdentity } from './identities.ts'
-import { pageOfUsers } from './page-of-users.ts'
 import { keptSignatures } from './kept-signatures.ts'
-import { pendingSeeds } from './pending-seeds.ts'
-import { managedUser } from './profile.ts'
+import { pendingSeeds } from './seed-users.ts'
 import { orphanedContents } from './response-parts.ts'
 import { readBytes } from './read-bytes.ts'
 import { refusedCalls } from './refusals.ts'
-import { revealKey, revealKeys } from './reveal-key.ts'
 import { liveSession, sessionsOf } from './sessions.ts'
 import { storedConfiguration } from './stored-configuration.ts'
 import {
@@ -33,10 +39,7 @@ import {
   responseChain,
   responseFacts,
 } from './stored-responses.ts'
-import { tokenNames } from './token-names.ts'
 import { takenIdentifiers } from './taken-identifiers.ts'
-import { listUsage } from './list-usage.ts'
-import { scanUsage } from './usage-rows.ts'
 import { usageCoverage, usageSeries } from './usage-series.ts'
 import { sumUsageDays, sumUsageScan, usageByDay, usageGroups } from './usage-totals.ts'
 

@@ -1,6 +1,7 @@
 import { USER_STATUS, type UserRow } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
+import { liveUsers } from '../live-rows.ts'
 import type { Db } from './operation.ts'
 
 /** Throws `role_too_low` if the role is not below `roleBelow`. Runs in the transaction that writes. */
@@ -12,12 +13,10 @@ export function refuseRole({ username, role }: UserRow, roleBelow: number | unde
 /** Throws if this is the last enabled root user. */
 export async function refuseLastRoot(db: Db, { id, username, role }: UserRow): Promise<void> {
   if (role !== Role.root) return
-  const other = await db
-    .selectFrom('users')
+  const other = await liveUsers(db)
     .select('id')
     .where('role', '=', Role.root)
     .where('status', '=', USER_STATUS.enabled)
-    .where('deleted_time', 'is', null)
     .where('id', '!=', id)
     .executeTakeFirst()
   if (other) return

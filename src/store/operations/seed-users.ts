@@ -1,16 +1,14 @@
 import { type NewToken, TOKEN } from '../../domain/records/token.ts'
-import type { UserSeed } from '../../domain/records/user.ts'
+import type { NewUser, UserSeed } from '../../domain/records/user.ts'
 import { generateKey } from '../generate-key.ts'
 import { hashKey, type Secrets } from '../secrets.ts'
-import { refuseTakenKey } from './create-token.ts'
-import { createTokens } from './create-tokens.ts'
-import type { NewUser } from '../../domain/records/user.ts'
+import { operatorTermsOfNew } from '../term-columns.ts'
+import { createTokens, refuseTakenKey } from './create-token.ts'
 import { createUsers } from './create-users.ts'
 import { type ColumnChanges, declaredChanges, type NewTokenSeed } from './declared-changes.ts'
 import { inChunks } from './in-chunks.ts'
 import type { Db } from './operation.ts'
 import { type PresentAccounts, presentAccounts } from './present-accounts.ts'
-import { operatorTermsOfNew } from '../term-columns.ts'
 import { endSessionsOf } from './sessions.ts'
 
 /** Users and tokens that seeding created. */
@@ -97,4 +95,17 @@ function newToken(
     status: status ?? 1,
     created_time: nowSeconds,
   }
+}
+
+/** Indexes of the declarations for which `seedUsers` would change something. */
+export async function pendingSeeds(
+  db: Db,
+  { seeds }: { readonly seeds: readonly UserSeed[] },
+  secrets: Secrets,
+): Promise<number[]> {
+  const present = await presentAccounts(db, seeds, secrets)
+  return seeds.flatMap((seed, index) => {
+    const { users, tokens, newUsers, newTokens } = declaredChanges(present, [seed])
+    return users.size + tokens.size + newUsers.length + newTokens.length > 0 ? [index] : []
+  })
 }

@@ -3,7 +3,7 @@ import { hashAccessToken, hashSession, seal, type Secrets, unseal } from '../sec
 import { userFromRow } from '../user-rows.ts'
 import { userOfIdentity } from './identities.ts'
 import type { Db } from './operation.ts'
-import { liveUser } from './profile.ts'
+import { liveUser } from './find-user.ts'
 
 /** Most expired sessions that one login removes. */
 const MAX_REMOVED = 1_000

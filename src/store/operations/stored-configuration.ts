@@ -1,5 +1,6 @@
 import type { StoredConfiguration } from '../../domain/stored-configuration.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
+import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
@@ -24,4 +25,16 @@ function byName(
 ): number {
   if (a.section !== b.section) return a.section < b.section ? -1 : 1
   return a.name < b.name ? -1 : Number(a.name > b.name)
+}
+
+/** Stores what a model costs in a group in one version of the prices, once. */
+export async function storePriceSet(
+  db: Db,
+  { version, model, group, content }: StoredPriceSet,
+): Promise<void> {
+  await db
+    .insertInto('price_sets')
+    .values({ version, model, group_name: group, content })
+    .onConflict((on) => on.doNothing())
+    .execute()
 }

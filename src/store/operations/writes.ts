@@ -1,36 +1,35 @@
-import { pruneAuditLog } from './audit-log.ts'
+import {
+  noteDeclared,
+  noteExceededBudget,
+  noteRefusedSignIn,
+  noteReveal,
+  pruneAuditLog,
+} from './audit-log.ts'
 import { dropOldestKept } from './drop-oldest-kept.ts'
 import { endConditions, reportConditions } from './alert-conditions.ts'
 import { claimAlerts, noteAlerts, spreadAlerts } from './alert-outbox.ts'
 import { subscribeAlerts } from './alert-subscriptions.ts'
 import { changeChannel, createChannels, deleteChannels, noteChannelTest } from './change-channels.ts'
-import { changeToken } from './change-token.ts'
+import { changeToken, rotateToken, setTokenStatus, switchToken } from './change-token.ts'
 import { changeUser, setAccessToken } from './change-user.ts'
-import { createToken } from './create-token.ts'
-import { createUserToken } from './create-user-token.ts'
+import { createToken, createUserToken } from './create-token.ts'
 import { createUser } from './create-user.ts'
 import { deleteTokens } from './delete-tokens.ts'
 import { deleteUser } from './delete-user.ts'
 import { createUserOfIdentity, markStateUsed } from './identities.ts'
 import { linkIdentity } from './link-identity.ts'
+import { unlinkIdentity } from './unlink-identity.ts'
 import { importAccount } from './import-account.ts'
-import { noteDeclared } from './note-declared.ts'
-import { noteExceededBudget } from './note-exceeded-budget.ts'
-import { noteRefusedSignIn } from './note-refused-sign-in.ts'
-import { noteReveal } from './note-reveal.ts'
 import { pruneBudgets, pruneLentBudgets } from './prune-budgets.ts'
 import { keepSignatures, pruneSignatures } from './kept-signatures.ts'
 import { addRefusals } from './refusals.ts'
 import { removeOrphanedParts, storeResponsePart } from './response-parts.ts'
-import { rotateToken } from './rotate-token.ts'
 import { seedUsers } from './seed-users.ts'
 import { beginSession, endOwnSession, endSession, noteSessionUse } from './sessions.ts'
 import { setEntries } from './set-entries.ts'
 import { deleteResponse, noteOutcome, noteStreamed, pruneResponses, storeResponse } from './store-response.ts'
-import { storePriceSet } from './price-sets.ts'
+import { storePriceSet } from './stored-configuration.ts'
 import { storeProvenance } from './store-provenance.ts'
-import { setTokenStatus, switchToken } from './token-status.ts'
-import { unlinkIdentity } from './unlink-identity.ts'
 import { pruneSlots } from './usage-series.ts'
 
 /** Write operations, without those of calls (`LedgerWrites`). */
