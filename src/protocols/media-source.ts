@@ -38,7 +38,7 @@ export function mediaAt(url: string, path: string, family: string | undefined): 
   return refuse(path, 'a data:, http: or https: URL', 'another string')
 }
 
-/** Reads a file's data: such a URL, or plain base64. */
+/** Reads a file's data: a URL as in `mediaAt`, or plain base64. */
 export function fileAt(data: string, path: string): MediaSource {
   return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
 }

@@ -28,7 +28,9 @@ const MAX_NAME_LENGTH = 128
 /** Maximum bytes of an error body that are read. */
 const MAX_BODY_BYTES = 65_536
 
-/** Names of the message. The first with text counts; `detail` may be a list of objects with `msg`. */
+/**
+ * Members that may contain the message, in order of precedence; `detail` may be a list of objects with `msg`.
+ */
 const MESSAGE_KEYS = [
   'message',
   'Message',

@@ -6,7 +6,7 @@ import type { Call } from './call.ts'
  */
 const TIMEOUT_MS = 250
 
-/** What counting the prompt needs of a call. */
+/** The part of a call that is needed to count its prompt. */
 type PromptCounting = Pick<Call, 'expectedPrompt' | 'countPrompt'> & {
   readonly count: Pick<Call['count'], 'loading'>
 }

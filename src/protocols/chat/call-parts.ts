@@ -16,7 +16,7 @@ interface GrowingCall {
   ended: boolean
 }
 
-/** What `CallParts` needs from the reader of the reply. */
+/** The functions of the reply's reader that `CallParts` calls. */
 export interface CallSink {
   emit(event: ReplyEvent): void
   /** Begins a part, which ends the text before it. Returns the number of the part. */

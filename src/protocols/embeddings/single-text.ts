@@ -6,8 +6,8 @@ const POINT = 0x2e
 const ZERO = 0x30
 
 /**
- * Number of digits from which on texts are tried, and number of digits with which every number can be read
- * back exactly.
+ * Minimum number of digits that are tried, and the number of digits with which every value reads back
+ * exactly.
  */
 const MIN_DIGITS = 7
 const MAX_DIGITS = 9

@@ -55,10 +55,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/**
- * Name of a tier without its optional prefix. The standard tier is undefined, because other dialects do not
- * state it.
- */
+/** Converts Gemini's name of a tier, which may have a prefix, to the name in other dialects. */
 function tierOf(tier: string): string {
   const name = tier.toLowerCase().replace(/^service_tier_/, '')
   return name === 'standard' || name === 'unspecified' ? 'default' : name

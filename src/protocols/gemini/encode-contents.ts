@@ -148,7 +148,7 @@ export class ContentsWriter {
   }
 }
 
-/** What a tool result becomes: the response, and media that cannot be inside it. */
+/** The result of a tool in Gemini's format: the response, and media that cannot be inside it. */
 interface WrittenResult {
   readonly response: string
   readonly media: readonly string[]

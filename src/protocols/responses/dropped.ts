@@ -82,7 +82,7 @@ const READ_FIELDS: ReadonlySet<string> = new Set([
   'tools',
   'tool_choice',
   'parallel_tool_calls',
-  // The items of that response are already part of the input.
+  // The gateway has already added the items of the previous response to the input.
   'previous_response_id',
   'text',
   'reasoning',

@@ -22,7 +22,7 @@ interface OpenItem {
   /** Number of emitted citations and log probabilities of this text. */
   toldCitations: number
   toldLogprobs: number
-  /** Number of its complete texts. */
+  /** Number of complete texts of the item. */
   finished: number
   /** First half of a surrogate pair whose second half is still to come. */
   half: string

@@ -147,7 +147,7 @@ export class RenamedIds {
     return read
   }
 
-  /** A quote after a backslash is part of a text. */
+  /** Reports whether the quote at `at` begins a string; after a backslash it is part of one. */
   #isWhole(bytes: Buffer, at: number, from: number): boolean {
     return at >= from && (at === 0 ? this.#before : bytes[at - 1]) !== BACKSLASH
   }

@@ -18,7 +18,10 @@ export class ToolNames {
   /** Last number that was appended to make a duplicate name unique. */
   readonly #last = new Map<string, number>()
 
-  /** The function name of a tool. The first tool with a name gets it unchanged. */
+  /**
+   * Returns the function name of a tool. The first tool that needs a name gets it; others get it with a
+   * number.
+   */
   nameOf(tool: Named): string {
     const key = JSON.stringify([tool.type === 'function' ? '' : tool.type, tool.namespace ?? '', tool.name])
     const known = this.#byKey.get(key)

@@ -68,7 +68,7 @@ export abstract class StreamTap extends FrameLoop {
   sentEvents = 0
   /** UTF-8 bytes of generated text that were forwarded. */
   emittedBytes = 0
-  /** Number of forwarded frames with generated text, or that are too large to know. */
+  /** Number of forwarded frames with generated text. Frames that are too large to be read count too. */
   contentFrames = 0
   /** Texts by index, so that their tokens are counted separately. */
   readonly #texts = new Map<number, EmittedText>()

@@ -5,7 +5,7 @@ import type { Call } from '../call.ts'
 import type { Ending } from '../priced-usage.ts'
 import type { Tap } from './dialect.ts'
 
-/** What measuring needs of a call. */
+/** The part of a call that is needed to measure its usage. */
 export type MeasuredCall = Pick<Call, 'client' | 'rate' | 'count' | 'countChargedPrompt'>
 
 /** Usage by which a call is charged. */
