@@ -8,7 +8,7 @@ import { openSqliteStore } from '../src/store/sqlite/open.ts'
 import type { Store } from '../src/store/store.ts'
 import { holdOf, newToken, newUser, settledCall } from './store-rows.ts'
 
-/** The secret of the databases made here. */
+/** The secret of the databases created here. */
 export const SECRET = 'the-secret-of-what-is-moved'
 
 /** The content of a database. */
@@ -21,7 +21,9 @@ export interface Filling {
   readonly openHolds: number
 }
 
-/** A data folder with a closed embedded database, deleted after the test; made once for each filling. */
+/**
+ * A data folder with a closed embedded database, deleted after the test; it is created once for each content.
+ */
 export async function filledFolder(filling: Filling): Promise<string> {
   const made = templates.get(filling) ?? makeTemplate(filling)
   templates.set(filling, made)
@@ -49,7 +51,7 @@ async function fill(store: Store, { users, tokensEach, charges, openHolds }: Fil
   for (let index = 0; index < users; index += 1) {
     const user = await store.write(
       'createUser',
-      // An apostrophe and letters of four bytes must survive, too.
+      // An apostrophe and letters of four bytes must be copied, too.
       newUser({
         username: `o'user 😀 ${index}`,
         accessToken: `access-${index}`,

@@ -23,7 +23,7 @@ export interface LedgersOfBank {
   readonly userId: number
   readonly tokenId: number
   readonly nodes: readonly LedgerNode[]
-  /** Sum of what is lent of token and user. */
+  /** The total that is lent of the token and the user. */
   readonly lent: () => Promise<number>
 }
 
@@ -33,7 +33,7 @@ export interface LedgerBank {
   readonly open: (count: number) => Promise<LedgersOfBank>
 }
 
-/** Nodes on PostgreSQL, where there is a server, and workers of one machine. */
+/** Nodes on PostgreSQL, if a server is available, and workers of one machine. */
 export const LEDGER_BANKS: readonly LedgerBank[] = [
   ...BANKS.map((engine) => ({
     name: `nodes on ${engine.name}`,

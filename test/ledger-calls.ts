@@ -19,7 +19,7 @@ export function factsOf(id: string): HoldFacts {
   }
 }
 
-/** A complete answer that cost so many quota units. */
+/** A complete response that cost this number of quota units. */
 export function settlementOf(quota: number): Settlement {
   return {
     quota,

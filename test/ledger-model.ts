@@ -1,4 +1,4 @@
-/** Charge of a crash for a hold without a progress mark: the prompt of `factsOf`. */
+/** What a crash charges for a hold without a progress mark: the prompt of `factsOf`. */
 const PROMPT = 5
 
 interface OpenSum {
@@ -8,7 +8,7 @@ interface OpenSum {
 }
 
 /**
- * A model of the ledger of one user with two tokens as a few sums: the real ledger must agree with it at any
+ * A model of the ledger of one user with two tokens, as a few sums. The real ledger must agree with it at any
  * time.
  */
 export class LedgerModel {
@@ -30,7 +30,7 @@ export class LedgerModel {
     return holds.reduce((sum, { amount }) => sum + amount, 0)
   }
 
-  /** Largest possible further hold of the token. */
+  /** The maximum further hold of the token. */
   free(token: 0 | 1): number {
     return Math.min(this.remain[token] - this.held(token), this.user - this.held())
   }
@@ -51,7 +51,7 @@ export class LedgerModel {
     if (hold) hold.progress = Math.max(hold.progress, amount)
   }
 
-  /** Charges what a crash leaves; of a hold that was never written, nothing was delivered. */
+  /** Charges what a crash leaves; for a hold that was never written, nothing was delivered. */
   crash(isWritten: (id: string) => boolean): void {
     for (const [id, { amount, progress }] of this.open)
       this.settle(id, isWritten(id) ? Math.min(amount, PROMPT + progress) : 0)

@@ -37,9 +37,9 @@ const MAX_QUOTA = 1_000_000
 const [TOKEN_QUOTA, USER_QUOTA] = [1000, 1500]
 
 /**
- * Runs sequences of commands against the ledger on a real store, hundreds at a time on accounts of their own,
- * and compares each result and the final state, in memory and in the file, with a model. The same seed gives
- * the same commands.
+ * Runs sequences of commands against the ledger on a real store, hundreds at a time on separate accounts, and
+ * compares each result and the final state, in memory and in the file, with a model. The same seed gives the
+ * same commands.
  */
 export async function runSequences(seed: number, count: number): Promise<SequencesReport> {
   const random = randomFrom(seed)
@@ -47,7 +47,7 @@ export async function runSequences(seed: number, count: number): Promise<Sequenc
   const slots = Array.from({ length: Math.min(AT_ONCE, count) }, (_, index) => new Slot(bench, index))
   const compareAll = async (when: string): Promise<void> => {
     await Promise.all(slots.map((slot) => slot.settled()))
-    // Writes are committed in order: after an empty write, all are in the file, but for holds that were
+    // Writes are committed in order: after an empty write, all are in the file, except holds that were
     // written meanwhile.
     do await bench.ledger.probe()
     while (slots.some((slot) => slot.isBeingWritten))
@@ -58,7 +58,7 @@ export async function runSequences(seed: number, count: number): Promise<Sequenc
   let sequences = 0
   while (sequences < count && violation === undefined) {
     await Promise.all(slots.map((slot) => slot.begin(sequenceOf(random))))
-    // One crash on the way, and one at the end, after which nothing is held.
+    // One crash in the middle, and one at the end, after which nothing is held.
     for (const place of [Math.floor(random() * MAX_COMMANDS), MAX_COMMANDS]) {
       await Promise.all(slots.map((slot) => slot.runUntil(place)))
       await compareAll('before a crash')
@@ -148,7 +148,7 @@ class LedgerRun {
     }
   }
 
-  /** Starts another run, which knows nothing but the file. */
+  /** Starts another run, which only knows the file. */
   async crash(): Promise<void> {
     await this.store.close()
     this.store = await storeIn(this.#folder)
@@ -296,7 +296,7 @@ class Slot {
     await Promise.all(this.#changes.splice(0))
   }
 
-  /** Whether a hold is on its way to the disk: then the file may have it or not. */
+  /** Whether a hold is being written: then the file may have it or not. */
   get isBeingWritten(): boolean {
     return [...this.#open.values()].some(({ isUnwritten, isDurable }) => !isUnwritten && !isDurable)
   }

@@ -6,7 +6,7 @@ import { type MetricRow, METRICS } from '../src/telemetry/metric-table.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Cells of the rows of the first table after a text of a page. */
+/** The cells of the rows of the first table after a text on a page. */
 function rowsAfter(path: string, text: string): string[][] {
   const after = readFileSync(join(ROOT, path), 'utf8').split(text)[1] ?? ''
   const table = /^\|.*\n\|[-| ]+\n((?:\|.*\n)+)/m.exec(after)?.[1] ?? ''

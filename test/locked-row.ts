@@ -5,7 +5,7 @@ export interface LockedRow {
   readonly unlock: () => Promise<void>
 }
 
-/** Locks the rows that a `select` names, as a session of its own that does nothing else. */
+/** Locks the rows that a `select` names, in a separate session that does nothing else. */
 export async function lockRow(url: string, select: string): Promise<LockedRow> {
   const session = new Client({ connectionString: url })
   session.on('error', () => {})

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Files that take longest, the longest first; most of them wait. One that began last would run on alone: a
- * fresh clone has no times of earlier runs by which the others are ordered.
+ * Test files that take longest, the longest first; most of them wait. If one of them began last, it would run
+ * alone at the end. A fresh clone has no times of earlier runs to sort the files by.
  */
 const LONGEST = [
   'test/faults/slow-clients.test.ts',
@@ -33,7 +33,7 @@ const LONGEST = [
   'test/faults/kill.test.ts',
 ]
 
-/** Orders test files: the longest ones begin first. */
+/** Sorts test files so that the longest ones begin first. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => {

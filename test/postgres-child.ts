@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { PostgresAnswer, PostgresOrder } from './postgres-process.ts'
 
-/** A PostgreSQL server of the test run, in a process of its own. */
+/** A PostgreSQL server of the test run, in a separate process. */
 export interface PostgresChild {
   readonly answer: PostgresAnswer
   /** Settles when the order is carried out; rejects if the process ended instead. */

@@ -27,7 +27,7 @@ const databaseDir = join(folder, 'data')
 const said: string[] = []
 const note = (line: unknown): void => void said.push(String(line))
 
-// Without a port it listens on a socket in its own folder. It need not survive a power cut.
+// Without a port it listens on a socket in its own folder. Its data need not survive a power failure.
 const server = new EmbeddedPostgres({
   databaseDir,
   port: port || 5432,
@@ -35,14 +35,14 @@ const server = new EmbeddedPostgres({
   password: 'tests only',
   persistent: true,
   createPostgresUser: process.getuid?.() === 0,
-  // Thousands of short connections sign in; the password's hash guards nothing here.
+  // Thousands of short connections sign in, and the password's hash protects nothing here.
   initdbFlags: ['--no-sync', '--encoding=UTF8', '-c', 'scram_iterations=1'],
   postgresFlags: ['-k', databaseDir, '-h', host, '-c', 'fsync=off', '-c', 'max_connections=200'],
   onLog: note,
   onError: note,
 })
 
-/** Makes the server's folder: a copy of the first one of this run, which takes a tenth of the time. */
+/** Creates the server's folder: a copy of the first one of this run, which takes a tenth of the time. */
 async function initialise(): Promise<void> {
   const template = process.env['TEST_POSTGRES_TEMPLATE']
   if (template !== undefined && existsSync(template)) {
@@ -97,7 +97,7 @@ async function carryOut(order: PostgresOrder): Promise<void> {
     case 'resume': {
       const main = mainProcess()
       const signal = order === 'pause' ? 'SIGSTOP' : 'SIGCONT'
-      // A child may end meanwhile.
+      // A child process may end in the meantime.
       for (const one of [main, ...childrenOf(main)]) sendSignal(one, signal)
     }
   }
@@ -118,12 +118,12 @@ function parentOf(pid: string): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
   } catch {
-    // The process ended meanwhile.
+    // The process has ended in the meantime.
     return undefined
   }
 }
 
-/** Sends a signal. Returns false if there is no such process any more. */
+/** Sends a signal. Returns false if the process no longer exists. */
 function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal)

@@ -22,8 +22,8 @@ interface StartedServer {
 }
 
 /**
- * Starts one PostgreSQL server for a whole run, when the first test file requests it: the one of
- * `TEST_DATABASE_URL`, else one of the run's own.
+ * Starts one PostgreSQL server for the whole run when the first test file requests it, or uses that of
+ * `TEST_DATABASE_URL`.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const prefix = `sluice_${randomBytes(4).toString('hex')}_`
@@ -56,7 +56,7 @@ async function startServer(folder: string | undefined): Promise<StartedServer> {
   return { answer: { reason }, stop: () => child.stop() }
 }
 
-// A given server is left without databases of this run.
+// Removes the databases of this run from a given server.
 async function dropDatabases(url: string, prefix: string): Promise<void> {
   const client = new Client({ connectionString: url })
   await client.connect()

@@ -18,9 +18,9 @@ declare module 'vitest' {
 }
 
 /**
- * Makes the folder; the program that tests start is written into it when the first of them asks for its path,
- * with an empty database for gateways to begin with. Variables of the environment reach helpers that also run
- * outside of tests.
+ * Creates the folder. The program that tests start is written into it when the first test asks for its path,
+ * with an empty database for new gateways. Environment variables are needed by helpers that also run outside
+ * of tests.
  */
 export default async function setUp(project: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(project.config.env['TMPDIR'] ?? tmpdir(), 'sluice-prepared-'))
@@ -46,7 +46,7 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   }
 }
 
-// As the first start of a gateway leaves it before it adds users: the migrations take half of a start.
+// The state after the first start of a gateway, before it adds users: the migrations take half of a start.
 async function writeDatabase(path: string): Promise<void> {
   const secrets = deriveSecrets(GATEWAY_SECRET)
   const store = await openSqliteStore({ path, secrets, onCallingThread: true })

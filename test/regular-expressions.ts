@@ -5,7 +5,7 @@ export interface Literal {
   readonly flags: string
 }
 
-/** Contexts in which a `/` begins an expression: elsewhere it divides. */
+/** Contexts in which a `/` begins an expression; elsewhere it divides. */
 const BEFORE = /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|await|yield|void))\s*$/
 
 /** The regular expressions of a TypeScript file; strings, templates and comments are skipped. */

@@ -3,7 +3,7 @@ import { RequestMemory } from '../src/limits/request-memory.ts'
 
 const MIB = 1024 * 1024
 
-/** Memory for requests of a gateway on which nobody else calls. */
+/** Memory for requests of a gateway without other calls. */
 export function requestMemory(): RequestMemory {
   return new RequestMemory(
     () => 32 * MIB,
@@ -11,12 +11,12 @@ export function requestMemory(): RequestMemory {
   )
 }
 
-/** Amount of it that one client holds. */
+/** The amount of this memory that one client holds. */
 export function heldBytes(memory = requestMemory(), client = 1): HeldBytes {
   return new HeldBytes(memory, { client, key: '' })
 }
 
-/** Takes all that a client may have, to the byte; the result gives it back. */
+/** Takes all that a client may have, to the byte; the returned function releases it. */
 export function usedUp(memory: RequestMemory, client = 1): () => void {
   const held: HeldBytes[] = []
   for (const bytes of [MIB, 256 * 1024, 4_096, 64, 1])

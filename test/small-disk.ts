@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { onTestFinished } from 'vitest'
 
-/** A file system of its own, unmounted after the test. */
+/** A separate file system, unmounted after the test. */
 export interface SmallDisk {
   readonly path: string
   /** Makes the file system read-only. */
@@ -19,7 +19,7 @@ export const CAN_MOUNT = process.getuid?.() === 0 && (process.env['CI'] === 'tru
 
 if (!CAN_MOUNT) console.log('tests of full and read-only disks are left out: only root can mount one')
 
-/** Mounts a file system of so many bytes. */
+/** Mounts a file system of this number of bytes. */
 export function mountSmallDisk(bytes: number): SmallDisk {
   const path = mount(bytes)
   onTestFinished(() => unmount(path))

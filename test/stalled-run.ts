@@ -1,13 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Longer than any test file takes without a test or a hook that ends: each of those has a time limit. */
+/**
+ * Longer than any test file takes without a test or a hook that ends, because each of those has a timeout.
+ */
 const MAX_SILENCE_MS = 12 * 60_000
 
 /**
- * Ends a run in which nothing ends any more, and says which files were running and which processes were
- * there. The time limits of tests do not cover a file that is being imported, or a worker whose thread is
- * blocked.
+ * Ends a run in which nothing finishes any more, and prints which files and processes were running. The
+ * timeouts of tests do not apply to a file that is being imported, or to a worker whose thread is blocked.
  */
 export default class StalledRun implements Reporter {
   readonly #running = new Set<TestModule>()

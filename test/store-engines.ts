@@ -10,7 +10,7 @@ import type { Rows } from '../src/store/store.ts'
 import type { PostgresAnswer } from './postgres-process.ts'
 import { newToken, newUser, preparedFile, SECRETS, temporaryFolder } from './store-rows.ts'
 
-/** A database of a test's own, with access beside the store. */
+/** A database for one test, with access outside the store. */
 export interface TestDatabase {
   /** A path or a URL. */
   readonly place: string
@@ -19,7 +19,7 @@ export interface TestDatabase {
   readonly sql: (statement: string) => Promise<Readonly<Record<string, unknown>>[]>
 }
 
-/** Registers what is done when a test, or all tests of a file, are over. */
+/** Registers cleanup for the end of a test, or of all tests of a file. */
 export type OnEnd = (cleanUp: () => Promise<void>) => void
 
 /** A kind of database that the store runs on. */
@@ -64,7 +64,7 @@ function postgres(server: string): Engine {
   const make = async (template?: string, onEnd: OnEnd = onTestFinished): Promise<TestDatabase> => {
     const name = `${inject('postgresPrefix')}test_${randomBytes(6).toString('hex')}`
     const source = template === undefined ? '' : ` template ${template}`
-    // Copied files cost half of what a copy through the server's log does.
+    // Copying files costs half of copying through the server's log.
     await run(server, `create database ${name}${source} strategy file_copy`)
     onEnd(async () => void (await run(server, `drop database ${name} with (force)`)))
     const place = placeOf(name)
@@ -117,7 +117,7 @@ async function enginesHere(): Promise<readonly Engine[]> {
 /** SQLite, and PostgreSQL where there is a server. */
 export const ENGINES = await enginesHere()
 
-/** An open store on a database of its own, closed after the test. */
+/** An open store on a new database, closed after the test. */
 export async function openedRows(engine: Engine): Promise<{ store: Rows; database: TestDatabase }> {
   const database = await engine.prepared()
   const store = await database.open()

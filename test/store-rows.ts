@@ -21,12 +21,12 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** A database file of a test's own, with schema and first rows: faster than opening an empty one. */
+/** A database file for one test, with schema and first rows, which is faster than opening an empty one. */
 export async function preparedFile(): Promise<string> {
   return copyOf(await (template ??= makeTemplate('empty')))
 }
 
-/** A file of a test's own, with the content of another. */
+/** A file for one test, with the content of another. */
 export function copyOf(template: string): string {
   const path = join(temporaryFolder(), 'sluice.db')
   cpSync(template, path)
@@ -50,8 +50,8 @@ export async function makeTemplate(
 }
 
 /**
- * A store on a file of its own, closed after the test. Its database runs on the calling thread, as in
- * commands: starting threads, as a gateway does, would take most of a test's time.
+ * A store on its own file, closed after the test. Its database runs on the calling thread, as in commands,
+ * because starting threads, as a gateway does, would take most of a test's time.
  */
 export async function openedStore(file?: string, threads: 'calling' | 'own' = 'calling'): Promise<Store> {
   const path = file ?? (await preparedFile())

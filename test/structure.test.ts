@@ -25,7 +25,7 @@ describe('the layers of src', () => {
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
     ['the relay that names the program', 'relay/x.ts', 'gateway/main.ts'],
     ['a rule that needs a package', 'domain/x.ts', 'packages/http1'],
-  ])('%s would be found', (_, from, to) => {
+  ])('an import like %s would be found', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)
   })
 
@@ -37,7 +37,7 @@ describe('the layers of src', () => {
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
   })
 
-  test('files stay small: none above 500 lines', () => {
+  test('files stay small: none has more than 500 lines', () => {
     const large = sources(SRC)
       .filter((file) => !file.endsWith('.test.ts'))
       .filter((file) => readFileSync(file, 'utf8').split('\n').length > 501)
@@ -48,7 +48,7 @@ describe('the layers of src', () => {
 describe('the packages', () => {
   const folders = readdirSync(PACKAGES).map((name) => join(PACKAGES, name))
 
-  test.each(folders)('%s imports its own files, its dependencies and Node alone', (folder) => {
+  test.each(folders)('the package %s imports only its own files, its dependencies and Node.js', (folder) => {
     const { name, dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
     const declared = new Set([name, ...Object.keys(dependencies)])
     const files = sources(join(folder, 'src')).filter((file) => !file.endsWith('.test.ts'))
@@ -62,7 +62,7 @@ describe('the packages', () => {
     expect(foreign).toEqual([])
   })
 
-  test.each(folders)('%s has tests that import nothing of the gateway either', (folder) => {
+  test.each(folders)('the package %s has tests that import nothing of the gateway either', (folder) => {
     const upward = sources(join(folder, 'src'))
       .map((file) => [
         file,
@@ -72,12 +72,12 @@ describe('the packages', () => {
     expect(upward).toEqual([])
   })
 
-  test.each(folders)('%s has a row in docs/architecture.md', (folder) => {
+  test.each(folders)('the package %s has a row in docs/architecture.md', (folder) => {
     const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
     expect(described).toContain(`\n| \`packages/${basename(folder)}/\` |`)
   })
 
-  test.each(folders)('%s has a README that shows its use', (folder) => {
+  test.each(folders)('the package %s has a README that shows its use', (folder) => {
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(/^```ts\n(?:.*\n){3,10}```$/m)
   })
 })
@@ -94,7 +94,7 @@ function breach({ from, to }: Import): string[] {
 function mayImport(folder: string, fromSub: string, toSub: string, from: string): boolean {
   const shared = SEPARATE_SUBFOLDERS[folder]
   if (!shared || fromSub === toSub) return true
-  // A test may try a shared subfolder on its users.
+  // A test may combine a shared subfolder with its users.
   if (shared.includes(fromSub) && from.endsWith('.test.ts')) return true
   const at = shared.indexOf(toSub)
   return at >= 0 && (!shared.includes(fromSub) || at < shared.indexOf(fromSub))

@@ -21,7 +21,7 @@ export interface Call {
   readonly note?: string
 }
 
-/** Counts of rows that tests write, each with a number of its own. */
+/** Counts of rows that tests write, each with a different number. */
 export const ROW_COUNTS = {
   input_tokens: 1,
   cache_read_tokens: 2,
@@ -84,7 +84,7 @@ export function dayInsertion(
   return addSums('day', day, { user_id: userId, token_id: userId, model }, { ...ROW_COUNTS, ...of })
 }
 
-/** Writes these rows into the log, beside the store. */
+/** Writes these rows into the log, without the store. */
 export async function filled(database: Pick<TestDatabase, 'sql'>, calls: readonly Call[]): Promise<void> {
   for (const call of calls) await database.sql(logged(call))
 }

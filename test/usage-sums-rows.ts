@@ -6,7 +6,7 @@ import {
   type SumKind,
 } from '../src/store/sum-kinds.ts'
 
-/** The statement that adds sums of calls to every kind of a unit, beside the store. */
+/** The statement that adds sums of calls to every kind of a unit, without the store. */
 export function addSums(
   unit: SumKind['unit'],
   start: number,

@@ -4,7 +4,7 @@ import { geminiFacts } from './gemini-facts.ts'
 import { messagesFacts } from './messages-facts.ts'
 import { responsesFacts } from './responses-facts.ts'
 
-/** Reads an answer of each dialect: the events of a stream, or the whole as the only one. */
+/** Reads a response of each dialect: the events of a stream, or a whole response as the only event. */
 const READERS: Readonly<Record<Dialect, (events: readonly Json[], whole: boolean) => Facts>> = {
   chat: chatFacts,
   messages: messagesFacts,
@@ -12,13 +12,13 @@ const READERS: Readonly<Record<Dialect, (events: readonly Json[], whole: boolean
   gemini: geminiFacts,
 }
 
-/** The facts of a whole answer. */
+/** The facts of a whole response. */
 export function wholeFacts(dialect: Dialect, body: string): Facts {
   const value = JSON.parse(body) as Json | Json[]
   return READERS[dialect](Array.isArray(value) ? value : [value], true)
 }
 
-/** The facts of a stream, which may have been cut between two events. */
+/** The facts of a stream, which may be cut off between two events. */
 export function streamFacts(dialect: Dialect, stream: string): Facts {
   return READERS[dialect](framesOf(stream).flatMap(dataOf), false)
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { DIALECTS, type Dialect } from './facts.ts'
 
-/** An answer that a provider gave. */
+/** A response that a provider gave. */
 export interface Recording {
   readonly name: string
   readonly dialect: Dialect
@@ -11,18 +11,18 @@ export interface Recording {
   readonly text: string
 }
 
-/** Recordings beside the answers of a dialect, by what they are. */
+/** Recordings that are not responses of a dialect, by what they are. */
 const OTHERS = [
   /^error-|\.request\.json$/,
   // Other endpoints of Google's API.
   /cachedcontent|count-tokens|usage-limit|embedding|task-prefix|edge-agent|list-models|google-upload/,
-  // A chat completion, the answer to a deletion, a list of items.
+  // A chat completion, the response to a deletion, and a list of items.
   /^azure--azure-deepseek-reasoning-1\.json$|responses-delete\.json$|responses-input-items\.json$/,
-  // Edited by hand: its deltas say something else than its items.
+  // Edited by hand, so that its deltas differ from its items.
   /openai-shell-container-1\.sse$/,
 ]
 
-/** All recorded answers in the folder that RECORDINGS names; none where it names none. */
+/** All recorded responses in the folder that RECORDINGS names; none where it is not set. */
 export function recordedAnswers(): Recording[] {
   const folder = process.env['RECORDINGS']
   if (folder === undefined) return []
@@ -38,7 +38,7 @@ export function recordedAnswers(): Recording[] {
   )
 }
 
-/** `count` of them, spread evenly, so that each dialect and form is among them. */
+/** A sample of `count` recordings, spread evenly, so that each dialect and form occurs. */
 export function sampleOf(recordings: readonly Recording[], count: number): readonly Recording[] {
   if (recordings.length <= count) return recordings
   return Array.from(

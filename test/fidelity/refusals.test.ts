@@ -41,7 +41,7 @@ const RESPONSE = JSON.stringify({
 })
 
 describe('a model that declines in words', () => {
-  test('gives clients of responses a refusal part of a completed response', async () => {
+  test('responses clients get a refusal as a refusal part of a completed response', async () => {
     const answer = await asked('responses', 'chat', CHAT)
     expect(answer['status']).toBe('completed')
     expect(answer['output'][0].content).toEqual([{ type: 'refusal', refusal: 'I will not.' }])
@@ -51,7 +51,7 @@ describe('a model that declines in words', () => {
     ['chat', CHAT],
     ['responses', RESPONSE],
   ] as const)(
-    'gives clients of messages a text that ends in a refusal (%s provider)',
+    'messages clients get a refusal as a text that ends with the reason refusal (%s provider)',
     async (dialect, text) => {
       const answer = await asked('messages', dialect, text)
       expect(answer['content']).toMatchObject([{ type: 'text', text: 'I will not.' }])
@@ -62,13 +62,16 @@ describe('a model that declines in words', () => {
   test.each([
     ['chat', CHAT],
     ['responses', RESPONSE],
-  ] as const)('gives clients of Gemini a text that ends as usual (%s provider)', async (dialect, text) => {
-    const answer = await asked('gemini', dialect, text)
-    expect(answer['candidates'][0].content.parts).toEqual([{ text: 'I will not.' }])
-    expect(answer['candidates'][0].finishReason).toBe('STOP')
-  })
+  ] as const)(
+    'Gemini clients get a refusal as a text that ends normally (%s provider)',
+    async (dialect, text) => {
+      const answer = await asked('gemini', dialect, text)
+      expect(answer['candidates'][0].content.parts).toEqual([{ text: 'I will not.' }])
+      expect(answer['candidates'][0].finishReason).toBe('STOP')
+    },
+  )
 
-  test('gives clients of chat the refusal of their own dialect', async () => {
+  test('chat clients get the refusal of their own dialect', async () => {
     const [choice] = (await asked('chat', 'responses', RESPONSE))['choices']
     expect(choice.message).toMatchObject({ content: null, refusal: 'I will not.' })
     expect(choice.finish_reason).toBe('stop')

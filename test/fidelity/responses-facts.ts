@@ -10,7 +10,7 @@ import {
 
 /** Events that end a stream. */
 const LAST = new Set(['response.completed', 'response.incomplete', 'response.failed'])
-/** Deltas, and what of an unfinished item they add to. */
+/** Deltas, and the field of an unfinished item that they add to. */
 const DELTAS: Readonly<Record<string, 'text' | 'refusal' | 'reasoning' | 'input'>> = {
   'response.output_text.delta': 'text',
   'response.refusal.delta': 'refusal',
@@ -20,7 +20,7 @@ const DELTAS: Readonly<Record<string, 'text' | 'refusal' | 'reasoning' | 'input'
   'response.custom_tool_call_input.delta': 'input',
 }
 
-/** Content of an item. */
+/** The content of an item. */
 interface Said {
   text: string
   refusal: string
@@ -38,7 +38,7 @@ interface Begun {
   part: unknown
 }
 
-/** Reads an answer of the responses API: a response, or the events of a stream, finished items or not. */
+/** Reads a response of the responses API: whole, or the events of a stream, whose items may be unfinished. */
 export function responsesFacts(events: readonly Json[], whole: boolean): Facts {
   const last = whole ? events[0] : events.findLast(({ type }) => LAST.has(type))?.['response']
   const said = whole ? ((last?.['output'] ?? []) as Json[]).map(itemSays) : streamedItems(events)

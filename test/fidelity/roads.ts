@@ -3,7 +3,7 @@ import { AMPLE, channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/conf
 import { type Fixture, retryWhileOverloaded, startFixture } from '../fixtures/fixture.ts'
 import { DIALECTS, type Dialect } from './facts.ts'
 
-/** From a client of one dialect to a provider of one. */
+/** A call from a client of one dialect to a provider of one. */
 export interface Road {
   readonly client: Dialect
   readonly dialect: Dialect
@@ -28,7 +28,7 @@ export function startRoads(): Promise<Fixture> {
   }))
 }
 
-/** Asks as such a client; the provider answers with this text. */
+/** Makes the call of such a client; the provider responds with this text. */
 export function askedOf(fixture: Fixture, road: Road, text: string): Promise<FullResponse> {
   fixture.upstream.script(
     road.dialect,
@@ -37,7 +37,7 @@ export function askedOf(fixture: Fixture, road: Road, text: string): Promise<Ful
   return asked(fixture, road)
 }
 
-/** Asks as such a client; the provider answers as its script says. */
+/** Makes the call of such a client; the provider responds as scripted. */
 export function asked(fixture: Fixture, { client, dialect, streamed }: Road): Promise<FullResponse> {
   const { path, body } = QUESTIONS[client](dialect, streamed)
   return retryWhileOverloaded(() => fixture.chat('ann', body, { path }))

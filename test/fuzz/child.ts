@@ -13,7 +13,7 @@ const REPOSITORY = pathToFileURL(join(import.meta.dirname, '../../')).href
 
 const job = JSON.parse(process.argv[2] as string) as FuzzJob
 
-// The other files stay as they are, and come out of the cache of compiled code.
+// The other files are unchanged, and loaded from the cache of compiled code.
 if (job.patches) {
   const patched = patchedTexts(job.patches)
   registerHooks({

@@ -5,8 +5,8 @@ import { runFuzzer } from './run-fuzzer.ts'
 import { TARGETS } from './targets.ts'
 
 /**
- * `npm run fuzz -- [--seconds 60] [--seed N] [--keep] [TARGET…]`: fuzzes targets one after the other, all of
- * them where none is named.
+ * `npm run fuzz -- [--seconds 60] [--seed N] [--keep] [TARGET…]`: fuzzes the named targets, or all, one after
+ * the other.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 
 const FOLDER = join(import.meta.dirname, 'corpus')
-/** Bound on the files of one target: the corpus is part of the repository, and each test run replays it. */
+/** Maximum number of files of one target: the corpus is in the repository, and each test run replays it. */
 const MAX_FILES = 150
 
 /** Reads the corpus of a target, always in the same order. */

@@ -5,7 +5,10 @@ type Span = readonly [start: number, end: number]
 
 const EMPTY_SPAN: Span = [0, 0]
 
-/** Code that ran between two calls of `take`: each called function's span, and its spans not reached. */
+/**
+ * The code that ran between two calls of `take`: the span of each called function, and its spans that were
+ * not reached.
+ */
 export type CoverageDelta = ReadonlyMap<string, { readonly whole: Span; readonly missed: readonly Span[] }>
 
 /** Collects the code that was reached so far, from V8's block counts. */
@@ -22,7 +25,7 @@ export class Coverage {
     this.#post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
   }
 
-  /** Number of characters of called functions, without the spans that were not reached. */
+  /** The number of characters of called functions, without the spans that were not reached. */
   get characters(): number {
     let sum = 0
     for (const { length, spans } of this.#missed.values()) sum += length - sizeOf(spans)
@@ -37,7 +40,7 @@ export class Coverage {
       for (const { ranges, isBlockCoverage } of functions) {
         const [outer, ...inner] = ranges
         if (!outer || outer.count === 0) continue
-        // Without block coverage, V8 counts calls of the function only.
+        // Without block coverage, V8 only counts calls of the function.
         const key = `${url}:${outer.startOffset}:${outer.endOffset}${isBlockCoverage ? '' : ' called'}`
         reached.set(key, {
           whole: isBlockCoverage ? spanOf(outer) : EMPTY_SPAN,
@@ -91,7 +94,7 @@ function isWithin([start, end]: Span, spans: readonly Span[]): boolean {
   return spans.some(([from, to]) => from <= start && end <= to)
 }
 
-/** Intersection of two lists of spans. */
+/** The intersection of two lists of spans. */
 function common(some: readonly Span[], others: readonly Span[]): Span[] {
   return some.flatMap(([start, end]) =>
     others

@@ -3,16 +3,16 @@ import { byTier } from '../tier.ts'
 import { runFuzzer } from './run-fuzzer.ts'
 
 const SEED = 7
-/** The lock is found within 20,000 inputs that are guided. */
+/** With guidance, the lock is found within 20,000 inputs. */
 const MAX_INPUTS = byTier(40_000, 200_000)
 
-test('what an input reaches leads to inputs that reach more', async () => {
+test('coverage of an input leads to inputs that reach more code', async () => {
   const { failure } = await runFuzzer({ target: 'lock', seed: SEED, inputs: MAX_INPUTS })
   expect(Buffer.from(failure?.input ?? '', 'base64').toString()).toBe('key')
   expect(failure?.error).toContain('open')
 })
 
-test('by chance alone it is not found in as many', async () => {
+test('without guidance the defect is not found in as many inputs', async () => {
   const report = await runFuzzer({ target: 'lock', seed: SEED, inputs: MAX_INPUTS, isGuided: false })
   expect(report.inputs).toBeGreaterThanOrEqual(MAX_INPUTS)
   expect(report.failure).toBeUndefined()
@@ -28,7 +28,7 @@ test('the same seed makes the same inputs', async () => {
 test.each([
   ['endless', 'it does not end'],
   ['hoard', 'it takes memory without bound'],
-])('an input that makes a reader %s is found: %s', async (target, error) => {
+])('an input that makes a parser %s is found: %s', async (target, error) => {
   const { failure } = await runFuzzer({
     target,
     seed: SEED,

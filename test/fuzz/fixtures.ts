@@ -4,7 +4,7 @@ const PLAIN = { tokens: [], repeated: [] } as const
 
 /** Targets with planted defects, for the tests of the engine itself. */
 export const FIXTURES: Readonly<Record<string, Target>> = {
-  /** Fails on one sequence of three bytes: without guidance it takes some 256³ inputs to find. */
+  /** Fails on one sequence of three bytes: without guidance, it takes about 256³ inputs to find. */
   lock: {
     ...PLAIN,
     seeds: ['---'],
@@ -26,7 +26,7 @@ export const FIXTURES: Readonly<Record<string, Target>> = {
       return turns
     },
   },
-  /** Takes memory without bound on an input with a capital Z. */
+  /** Uses unlimited memory on an input with a capital Z. */
   hoard: {
     ...PLAIN,
     seeds: ['a'],

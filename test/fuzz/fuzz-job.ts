@@ -1,23 +1,25 @@
 import type { Patch } from '../fixtures/patch.ts'
 
-/** Bounds of one input, beyond which the process is ended. */
+/** Limits of one input; the process is ended beyond them. */
 export interface InputBounds {
-  /** CPU time, which does not depend on how busy the machine is. */
+  /** CPU time in milliseconds, which does not depend on how busy the machine is. */
   readonly cpuMs: number
-  /** Memory of the process. An earlier input than the reported one may be the cause. */
+  /** Memory of the process. The cause may be an earlier input than the reported one. */
   readonly rssMib: number
 }
 
-/** Job of one fuzzing process. */
+/** The job of one fuzzing process. */
 export interface FuzzJob {
   /** The name of the target. */
   readonly target: string
-  /** Seed of all randomness: the same sources, corpus and seed give the same inputs. */
+  /** The seed of all randomness: the same sources, corpus and seed give the same inputs. */
   readonly seed: number
-  /** Bound on the time in milliseconds, and on the number of inputs; the first one reached ends the job. */
+  /**
+   * The maximum time in milliseconds, and the maximum number of inputs; the first one reached ends the job.
+   */
   readonly ms?: number
   readonly inputs?: number
-  /** Bounds of one input, if not the usual ones. */
+  /** Limits of one input that replace the usual ones. */
   readonly bounds?: InputBounds
   /** Planted defects: the sources are fuzzed with these patches. */
   readonly patches?: readonly Patch[]

@@ -5,12 +5,15 @@ import { mutated, type MutationSources } from './mutations.ts'
 import { minimizedInput } from './minimize-input.ts'
 import type { Target } from './target.ts'
 
-/** Inputs per reading of the coverage: one reading takes as long as hundreds of runs. */
+/** Inputs per measurement of the coverage, which takes as long as hundreds of runs. */
 const BATCH = 64
-/** Behaviours that count as new; a target that returns more of them distinguishes too much. */
+/**
+ * The maximum number of behaviours that count as new; a target that returns more of them distinguishes too
+ * much.
+ */
 const MAX_BEHAVIOURS = 100
 const MAX_BYTES = 4_096
-/** Runs spent on minimizing an input of the corpus, and one that broke a promise. */
+/** The number of runs for minimizing an input of the corpus, and one that broke a promise. */
 const MAX_TRIES_FOR_KEPT = 40
 const MAX_TRIES_FOR_FAILURE = 600
 
@@ -21,7 +24,7 @@ export interface Campaign {
   /** Inputs of earlier campaigns, run first. */
   readonly corpus: readonly Buffer[]
   readonly seed: number
-  /** Whether to continue after so many inputs. */
+  /** Whether to continue after this number of inputs. */
   readonly shouldContinue: (inputs: number) => boolean
   /** Called before each run, for the watchdog. */
   readonly onRun?: (input: Buffer) => void
@@ -125,7 +128,7 @@ class Fuzzer {
     const reached = coverage.take()
     if (!coverage.isNew(reached)) return
     await this.#bisect(batch)
-    // Code that ran once only (filling a cache, for example) counts as reached, too.
+    // Code that ran only once (for example to fill a cache) counts as reached, too.
     coverage.add(reached)
   }
 

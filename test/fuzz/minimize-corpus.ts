@@ -2,12 +2,12 @@ import { randomFrom } from '../fixtures/random.ts'
 import type { Coverage } from './coverage.ts'
 import type { Target } from './target.ts'
 
-/** Size above which an input is left out: each run finds its coverage again by mutating the others. */
+/** Inputs above this size are left out: each run finds their coverage again by mutating the others. */
 const MAX_BYTES = 2_048
-/** Behaviours for which an input is kept although its coverage is not new. */
+/** Maximum number of behaviours for which an input is kept although its coverage is not new. */
 const MAX_BEHAVIOURS = 20
 
-/** Selects inputs, short ones first, that together reach the same code as all. */
+/** Selects inputs, short ones first, that together reach the same code as all inputs. */
 export async function minimizedCorpus(
   target: Target,
   inputs: readonly Buffer[],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Patch } from '../fixtures/patch.ts'
 import { runFuzzer } from './run-fuzzer.ts'
 
-/** Bound within which each planted defect is found, the corpus included. */
+/** The maximum number of inputs, including the corpus, within which each planted defect is found. */
 const MAX_INPUTS = 40_000
 const SEED = 1
 
@@ -144,7 +144,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   ],
 ]
 
-test.each(MUTANTS)('where %s, %s finds it', async (_, target, patch, words) => {
+test.each(MUTANTS)('the defect that %s is found by the target %s', async (_, target, patch, words) => {
   const { failure, inputs } = await runFuzzer({ target, seed: SEED, inputs: MAX_INPUTS, patches: [patch] })
   console.log(`${target} found ${JSON.stringify(failure?.input)} after ${inputs} inputs`)
   expect(failure?.error).toContain(words)

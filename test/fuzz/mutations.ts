@@ -1,4 +1,4 @@
-/** Material that mutations draw on. */
+/** The material for mutations. */
 export interface MutationSources {
   readonly corpus: readonly Buffer[]
   readonly tokens: readonly Buffer[]
@@ -10,7 +10,7 @@ export interface MutationSources {
 type RandomBelow = (end: number) => number
 type Mutation = (bytes: Buffer, stock: MutationSources, below: RandomBelow) => Buffer
 
-/** Bytes with a meaning in some grammar. */
+/** Bytes that mean something in some grammar. */
 const SPECIAL_BYTES = Buffer.from('\0\t\n\v\r !"#%+,-./0:;=@[\\]{}\x7f\x80\xc3\xed\xef\xff', 'latin1')
 /** Numbers at the edges of integer types and buffers. */
 const NUMBERS = [
@@ -31,7 +31,7 @@ const NUMBERS = [
   'ff',
   '0x1',
 ].map((text) => Buffer.from(text))
-/** Binary logarithm of the mutations per input is below this. */
+/** The binary logarithm of the number of mutations per input is below this. */
 const MAX_DOUBLINGS = 4
 
 function pick<T>(all: readonly T[], below: RandomBelow): T {
@@ -42,7 +42,7 @@ function replaced(bytes: Buffer, from: number, to: number, by: Buffer): Buffer {
   return Buffer.concat([bytes.subarray(0, from), by, bytes.subarray(to)])
 }
 
-/** A random span of the bytes, most often a short one. */
+/** A random span of the bytes, usually a short one. */
 function randomSpan(bytes: Buffer, below: RandomBelow): [from: number, to: number] {
   const from = below(bytes.length + 1)
   const length = below(4) === 0 ? below(bytes.length + 1) : below(16) + 1

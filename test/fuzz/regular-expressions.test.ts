@@ -9,20 +9,20 @@ import { byTier } from '../tier.ts'
 const SRC = join(import.meta.dirname, '..', '..', 'src')
 const LENGTH = byTier(8_000, 20_000)
 /**
- * Maximum milliseconds of an expression for a text of that length; a busy machine is given more, but not for
- * growth faster than linear.
+ * Maximum milliseconds of an expression for a text of this length. A busy machine is given more time, but
+ * growth must not be faster than linear.
  */
 const LIMIT_MS = 2.5
 const HOPELESS_MS = 50
 /**
- * Maximum ratio of the times for the whole text and for a quarter of it; linear time has a ratio of 4,
+ * The maximum ratio of the times for the whole text and for a quarter of it; linear time has a ratio of 4,
  * quadratic time 16.
  */
 const LINEAR = 9
 
 type MakeText = (length: number) => string
 
-/** The CPU time of a run, and whether it came to its end. */
+/** The CPU time of a run, and whether it was completed. */
 interface RunTime {
   readonly ms: number
   readonly isOver: boolean
@@ -38,7 +38,7 @@ const context = createContext({ texts: [], expression: / / })
 const matching = new Script('for (const text of texts) expression.test(text)')
 const replacing = new Script("for (const text of texts) text.replace(expression, '')")
 
-/** CPU time for all texts together; the run is ended after `timeoutMs` of the clock. */
+/** CPU time for all texts together; the run is aborted after `timeoutMs`. */
 function runMs({ source, flags }: Literal, texts: readonly string[], timeoutMs: number): RunTime {
   Object.assign(context, { texts, expression: new RegExp(source, flags.replace('y', '')) })
   const began = cpuMs()
@@ -51,7 +51,7 @@ function runMs({ source, flags }: Literal, texts: readonly string[], timeoutMs: 
   return { ms: cpuMs() - began, isOver }
 }
 
-/** Milliseconds for one text, the best of three; `HOPELESS_MS` for that and more. */
+/** Milliseconds for one text, the best of three; at most `HOPELESS_MS`. */
 function timeOf(literal: Literal, text: string): number {
   let best = HOPELESS_MS
   let timeoutMs = 2 * HOPELESS_MS
@@ -59,7 +59,7 @@ function timeOf(literal: Literal, text: string): number {
     const { ms, isOver } = runMs(literal, [text], timeoutMs)
     best = Math.min(best, isOver ? ms : HOPELESS_MS)
     if (!isOver && ms >= HOPELESS_MS) return HOPELESS_MS
-    // Ended while other processes had the CPU, which is no look.
+    // Aborted while other processes had the CPU, so that it does not count.
     if (isOver) looks += 1
     else timeoutMs *= 2
   }
@@ -94,7 +94,10 @@ function hostile({ source }: Literal): MakeText[] {
   )
 }
 
-/** A text on which the expression is slow; texts that together keep the limit of one are not split. */
+/**
+ * A text for which the expression is slow; if all texts together are fast enough, they are not tried
+ * separately.
+ */
 function slowText(literal: Literal, makers: readonly MakeText[]): MakeText | undefined {
   const [only] = makers
   if (only === undefined) return undefined
@@ -123,18 +126,18 @@ test.each([
   [String.raw`f('it/s', "/a/", /[/\]]\/"/)`, [String.raw`[/\]]\/" `]],
   ['const t = `a ${b.replace(/c/g, `${d / e} /f/`)} /g/` + h / i', ['c g']],
   ['/* /a/ */ return /b/', ['b ']],
-])('an expression is found in: %s', (text, expected) => {
+])('a regular expression is found in: %s', (text, expected) => {
   expect(literalsIn(text).map(({ source, flags }) => `${source} ${flags}`)).toEqual(expected)
 })
 
-describe('of the expressions in src', () => {
-  test('all are found', () => {
+describe('the regular expressions in src', () => {
+  test('all regular expressions in src are found', () => {
     expect(LITERALS.length).toBeGreaterThan(60)
     for (const { source, flags } of LITERALS) expect(() => new RegExp(source, flags)).not.toThrow()
   })
 
   test.each(['(a+)+$', '=+$', '(?:a|a)*!', String.raw`^\s*(.*?)\s*$x`, String.raw`\s+$`])(
-    'a slow one would be found: %s',
+    'a slow regular expression would be found: %s',
     (source) => {
       const literal = { source, flags: '', line: 0 }
       expect(slowText(literal, hostile(literal))).toBeDefined()
@@ -143,7 +146,7 @@ describe('of the expressions in src', () => {
 
   test.each(
     LITERALS.map((literal) => [`${literal.path}:${literal.line} /${literal.source}/`, literal] as const),
-  )('none is slow on a long text: %s', (_, literal) => {
+  )('the regular expressions of a file are fast for long texts: %s', (_, literal) => {
     expect(slowText(literal, hostile(literal))?.(40)).toBeUndefined()
   })
 })

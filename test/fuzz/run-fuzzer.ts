@@ -8,7 +8,7 @@ const CHILD = join(import.meta.dirname, 'child.ts')
 /** A heap limit above the watchdog's, so that the watchdog ends the process and reports the input. */
 const FLAGS = ['--max-old-space-size=2048', '--no-warnings']
 
-/** Fuzzes a target in a process of its own, which an endless loop or a lack of memory may end. */
+/** Fuzzes a target in a separate process, which an endless loop or a lack of memory may end. */
 export async function runFuzzer(order: FuzzJob): Promise<FuzzReport> {
   const child = spawn(process.execPath, [...FLAGS, CHILD, JSON.stringify(order)], {
     stdio: ['ignore', 'pipe', 'pipe'],

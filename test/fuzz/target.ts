@@ -1,18 +1,17 @@
-/** Parts of an input of any length: a prefix, a piece to repeat, and a suffix. */
+/** The parts of an input of any length: a prefix, a piece to repeat, and a suffix. */
 export type RepeatedPiece = readonly [before: string, piece: string, after: string]
 
-/** A part of the gateway that outside bytes reach. */
+/** A part of the gateway that reads external bytes. */
 export interface Target {
-  /** First inputs, beside the corpus. */
+  /** The first inputs, in addition to the corpus. */
   readonly seeds: readonly (string | Buffer)[]
   readonly tokens: readonly string[]
   readonly repeated: readonly RepeatedPiece[]
   /** Maximum size of an input. 4 KiB by default. */
   readonly maxBytes?: number
   /**
-   * Throws if a promise is broken; a `GatewayError` is a refusal, and fine. `random` is seeded by the input.
-   * A returned text names the behaviour: an input with a new behaviour is kept like one that reaches new
-   * code.
+   * Throws if a promise is broken; a `GatewayError` is a valid refusal. `random` is seeded by the input. A
+   * returned text names the behaviour: an input with a new behaviour is kept like one that reaches new code.
    */
   run(input: Buffer, random: () => number): unknown
 }

@@ -3,7 +3,7 @@ import type { CONVERSE } from './targets/converse.ts'
 import type { CONVERSIONS } from './targets/conversions.ts'
 import type { TEXTS } from './targets/texts.ts'
 
-/** Loads a target. A process that fuzzes one reader loads, and watches, no other. */
+/** Loads a target. A process that fuzzes one target loads and measures no other. */
 export type LoadTarget = () => Promise<Target>
 
 const conversion =
@@ -19,7 +19,7 @@ const text =
   async () =>
     (await import('./targets/texts.ts')).TEXTS[name]
 
-/** Readers of bytes from outside: parsers of HTTP/1.1, of JSON, of bodies, of event streams. */
+/** Parsers of external bytes: of HTTP/1.1, of JSON, of bodies, of event streams. */
 export const READERS: Readonly<Record<string, LoadTarget>> = {
   'http-requests': async () => (await import('./targets/http-requests.ts')).HTTP_REQUESTS,
   'http-responses': async () => (await import('./targets/http-responses.ts')).HTTP_RESPONSES,

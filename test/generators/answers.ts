@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { jsonText, names, objectTexts, Raw, texts } from './json.ts'
 
-/** A part of a model's answer, in the pieces in which a stream brings it. */
+/** A part of a model's response, in the pieces in which a stream sends it. */
 export type Segment =
   | {
       readonly kind: 'text'
       readonly pieces: readonly string[]
-      /** Pages that all of the text cites. */
+      /** Pages that the whole text cites. */
       readonly cited: readonly Page[]
-      /** Whether the provider states how probable its tokens were, in dialects that have that. */
+      /** Whether the provider reports log probabilities of tokens, in dialects that have them. */
       readonly hasLogprobs: boolean
     }
   | { readonly kind: 'thinking'; readonly pieces: readonly string[]; readonly signature: string | undefined }
@@ -142,7 +142,7 @@ export function chatFrames({ segments, stop, usage, quirks }: Answer): string[] 
   ]
 }
 
-/** Deltas in their order; those of interleaved calls piece by piece in turn. */
+/** Deltas in order; those of interleaved calls alternate piece by piece. */
 function deltasOf(
   all: readonly Segment[],
   interleaves: boolean,
@@ -190,13 +190,13 @@ function callDeltas({ id, name, pieces: all }: Extract<Segment, { kind: 'tool' }
   ]
 }
 
-/** A token as the providers of chat and responses state it. */
+/** A token as chat and responses providers report it. */
 function token(text: string): object {
   const bytes = [...Buffer.from(text)]
   return { token: text, logprob: -1.5, bytes, top_logprobs: [{ token: '?', logprob: -2.25, bytes: [63] }] }
 }
 
-/** The citations of a text that begins at `base` in the content, of which they give the range. */
+/** The citations of a text that begins at position `base` of the content. */
 function annotationsOf({ pieces: all, cited }: Extract<Segment, { kind: 'text' }>, base: number): object[] {
   const { length } = Array.from(all.join(''))
   if (length === 0) return []

@@ -5,8 +5,8 @@ const FIRST_SURROGATE = 0xd800
 const SURROGATES = 0x800
 
 /**
- * Any character but halves of surrogate pairs, as the unit of strings. The library's own unit of that kind,
- * `binary`, first makes a table of all characters, which takes most of a second in each process.
+ * Any character except halves of surrogate pairs, as the unit of strings. The library's own unit, `binary`,
+ * first builds a table of all characters, which takes most of a second in each process.
  */
 export const anyCharacter: fc.Arbitrary<string> = fc
   .nat(MAX_CODE_POINT - SURROGATES)

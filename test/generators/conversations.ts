@@ -106,7 +106,7 @@ const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
   { selector: ({ name }) => name, minLength: 1, maxLength: 3 },
 )
 
-/** Choices among these tools; a ban on parallel calls exists only beside one. */
+/** Choices among these tools; parallel calls can be forbidden only with a choice. */
 const choiceOf = (
   offered: readonly Tool[],
 ): fc.Arbitrary<Pick<Conversation, 'toolChoice' | 'parallelTools'>> => {
@@ -173,8 +173,7 @@ export function conversations(): fc.Arbitrary<Conversation> {
 }
 
 /**
- * Conversations with thinking on: then the model chooses its tools itself, and no round of tools is under
- * way.
+ * Conversations with thinking: the model then chooses its tools itself, and no round of tools is unfinished.
  */
 export function thoughtfulConversations(): fc.Arbitrary<Conversation> {
   return fc.tuple(conversations(), thoughtful).map(([conversation, sampling]) => ({

@@ -8,7 +8,7 @@ const STOPS = {
   refusal: 'content_filtered',
 } as const
 
-/** A stream of Bedrock's Converse API that brings an answer, framed as server-sent events. */
+/** A stream of Bedrock's Converse API with this response, framed as server-sent events. */
 export function converseFrames({ segments, stop, usage }: Answer): string[] {
   const frames = [frame('messageStart', { role: 'assistant' })]
   for (const [contentBlockIndex, segment] of segments.entries()) {

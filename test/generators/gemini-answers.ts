@@ -4,8 +4,9 @@ import { jsonText, Raw } from './json.ts'
 const STOPS = { end: 'STOP', length: 'MAX_TOKENS', tools: 'STOP', refusal: 'SAFETY' } as const
 
 /**
- * The answer as a stream of a Gemini upstream, chunk by chunk: calls whole, each chunk with the usage so far,
- * and the finish reason in the last. `quirks.noise` puts it into a chunk of its own with an empty text.
+ * The response as a stream of a Gemini upstream, chunk by chunk: complete calls, the usage so far in each
+ * chunk, and the finish reason in the last one. With `quirks.noise`, the finish reason is in a separate chunk
+ * with an empty text.
  */
 export function geminiFrames({ segments, stop, usage, quirks }: Answer): string[] {
   const chunk = (parts: readonly object[], finishReason?: string): string =>

@@ -18,7 +18,7 @@ export function jsonText(value: unknown): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${jsonText(member)}`).join(',')}}`
 }
 
-// Made once: each arbitrary of texts lists all characters that a text may have.
+// Created once, because each arbitrary of texts lists all characters that a text may have.
 const TEXTS = fc.oneof(
   { weight: 5, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }) },
   { weight: 2, arbitrary: fc.string({ unit: anyCharacter, maxLength: 6 }) },

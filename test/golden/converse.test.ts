@@ -13,21 +13,30 @@ const ROOT = fileURLToPath(new URL('converse/', import.meta.url))
 const sourcesIn = (folder: string): string[] => readdirSync(`${ROOT}${folder}`)
 
 describe.each(ALL_PROTOCOLS)('%s and the Converse API', (protocol) => {
-  test.each(sourcesIn(`requests/${protocol}`))('a request: %s', (name) => {
-    const source = readFileSync(`${ROOT}requests/${protocol}/${name}`)
-    compareJson(`${ROOT}requests/${protocol}-as-converse/${name}`, requestAs(protocol, 'converse', source))
-  })
+  test.each(sourcesIn(`requests/${protocol}`))(
+    'a request has the expected Converse form, and the reverse: %s',
+    (name) => {
+      const source = readFileSync(`${ROOT}requests/${protocol}/${name}`)
+      compareJson(`${ROOT}requests/${protocol}-as-converse/${name}`, requestAs(protocol, 'converse', source))
+    },
+  )
 
-  test.each(sourcesIn('replies/converse'))('a whole reply: %s', (name) => {
-    const source = readFileSync(`${ROOT}replies/converse/${name}`)
-    compareJson(`${ROOT}replies/converse-as-${protocol}/${name}`, replyAs('converse', protocol, source))
-  })
+  test.each(sourcesIn('replies/converse'))(
+    'a whole reply has the expected Converse form, and the reverse: %s',
+    (name) => {
+      const source = readFileSync(`${ROOT}replies/converse/${name}`)
+      compareJson(`${ROOT}replies/converse-as-${protocol}/${name}`, replyAs('converse', protocol, source))
+    },
+  )
 
-  test.each(sourcesIn('streams/converse'))('a stream, however the network cuts it: %s', (name) => {
-    const bytes = readFileSync(`${ROOT}streams/converse/${name}`)
-    const { text } = streamAs('converse', protocol, [bytes])
-    compareText(`${ROOT}streams/converse-as-${protocol}/${name}`, text)
-    for (const size of [1, 2, 7, 64])
-      expect(streamAs('converse', protocol, chopped(bytes, size)).text).toBe(text)
-  })
+  test.each(sourcesIn('streams/converse'))(
+    'a stream has the expected Converse form, and the reverse, however the network divides it: %s',
+    (name) => {
+      const bytes = readFileSync(`${ROOT}streams/converse/${name}`)
+      const { text } = streamAs('converse', protocol, [bytes])
+      compareText(`${ROOT}streams/converse-as-${protocol}/${name}`, text)
+      for (const size of [1, 2, 7, 64])
+        expect(streamAs('converse', protocol, chopped(bytes, size)).text).toBe(text)
+    },
+  )
 })

@@ -27,7 +27,7 @@ import { prettyJson } from './pretty-json.ts'
 const ROOT = fileURLToPath(new URL('.', import.meta.url))
 const AT_LEAST = 120
 const WRITES_MISSING = process.env['UPDATE_GOLDEN'] === '1'
-/** Replaces the address of the media server, whose port differs each time. */
+/** Replaces the address of the media server, whose port changes. */
 const MEDIA_HOST = 'http://media.test'
 /** Media by the end of a path. Images and documents are recognised by their first bytes. */
 const SERVED: Readonly<Record<string, readonly [type: string, bytes: string]>> = {
@@ -65,43 +65,52 @@ const requests = casesOf('requests', 'json')
 const replies = casesOf('replies', 'json')
 const streams = casesOf('streams', 'sse')
 
-describe('a request in the other dialect:', () => {
-  test.each(requests)('$from: $name', async ({ from, source, target }) => {
-    const host = `http://127.0.0.1:${(mediaServer.address() as AddressInfo).port}`
-    const bytes = Buffer.from(readFileSync(source, 'utf8').replaceAll(MEDIA_HOST, host))
-    const converted = await convertRequest(from, bytes, media)
-    if ('refused' in converted) {
-      compareJson(target, JSON.stringify({ refused: converted.refused.replaceAll(host, MEDIA_HOST) }))
-    } else {
-      const { body, dropped } = converted
-      check(OTHER[from], body)
-      const request = body.toString().replaceAll(host, MEDIA_HOST)
-      compareJson(target, `{"dropped":${JSON.stringify(dropped.toSorted())},"request":${request}}`)
-    }
-  })
+describe('requests in the other dialect', () => {
+  test.each(requests)(
+    'a request has the expected form in the other dialect: $from: $name',
+    async ({ from, source, target }) => {
+      const host = `http://127.0.0.1:${(mediaServer.address() as AddressInfo).port}`
+      const bytes = Buffer.from(readFileSync(source, 'utf8').replaceAll(MEDIA_HOST, host))
+      const converted = await convertRequest(from, bytes, media)
+      if ('refused' in converted) {
+        compareJson(target, JSON.stringify({ refused: converted.refused.replaceAll(host, MEDIA_HOST) }))
+      } else {
+        const { body, dropped } = converted
+        check(OTHER[from], body)
+        const request = body.toString().replaceAll(host, MEDIA_HOST)
+        compareJson(target, `{"dropped":${JSON.stringify(dropped.toSorted())},"request":${request}}`)
+      }
+    },
+  )
 })
 
-describe('a whole reply in the other dialect:', () => {
-  test.each(replies)('$from: $name', ({ from, source, target }) => {
-    let reply: string
-    try {
-      reply = convertReply(from, readFileSync(source)).toString()
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      reply = JSON.stringify({ refused: error.code })
-    }
-    compareJson(target, reply)
-  })
+describe('whole replies in the other dialect', () => {
+  test.each(replies)(
+    'a whole reply has the expected form in the other dialect: $from: $name',
+    ({ from, source, target }) => {
+      let reply: string
+      try {
+        reply = convertReply(from, readFileSync(source)).toString()
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error
+        reply = JSON.stringify({ refused: error.code })
+      }
+      compareJson(target, reply)
+    },
+  )
 })
 
-describe('a stream in the other dialect, however the network cuts it:', () => {
-  test.each(streams)('$from: $name', ({ from, source, target }) => {
-    const bytes = readFileSync(source)
-    const whole = convertStream(from, [bytes]).writes.join('')
-    compareText(target, whole)
-    for (const size of [1, 2, 7, 64])
-      expect(convertStream(from, chopped(bytes, size)).writes.join('')).toBe(whole)
-  })
+describe('streams in the other dialect', () => {
+  test.each(streams)(
+    'a stream has the expected form in the other dialect, however the network divides it: $from: $name',
+    ({ from, source, target }) => {
+      const bytes = readFileSync(source)
+      const whole = convertStream(from, [bytes]).writes.join('')
+      compareText(target, whole)
+      for (const size of [1, 2, 7, 64])
+        expect(convertStream(from, chopped(bytes, size)).writes.join('')).toBe(whole)
+    },
+  )
 })
 
 test('every target has its source', () => {

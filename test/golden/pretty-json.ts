@@ -2,8 +2,8 @@
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g
 
 /**
- * Lays JSON text out over lines. Nothing is parsed: the order of members, the form of a number and every
- * escape stay as they are, so that texts which differ in any of these differ.
+ * Prints JSON text with line breaks. The text is not parsed: the order of members, the form of numbers and
+ * all escapes are unchanged, so that texts which differ in any of these stay different.
  */
 export function prettyJson(text: string): string {
   let out = ''

@@ -1,4 +1,4 @@
 import { testPairs } from './test-pairs.ts'
 
-/** Sources that are no responses are those of `golden.test.ts` as well. */
+/** The sources of other protocols are those of `golden.test.ts`. */
 testPairs('responses', { sharesSources: true })

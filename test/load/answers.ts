@@ -1,4 +1,4 @@
-/** Takes HTTP responses off a connection, one at a time, whole or in chunks, as cheaply as possible. */
+/** Reads HTTP responses from a connection, one at a time, whole or in chunks, with minimum CPU time. */
 export class Answers {
   #status = 0
   /** Bytes of a body of known length that are still to come; undefined for a chunked one. */

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import process from 'node:process'
 import { Answers } from './answers.ts'
 
-/** Orders to the generator. */
+/** Instructions for the load generator. */
 export interface ArrivalsOrder {
   readonly port: number
   readonly key: string
@@ -12,8 +12,8 @@ export interface ArrivalsOrder {
   /** Seconds until the gateway's load is steady: latencies of later calls are also reported separately. */
   readonly settlingSeconds?: number
   /**
-   * An open loop of so many calls each second, whatever the state of earlier ones; or a closed loop of so
-   * many clients, each of which waits for its response.
+   * An open loop of this number of calls each second, whatever the state of earlier ones; or a closed loop of
+   * this number of clients, each of which waits for its response.
    */
   readonly pace: { readonly perSecond: number } | { readonly clients: number }
 }
@@ -25,14 +25,14 @@ export interface Latencies {
   readonly max: number
 }
 
-/** The generator's measurements, by status; 0 stands for calls without a response. */
+/** The generator's measurements by status; 0 represents calls without a response. */
 export interface ArrivalsResult {
   readonly counts: Readonly<Record<string, number>>
-  /** Latencies since each call was due. */
+  /** Latencies from the time at which each call was due. */
   readonly latencies: Readonly<Record<string, Latencies>>
   /** Latencies of calls after the settling time. */
   readonly settled: Readonly<Record<string, Latencies>>
-  /** Delay with which calls were sent: the generator's own part of the latencies. */
+  /** The delay with which calls were sent, which is the generator's own part of the latencies. */
   readonly sentLate: Latencies
   /** Responses in each second, by status. */
   readonly bySecond: readonly Readonly<Record<string, number>>[]

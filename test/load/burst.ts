@@ -11,14 +11,14 @@ export interface BurstPlan {
   readonly bodyBytes: number
 }
 
-/** Responses by status, 0 for none, and the latency of the last in milliseconds. */
+/** The number of responses by status, 0 for none, and the latency of the last one in milliseconds. */
 export interface BurstResult {
   readonly counts: Readonly<Record<string, number>>
   readonly lastMs: number
 }
 
 const PROBE = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'
-/** Kept connections that are opened at one time, before the burst. */
+/** The number of kept connections that are opened together, before the burst. */
 const OPENED_TOGETHER = 50
 
 /** Sends the calls, each for a stream of the model `m`, and waits for all responses. */

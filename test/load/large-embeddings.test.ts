@@ -8,7 +8,7 @@ import { answered } from '../fixtures/media-fixture.ts'
 import type { Received } from '../fixtures/scripted-upstream.ts'
 
 const MIB = 1024 * 1024
-/** Numbers of a vector, as many as the longest usual ones have, and their text. */
+/** A vector with as many numbers as the longest usual ones have, and its text. */
 const NUMBERS = Array.from({ length: 3072 }, (_, index) => ((index % 97) - 48) / 1237)
 const LIST = JSON.stringify(NUMBERS)
 const BASE64 = Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')
@@ -39,13 +39,13 @@ const embed = (fields: object): Promise<FullResponse> =>
     { key: 'ann', path: '/v1/embeddings' },
   )
 
-/** A response with so many vectors, all alike. */
+/** A response with this number of vectors, all the same. */
 const response = (vectors: number, embedding = LIST): string => {
   const data = Array.from({ length: vectors }, (_, index) => `{"index":${index},"embedding":${embedding}}`)
   return `{"object":"list","data":[${data.join(',')}],"usage":${USAGE}}`
 }
 
-/** Vectors of a response above 64 MiB. */
+/** The number of vectors of a response above 64 MiB. */
 const MANY = Math.ceil((66 * MIB) / LIST.length)
 
 const embeddingsIn = ({ text }: FullResponse): unknown[] =>
@@ -53,7 +53,7 @@ const embeddingsIn = ({ text }: FullResponse): unknown[] =>
 
 const rowOf = (answer: FullResponse) => database.usageOf(String(answer.headers['x-request-id']))
 
-test('a response of more than 64 MiB goes through unchanged, and is charged by the usage at its end', async () => {
+test('a response of more than 64 MiB is passed on unchanged, and charged by the usage at its end', async () => {
   const body = Buffer.from(response(MANY))
   fixture.upstream.script('m', answered('application/json', body))
   const answer = await embed({})
@@ -61,7 +61,7 @@ test('a response of more than 64 MiB goes through unchanged, and is charged by t
   expect(rowOf(answer)).toMatchObject({ quota: 9, reason: 'complete' })
 })
 
-test('its vectors are corrected on the way, in both directions', async () => {
+test('the vectors of a large response are converted while it is passed on, in both directions', async () => {
   fixture.upstream.script('m', answered('application/json', Buffer.from(response(MANY))))
   const encoded = embeddingsIn(await embed({ encoding_format: 'base64' }))
   expect([encoded.length, new Set(encoded)]).toEqual([MANY, new Set([BASE64])])
@@ -73,7 +73,7 @@ test('its vectors are corrected on the way, in both directions', async () => {
     expect(Buffer.from(new Float32Array(vector).buffer).toString('base64')).toBe(BASE64)
 })
 
-test('the batches of a channel of Gemini may be as large together', async () => {
+test('the batches of a Gemini channel may be as large together', async () => {
   fixture.upstream.decide('gemini', ({ text }: Received) => {
     const { requests } = JSON.parse(text) as { requests: unknown[] }
     const embeddings = requests.map(() => `{"values":${LIST}}`)
@@ -93,7 +93,7 @@ describe('a client of the Gemini API', () => {
     return call(fixture.gateway.url, { requests }, { key: 'ann', path })
   }
 
-  test('gets more than 64 MiB unchanged', async () => {
+  test('a Gemini client gets more than 64 MiB unchanged', async () => {
     const values = Array.from({ length: MANY }, () => `{"values":${LIST}}`).join(',')
     const body = Buffer.from(`{"embeddings":[${values}],"usageMetadata":{"promptTokenCount":100}}`)
     fixture.upstream.script('gemini', answered('application/json', body))
@@ -102,7 +102,7 @@ describe('a client of the Gemini API', () => {
     expect(rowOf(answer)).toMatchObject({ quota: 100, reason: 'complete' })
   })
 
-  test('gets as many from a channel of chat', async () => {
+  test('a Gemini client gets as many vectors from a channel of chat', async () => {
     fixture.upstream.script('m', answered('application/json', Buffer.from(response(MANY))))
     const { text, ...answer } = await asGemini('m', MANY)
     const { embeddings } = JSON.parse(text) as { embeddings: { values: number[] }[] }
@@ -111,7 +111,7 @@ describe('a client of the Gemini API', () => {
     expect(database.usageOf(String(answer.headers['x-request-id']))).toMatchObject({ quota: 9 })
   })
 
-  test('gets none in a wrong order: a large response in another order breaks off', async () => {
+  test('a Gemini client gets no vectors in a wrong order: a large response in another order breaks off', async () => {
     const wrong = response(100).replace('"index":98,', '"index":100,').replace('"index":99,', '"index":98,')
     fixture.upstream.script('m', answered('application/json', Buffer.from(wrong)))
     const requests = Array.from({ length: 100 }, () => ({ content: { parts: [{ text: 'a' }] } }))
@@ -127,7 +127,7 @@ const truncated = (body: string): Behaviour => ({
   ending: 'close',
 })
 
-test('one that breaks off is seen to be incomplete, and its prompt is charged', async () => {
+test('a large response that breaks off is visibly incomplete, and its prompt is charged', async () => {
   fixture.upstream.script('pair', truncated(response(40).slice(0, 2 * MIB)))
   const request = { model: 'pair', input: 'one two three' }
   const answer = await (
@@ -138,7 +138,7 @@ test('one that breaks off is seen to be incomplete, and its prompt is charged', 
   expect(rowOf(answer)).toMatchObject({ quota: 3, reason: 'cut' })
 })
 
-test('a smaller one that breaks off is made by another channel', async () => {
+test("a smaller response that breaks off is replaced by another channel's", async () => {
   fixture.upstream.script('pair', truncated(response(10)))
   fixture.upstream.script('spare', answered('application/json', Buffer.from(response(10))))
   const answer = await embed({ model: 'pair' })

@@ -23,7 +23,9 @@ afterAll(() => fixture?.close())
 const stream = (frames: readonly string[]): Streamed => ({ kind: 'stream', frames, ending: 'no done' })
 const base64 = (bytes: number): string => 'iVBORw0K'.repeat(bytes / 8)
 
-/** A chat stream with an image of so many bytes, whose usage and finish reason come in the same event. */
+/**
+ * A chat stream with an image of this number of bytes, whose usage and finish reason are in the same event.
+ */
 function chatPicture(bytes: number): string[] {
   const delta = {
     content: 'Look.',
@@ -47,10 +49,10 @@ function messagesPicture(bytes: number): string[] {
 const quotaOf = ({ headers }: FullResponse): number | undefined =>
   databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))?.quota
 
-describe('natively an event of any size goes on byte for byte, and is charged as reported', () => {
-  // By day only what is larger than a converted event may be.
+describe('native events of any size', () => {
+  // By day, only events larger than a converted event may be.
   test.each(byTier([35_000_000], [6_000_000, 40_000_000]))(
-    '%i bytes',
+    'a native event of %i bytes is forwarded byte for byte, and charged as reported',
     async (bytes) => {
       const chatFrames = chatPicture(bytes)
       fixture.upstream.script(MODEL.chat, stream(chatFrames))
@@ -66,7 +68,7 @@ describe('natively an event of any size goes on byte for byte, and is charged as
     60_000,
   )
 
-  test('it is forwarded before it is complete, and a cut one is followed by an error event', async () => {
+  test('a native event is forwarded before it is complete, and one that is cut off is followed by an error event', async () => {
     const [role = '', last = ''] = chatPicture(6_000_000)
     const half = last.slice(0, 3_000_000)
     fixture.upstream.script(MODEL.chat, stream([role, half]))
@@ -80,8 +82,8 @@ describe('natively an event of any size goes on byte for byte, and is charged as
   })
 })
 
-describe('a converted event may have up to 32 MiB', () => {
-  test('6 MB pass', async () => {
+describe('converted events of up to 32 MiB', () => {
+  test('a converted event of 6 MB is forwarded', async () => {
     fixture.upstream.script(MODEL.chat, stream(chatPicture(6_000_000)))
     const toMessages = await message({ stream: true })
     checkMessagesStream(toMessages.text, true)
@@ -93,7 +95,7 @@ describe('a converted event may have up to 32 MiB', () => {
     expect(quotaOf(toChat)).toBe(10 + 5 * 4)
   })
 
-  test("33 MiB end the stream with an error in the client's dialect", async () => {
+  test("a converted event of 33 MiB ends the stream with an error in the client's dialect", async () => {
     const chatBegun = [roleFrame(), contentFrame('a')]
     fixture.upstream.script(MODEL.chat, stream([...chatBegun, ...chatPicture(33 * MIB).slice(1)]))
     checkMessagesStream((await message({ stream: true })).text, false)

@@ -3,9 +3,9 @@ import { imagesAtOnce } from '../fixtures/large-images.ts'
 
 const MIB = 1024 * 1024
 
-test('forty responses of 10 MB at once go through unchanged, in bounded memory, and are charged by the usage at their end', async () => {
+test('forty simultaneous responses of 10 MB are passed on unchanged, in bounded memory, and charged by the usage at their end', async () => {
   const { growth, charges } = await imagesAtOnce(40, 10 * MIB)
   expect(charges).toEqual(new Set([10 + 4 * 1000]))
-  // Held whole, they would take 400 MB; how large V8 lets its young space grow is its own affair.
+  // Kept completely, they would take 400 MB. V8 decides how large its young generation grows.
   expect(growth).toBeLessThan(250 * MIB)
 })

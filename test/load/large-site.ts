@@ -5,16 +5,19 @@ import { longestWaitDuring } from '../fixtures/latency-probe.ts'
 import { mainThreadCpuMs, processCpuMs } from '../fixtures/process-cpu.ts'
 import { metricsOf } from '../operations/metrics-text.ts'
 
-/** Cost of readings of the configuration in a running gateway. */
+/** The cost of rereading the configuration in a running gateway. */
 export interface ReloadCost {
-  /** Until it was in force, in milliseconds. */
+  /** Milliseconds until the configuration was applied. */
   readonly tookMs: number
   /** CPU time of the whole process, and of the thread that serves calls. */
   readonly cpuMs: number
   readonly mainThreadCpuMs: number
-  /** Longest delay of the event loop, as the gateway tells it. */
+  /** The longest delay of the event loop that the gateway reports. */
   readonly longestTurnMs: number
-  /** Duration of a reading beside a client that sends one probe after another, and its longest latency. */
+  /**
+   * The duration of a reload beside a client that sends one probe after another, and that client's longest
+   * latency.
+   */
   readonly probedMs: number
   readonly longestWaitMs: number
 }
@@ -65,7 +68,7 @@ export async function measuredRestart(
   return { cpuMs: processCpuMs(gateway.pid), tookMs: performance.now() - began }
 }
 
-/** Measures readings of the same file, on a signal: one for the CPU time, and one beside another client. */
+/** Measures reloads of the same file after a signal: one for the CPU time, and one beside another client. */
 export async function measuredReloads(gateway: RunningGateway): Promise<ReloadCost> {
   const { pid } = gateway
   const applied = (): string[] =>
@@ -73,7 +76,7 @@ export async function measuredReloads(gateway: RunningGateway): Promise<ReloadCo
       .logs()
       .split('\n')
       .filter((line) => line.includes('"msg":"configuration applied"'))
-  // By the time in the log: its lines are written four times a second.
+  // By the time in the log, whose lines are written four times a second.
   const reload = async (): Promise<number> => {
     const before = applied().length
     const began = Date.now()
@@ -82,7 +85,7 @@ export async function measuredReloads(gateway: RunningGateway): Promise<ReloadCo
     const { time } = JSON.parse(applied().at(-1) ?? '') as { readonly time: number }
     return time - began
   }
-  // A page of metrics begins the next interval, with its next sample.
+  // Requesting the metrics begins the next interval, with its next sample.
   await metricsOf(gateway.url)
   await sleep(1_000)
   const [cpu, main] = [processCpuMs(pid), mainThreadCpuMs(pid)]

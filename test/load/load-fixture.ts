@@ -20,7 +20,7 @@ export interface LoadPlan {
   readonly apart?: boolean
 }
 
-/** A gateway with all features on, an upstream, and a load generator; each is a process of its own. */
+/** A gateway with all features enabled, an upstream, and a load generator, each in a separate process. */
 export interface LoadFixture {
   readonly gateway: RunningGateway
   /** Makes calls to the gateway, or directly to its upstream. */
@@ -29,12 +29,12 @@ export interface LoadFixture {
     seconds: number,
     more?: { readonly whom?: 'gateway' | 'upstream'; readonly settlingSeconds?: number },
   ): Promise<ArrivalsResult>
-  /** Number of rows of fully charged calls. */
+  /** The number of usage rows of fully charged calls. */
   charged(): number
   close(): Promise<void>
 }
 
-/** Sets everything up. Calls have 4 KB, and request the upstream's prepared response. */
+/** Starts everything. Calls have 4 KB, and request the upstream's prepared response. */
 export async function startLoadFixture(plan: LoadPlan): Promise<LoadFixture> {
   const upstream = start(
     new URL('./ready-upstream.ts', import.meta.url),

@@ -9,37 +9,37 @@ export interface OverloadPlan extends LoadPlan {
   readonly measuredSeconds: number
   readonly times: number
   readonly seconds: number
-  /** Seconds until the gateway recognises the overload. */
+  /** Seconds until the gateway detects the overload. */
   readonly settlingSeconds: number
-  /** Seconds after the storm for which calls are made again, and their rate as a share of the capacity. */
+  /** Seconds after the storm in which calls are made again, and their rate as a share of the capacity. */
   readonly restSeconds: number
   readonly afterwards: number
 }
 
 /** The result of an overload. */
 export interface OverloadReport {
-  /** Calls served per second: at the capacity found in the same run, and during the storm. */
+  /** Calls served per second: the capacity measured in the same run, and during the storm. */
   readonly capacity: number
   readonly served: number
   /** Responses during the storm by status, 0 for none. */
   readonly counts: ArrivalsResult['counts']
   readonly unanswered: ArrivalsResult['unanswered']
-  /** Milliseconds since a call was due. */
+  /** Milliseconds from the time at which a call was due. */
   readonly answers: Latencies | undefined
   readonly refusals: Latencies | undefined
-  /** Latencies of responses and refusals after the overload was recognised. */
+  /** Latencies of responses and refusals after the overload was detected. */
   readonly settledAnswers: Latencies | undefined
   readonly settledRefusals: Latencies | undefined
   readonly sentLate: Latencies
   /** Responses by status after the storm. */
   readonly afterwards: ArrivalsResult['counts']
   readonly residentMb: number
-  /** Responses with 200, and charged rows: the same number. */
+  /** The number of responses with 200, and of charged rows, which must be equal. */
   readonly answered: number
   readonly charged: number
 }
 
-/** Offers a gateway several times its capacity, which is measured before. */
+/** Sends a gateway several times its capacity, which is measured before. */
 export async function runOverload(plan: OverloadPlan): Promise<OverloadReport> {
   const fixture = await startLoadFixture(plan)
   let residentMb = 0

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { runOverload } from './overload-run.ts'
 
-/** The limit on open calls sets the capacity, so that machines of any speed can reach it. */
+/** The limit of open calls sets the capacity, so that machines of any speed can reach it. */
 const run = (): ReturnType<typeof runOverload> =>
   runOverload({
     upstream: 'completion',
@@ -16,7 +16,7 @@ const run = (): ReturnType<typeof runOverload> =>
     afterwards: 0.2,
   })
 
-test('five times the maximum number of open calls: as many are served as before, the others refused, and none is left without a response', {
+test('with five times the maximum of open calls, as many are served as before, the others refused, and all get a response', {
   timeout: 300_000,
 }, async () => {
   let report = await run()

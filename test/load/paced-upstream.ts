@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 
-/** A program of its own: an upstream of the chat dialect whose streams all run at the same pace. */
+/** A separate program: an upstream of the chat dialect whose streams all have the same pace. */
 
 const [paceMs = 100, events = 100] = process.argv.slice(2).map(Number)
 const frame = (choices: unknown, more: object = {}): string =>
@@ -13,7 +13,10 @@ const END =
   frame([], { usage: { prompt_tokens: 5, completion_tokens: events, total_tokens: 5 + events } }) +
   'data: [DONE]\n\n'
 
-/** Streams by turn: one turn's are written together. Turns are short, as their length is jitter to them. */
+/**
+ * Streams are divided into turns; those of one turn are written together. Turns are short, because their
+ * length adds to the jitter.
+ */
 const TURN_MS = 2
 const turnCount = Math.max(1, Math.round(paceMs / TURN_MS))
 const turns = Array.from({ length: turnCount }, () => new Map<ServerResponse, number>())

@@ -3,8 +3,8 @@ import process from 'node:process'
 import { Requests } from './requests.ts'
 
 /**
- * A program of its own: an upstream with a prepared response, which it sends in one write after so many
- * milliseconds. It uses almost no CPU time; reading or converting the response is the gateway's work.
+ * A separate program: an upstream with a prepared response, which it sends in one write after this number of
+ * milliseconds. It uses almost no CPU time, so that the measured work is the gateway's.
  */
 
 /**

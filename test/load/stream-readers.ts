@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import process from 'node:process'
 
-/** Orders to the readers. */
+/** Instructions for the readers. */
 export interface ReadersOrder {
   readonly port: number
   readonly key: string
@@ -18,7 +18,9 @@ export interface ReadersResult {
   /** Wrong responses, shortened. */
   readonly wrong: readonly string[]
   readonly events: number
-  /** Deviation of the time between two events from the pace, in milliseconds: quantiles over all events. */
+  /**
+   * The deviation of the time between two events from the pace, in milliseconds: quantiles over all events.
+   */
   readonly jitterMs: { readonly p50: number; readonly p99: number; readonly max: number }
 }
 

@@ -8,7 +8,7 @@ import { metricsOf } from '../operations/metrics-text.ts'
 import { nextMessage, start } from './child.ts'
 import type { ReadersOrder, ReadersResult } from './stream-readers.ts'
 
-/** Earlier streams at once. */
+/** The number of earlier streams at once. */
 const AT_ONCE = 50
 
 /** Number, rate and duration of the streams. */
@@ -16,7 +16,7 @@ export interface StreamsPlan {
   readonly streams: number
   readonly eventsPerSecond: number
   readonly seconds: number
-  /** Streams of one event before all others, so that the heap has its size; 0 by default. */
+  /** The number of streams of one event before all others, so that the heap has its size; 0 by default. */
   readonly earlier?: number
 }
 
@@ -24,7 +24,7 @@ export interface StreamsPlan {
 export interface StreamsReport extends ReadersResult {
   /** Peak of the resident memory samples, in megabytes. */
   readonly residentMb: number
-  /** Kilobytes for each stream: the median of the second half of the time, less what was there before. */
+  /** Kilobytes for each stream: the median of the second half of the time, minus the memory before. */
   readonly streamKb: number
   /** Calls that were charged as their upstream reported. */
   readonly charged: number
@@ -32,7 +32,7 @@ export interface StreamsReport extends ReadersResult {
   readonly loopLateMs: { readonly p99: number; readonly max: number }
 }
 
-/** Runs many paced streams at once through one gateway; upstream and readers are processes of their own. */
+/** Runs many paced streams at once through one gateway; upstream and readers are separate processes. */
 export async function runStreams({
   streams,
   eventsPerSecond,
@@ -93,7 +93,7 @@ export async function runStreams({
   }
 }
 
-/** Some calls, a few at once. */
+/** Makes calls, a few at once. */
 async function inTurn(count: number, one: () => Promise<unknown>): Promise<void> {
   for (let done = 0; done < count; done += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, one))
 }

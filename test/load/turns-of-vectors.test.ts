@@ -8,9 +8,9 @@ import { startMeasuredFixture, vectorsResponse } from '../fixtures/vector-respon
 const AT_ONCE = 4
 const BYTES = 8 * 1024 * 1024
 const MOST_TURN_MS = 50
-/** A collection of garbage, or other work on the machine, may fall into the turns of one of them. */
+/** A garbage collection, or other work on the machine, may delay the turns of one attempt. */
 const ATTEMPTS = 3
-/** Vectors that are nearly as long as they may be to be converted. */
+/** A vector that is nearly as long as the maximum for conversions. */
 const NUMBERS = Array.from({ length: 48_000 }, (_, index) => Math.fround(Math.sin(index + 1) / 20))
 const BASE64 = `"${Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')}"`
 const LIST = JSON.stringify(NUMBERS.slice(0, 23_000))
@@ -26,7 +26,7 @@ test.each([
   ['base64 as lists of numbers', BASE64, 'float'],
   ['lists of numbers as base64', LIST, 'base64'],
   ['lists of single digits as base64', SHORT_LIST, 'base64'],
-])('the longest vectors take no more than 50 ms of a turn: %s', async (name, vector, form) => {
+])('a response with the longest vectors takes at most 50 ms of a turn: %s', async (name, vector, form) => {
   const vectors = Math.ceil(BYTES / vector.length)
   fixture.upstream.script('m', answered('application/json', vectorsResponse(vectors, vector)))
   const embed = async (): Promise<void> => {

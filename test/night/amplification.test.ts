@@ -7,8 +7,8 @@ import { replay } from '../corpus/replay.ts'
 import type { Fixture } from '../fixtures/fixture.ts'
 
 /**
- * Maximum cost for each byte sent, relative to an ordinary request: above it a small client could bring down
- * a large gateway.
+ * The maximum cost for each byte sent, relative to a normal request: above it, a small client could bring
+ * down a large gateway.
  */
 const MAX = 100
 /** A tick of the system's clock of CPU time, in milliseconds. */
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Cost of some work to the gateway: milliseconds of CPU, and MiB of peak memory above the memory before. */
+/** The cost of some work to the gateway: milliseconds of CPU time, and the growth of peak memory in MiB. */
 async function costOf(work: () => Promise<unknown>): Promise<{ cpuMs: number; peakMib: number }> {
   const of = `/proc/${fixture.gateway.pid}`
   const kibOf = (name: string): number =>
@@ -64,7 +64,7 @@ const bytesOf = (cases: readonly Case[]): number =>
   }, 0)
 
 test.each([...corpus()])(
-  `%s cost less than ${MAX} times as much as ordinary requests of their size`,
+  `%s cost less than ${MAX} times as much as normal requests of their size`,
   {
     timeout: 600_000,
   },

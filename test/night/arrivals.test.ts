@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { startLoadFixture } from '../load/load-fixture.ts'
 
-test('1,000 calls a second for five minutes: no error, each is charged once, and none takes much longer than without a gateway', {
+test('1,000 calls a second for five minutes cause no error, are charged once each, and take little longer than without a gateway', {
   timeout: 500_000,
 }, async () => {
   const fixture = await startLoadFixture({ upstream: 'completion' })

@@ -40,11 +40,11 @@ function answered(gateway: RunningGateway): number {
 }
 
 describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways', () => {
-  test('accepts its configuration without warnings', () => {
+  test('the balancer accepts its configuration without warnings', () => {
     expect(balancer.logs()).not.toMatch(/ALERT|WARNING/)
   })
 
-  test('sends calls to all of them', async () => {
+  test('the balancer sends calls to all gateways', async () => {
     upstream.script('m', { kind: 'whole', after: sleep(300) })
     const answers = await Promise.all(Array.from({ length: 30 }, () => call(balancer.url, ask('m'), { key })))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
@@ -52,7 +52,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     for (const gateway of gateways) expect(answered(gateway)).toBeGreaterThan(4)
   })
 
-  test('passes on each event of a stream when it comes', async () => {
+  test('the balancer passes on each event of a stream when it arrives', async () => {
     upstream.script('s', { kind: 'stream', events: 6, paceMs: 300, word: 'word ' })
     const live = await open(balancer.url, askStream('s'), { key })
     await live.until('word')
@@ -60,7 +60,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     expect((await live.end()).text).toContain('[DONE]')
   })
 
-  test('passes on where a call came from, and ignores forged headers', async () => {
+  test('the balancer passes on where a call came from, and ignores forged headers', async () => {
     const headers = { 'x-forwarded-for': '10.9.8.7' }
     const direct = await call(gateways[0]?.url ?? '', ask('m'), { key: 'elsewhere', headers })
     expect(direct.status).toBe(200)
@@ -68,7 +68,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     expect(told.status).toBe(403)
   })
 
-  test('hides metrics from clients', async () => {
+  test('the balancer hides metrics from clients', async () => {
     expect(await statusOn(balancer.port, '/metrics')).toBe(404)
   })
 
@@ -92,7 +92,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     )
     for (const gateway of gateways) {
       await gateway.restart()
-      // Time that the balancer needs to notice.
+      // The time that the balancer needs to notice it.
       await sleep(2_500)
     }
     isOver = true
@@ -107,7 +107,7 @@ describe.skipIf(isSkipped)('the balancer of deploy/, in front of three gateways'
     expect(refused).toEqual([])
   })
 
-  test('a gateway that is killed is skipped within two seconds; with none, the refusal says to retry', async () => {
+  test('a gateway that is killed is skipped within two seconds; without any gateway, the refusal says to retry', async () => {
     const [first, second, third] = gateways
     await first?.kill()
     await sleep(2_000)

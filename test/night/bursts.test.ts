@@ -5,13 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { burst } from '../load/burst.ts'
 import { type LoadFixture, startLoadFixture } from '../load/load-fixture.ts'
 
-/** Program that keeps a core busy for five minutes at most. */
+/** A program that keeps a core busy for five minutes at most. */
 const BUSY_LOOP = 'for (const end = Date.now() + 300_000; Date.now() < end;);'
 
 describe.each([
   ['alone', 0],
   ['beside a busy process on each core', availableParallelism()],
-])('streams that are opened at the same moment are all served: %s', (_, busy) => {
+])('bursts of streams: %s', (_, busy) => {
   let fixture: LoadFixture
   let others: ChildProcess[] = []
   beforeAll(async () => {
@@ -28,7 +28,9 @@ describe.each([
   for (const calls of [400, 1_000, 2_000])
     for (const on of ['new connections', 'kept connections'] as const)
       for (const bodyBytes of [1_000, 100_000])
-        test(`${calls} on ${on}, with bodies of ${bodyBytes} bytes`, { timeout: 120_000 }, async () => {
+        test(`streams that are opened at the same moment are all served: ${calls} on ${on}, with bodies of ${bodyBytes} bytes`, {
+          timeout: 120_000,
+        }, async () => {
           const result = await burst({ port: fixture.gateway.port, calls, on, bodyBytes })
           console.info(JSON.stringify(result))
           expect(result.counts).toEqual({ '200': calls })

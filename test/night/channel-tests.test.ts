@@ -6,7 +6,7 @@ import { startFixture } from '../fixtures/fixture.ts'
 /** A third batch of eight would begin after the minute: each test of root takes half of it. */
 const SILENT = 17
 
-test('a test of all channels ends within a minute, and says which it did not reach', async () => {
+test('a test of all channels ends within a minute, and names those that it did not reach', async () => {
   const names = Array.from({ length: SILENT }, (_, index) => `silent-${index}`)
   const fixture = await startFixture((upstream) => ({
     channels: names.map((name) => channel(name, upstream.baseUrl(name))),

@@ -7,7 +7,7 @@ import { build } from 'vite'
 
 const CONFIG = join(import.meta.dirname, '../../console/vite.config.ts')
 
-test('the console is built twice to the same bytes', async () => {
+test('two builds of the console have the same bytes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-built-'))
   try {
     const [one, other] = [await builtInto(join(folder, 'one')), await builtInto(join(folder, 'other'))]

@@ -6,7 +6,7 @@ import { crowds, crowdFixture, SIZES } from '../faults/crowd.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-/** NIGHT_REPETITIONS makes it shorter or longer. */
+/** NIGHT_REPETITIONS sets another number. */
 const REPETITIONS = Number(process.env['NIGHT_REPETITIONS'] ?? 200)
 const REFUSED_WITHIN_MS = 50
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.close())
 
 test.each(SIZES)(
-  `of $calls calls at once on a quota for $affordable exactly so many are admitted, ${REPETITIONS} times over`,
+  `of $calls simultaneous calls on a quota for $affordable exactly that number is admitted, in each of ${REPETITIONS} runs`,
   { timeout: 3_600_000 },
   async (size) => {
     const report = await crowds(fixture, size, REPETITIONS, randomFrom(seed))

@@ -14,8 +14,8 @@ const QUOTA = 1_000_000_000
 const CLIENTS = 20
 const ROUNDS = 5
 /**
- * Milliseconds from the first disk error to the end of the process. An idle machine needs less than a tenth
- * of it, though the tracer stops the process at each system call.
+ * Maximum milliseconds from the first disk error to the end of the process. An idle machine needs less than a
+ * tenth of that, although the tracer stops the process at each system call.
  */
 const ENDS_WITHIN_MS = 1000
 
@@ -54,7 +54,7 @@ async function breakDisk(
 }
 
 test.runIf(CAN_FAIL || process.env['CI'] === 'true')(
-  'a disk that fails to sync ends the program at once, and the next start finds every charge',
+  'a disk that fails to sync ends the program at once, and the next start has every charge',
   { timeout: 300_000 },
   async () => {
     const upstream = await startUpstream()

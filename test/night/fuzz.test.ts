@@ -5,9 +5,9 @@ import { READERS, TARGETS } from '../fuzz/targets.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-/** Duration for all targets together, which NIGHT_MINUTES sets; a night has 480. */
+/** Minutes for all targets together; NIGHT_MINUTES sets another number, and a night has 480. */
 const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 20)
-/** Time for a reader of bytes, as a multiple of the time for another target. */
+/** The time for a parser of bytes, as a multiple of the time for another target. */
 const READER_SHARE = 3
 
 const names = Object.keys(TARGETS)
@@ -15,10 +15,14 @@ const shares = names.length + (READER_SHARE - 1) * Object.keys(READERS).length
 const shareMs = (MINUTES * 60_000) / shares
 
 describe(`in ${MINUTES} minutes no mutant breaks a promise of`, () => {
-  test.each(names)('%s', { timeout: shareMs * READER_SHARE * 2 + 120_000 }, async (target) => {
-    const ms = target in READERS ? shareMs * READER_SHARE : shareMs
-    const { failure, inputs, kept, peakMib } = await runFuzzer({ target, seed, ms })
-    console.log(`${target}: ${inputs} inputs, ${kept} reached something new, ${peakMib} MiB`)
-    expect(failure).toBeUndefined()
-  })
+  test.each(names)(
+    'no mutant breaks a promise of the target %s',
+    { timeout: shareMs * READER_SHARE * 2 + 120_000 },
+    async (target) => {
+      const ms = target in READERS ? shareMs * READER_SHARE : shareMs
+      const { failure, inputs, kept, peakMib } = await runFuzzer({ target, seed, ms })
+      console.log(`${target}: ${inputs} inputs, ${kept} reached something new, ${peakMib} MiB`)
+      expect(failure).toBeUndefined()
+    },
+  )
 })

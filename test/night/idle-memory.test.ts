@@ -4,7 +4,7 @@ import { plainConfiguration } from '../fixtures/configuration.ts'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 import { ask, startFixture } from '../fixtures/fixture.ts'
 
-test('an idle gateway gives back the memory that its work took', { timeout: 180_000 }, async () => {
+test('an idle gateway releases the memory of its work', { timeout: 180_000 }, async () => {
   const fixture = await startFixture((upstream) => plainConfiguration(upstream.baseUrl('m')))
   onTestFinished(() => fixture.close())
   const { pid, url } = fixture.gateway

@@ -6,7 +6,7 @@ import { storm } from '../fixtures/storm.ts'
 import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
-/** Kinds of calls that the traffic makes, as the usage log names them. */
+/** The kinds of calls that the traffic makes, as in the usage log. */
 const KINDS = [
   'chat',
   'completions',
@@ -23,7 +23,7 @@ const KINDS = [
 /** KILLS sets another number, for a shorter night. */
 const kills = Number(process.env['KILLS'] ?? 200)
 
-test(`${kills} kills lose no charge, double none, and overdraw nobody (seed ${seed})`, {
+test(`${kills} kills lose no charge, charge nothing twice, and overdraw no account (seed ${seed})`, {
   timeout: Math.max(300_000, 15_000 * kills),
 }, async () => {
   const report = await storm({ seed, rounds: kills, clients: 128 })
@@ -34,7 +34,7 @@ test(`${kills} kills lose no charge, double none, and overdraw nobody (seed ${se
   expect(Object.keys(report.kinds).sort()).toEqual(KINDS)
 })
 
-test(`nor on a slow disk, where the day tier's mutants are caught (seed ${seed})`, {
+test(`kills on a slow disk, on which the mutants of the day are detected, lose no charge (seed ${seed})`, {
   timeout: 600_000,
 }, async () => {
   const copy = await patchedProgram([SLOW_DISK])

@@ -8,13 +8,13 @@ import { familyDatabase } from '../family-database.ts'
 
 const USERS = 10_000
 const FIRST = 10
-/** Keys that are tried after the import, spread over all. */
+/** The number of keys that are tried after the import, spread over all keys. */
 const TRIED = 200
 
 const keyOf = (user: number): string => `Key${String(user).padStart(45, '0')}`
 
 describe.skipIf(withoutMariadb('the import of many users'))('a new-api with 10,000 users on MariaDB', () => {
-  test('is imported: its keys go on working, progress is told, and what is left out is named', async () => {
+  test('a large new-api is imported: its keys keep working, progress is shown, and rows that are left out are named', async () => {
     const server = await startMariadbServer()
     onTestFinished(() => server.stop())
     const source = await familyDatabase('new-api', 'MariaDB', server)

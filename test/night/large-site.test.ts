@@ -17,7 +17,7 @@ const IN_FILE = 10_000
 const IN_STORE = 100_000
 const ROUNDS = 5
 
-/** Keys of the first user that the file does not declare. */
+/** Adds keys of the first user that the file does not declare. */
 function fillStore(dataDir: string): void {
   const database = new DatabaseSync(join(dataDir, 'sluice.db'))
   database.exec(`
@@ -28,7 +28,7 @@ function fillStore(dataDir: string): void {
   database.close()
 }
 
-test(`${IN_STORE} keys in the store: a start costs what it costs with none`, async () => {
+test(`with ${IN_STORE} keys in the store, a start costs the same as with none`, async () => {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const config = configurationOfUsers(10, upstream.baseUrl('m'))
@@ -51,7 +51,7 @@ test(`${IN_STORE} keys in the store: a start costs what it costs with none`, asy
 })
 
 describe.each(SHARED)(`${IN_FILE} keys in gateway.yaml, on $name`, (engine) => {
-  test('are made in a few statements, and calls go on during a reload', async () => {
+  test('many keys in gateway.yaml are created in a few statements, and calls continue during a reload', async () => {
     const upstream = await startUpstream()
     onTestFinished(() => upstream.stop())
     const start = async (count: number): Promise<Awaited<ReturnType<typeof measuredStart>>> => {

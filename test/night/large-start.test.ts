@@ -48,7 +48,7 @@ async function crashedDatabase(path: string): Promise<void> {
   connection.close()
 }
 
-test(`${TOKENS} tokens and ${HOLDS} open holds of a run that crashed: all is there, and soon`, async () => {
+test(`a start after a crash with ${TOKENS} tokens and ${HOLDS} open holds loses nothing, and takes seconds`, async () => {
   const random = randomFrom(nightSeed())
   const folder = newFolder()
   onTestFinished(() => folder.discard())

@@ -10,12 +10,14 @@ import { startMeasuredFixture, vectorsResponse } from '../fixtures/vector-respon
 const MIB = 1024 * 1024
 const AT_ONCE = 4
 const MOST_TURN_MS = 50
-/** Numbers whose texts are the shortest ones in 32 bits and in 64. */
+/** Numbers whose shortest texts are the same in 32 bits and in 64. */
 const NUMBERS = Array.from({ length: 3072 }, (_, index) => ((index % 97) - 48) / 64)
 const LIST = JSON.stringify(NUMBERS)
 const BASE64 = `"${Buffer.from(new Float32Array(NUMBERS).buffer).toString('base64')}"`
 
-/** Text of each vector from the upstream, the form that the client asks for, and the text that it gets. */
+/**
+ * The text of each vector from the upstream, the form that the client requests, and the text that it gets.
+ */
 const CASES = [
   ['lists of numbers unchanged', LIST, 'float', LIST],
   ['lists of numbers as base64', LIST, 'base64', BASE64],
@@ -44,7 +46,7 @@ function digestOfCall(form: string): Promise<readonly [digest: string, id: strin
   return promise
 }
 
-test.each(CASES)('four responses of 66 MiB at once take no more than 50 ms of a turn: %s', async (...of) => {
+test.each(CASES)('four simultaneous responses of 66 MiB take at most 50 ms of a turn: %s', async (...of) => {
   const [, sent, form, wanted] = of
   const vectors = Math.ceil((66 * MIB) / sent.length)
   fixture.upstream.script('m', answered('application/json', vectorsResponse(vectors, sent)))

@@ -12,17 +12,17 @@ const seed = nightSeed()
 const LIMIT = 100
 const WINDOW_MS = 6000
 const WINDOWS = 5
-/** Offered calls for each call that may pass. */
+/** The number of calls made for each call that may pass. */
 const FACTOR = 10
-/** Milliseconds between a call's id, which is made on arrival, and the check of its limit. */
+/** Milliseconds between the creation of a call's id, on arrival, and the check of its limit. */
 const MOMENT_MS = 100
 
-/** Arrival of a call, by its id: a UUID of version 7 begins with the Unix milliseconds. */
+/** When a call arrived, by its id: a UUID of version 7 begins with the Unix milliseconds. */
 function arrivedMs(id: unknown): number {
   return Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)
 }
 
-test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits more, and hardly one less`, {
+test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits more than the limit, and hardly any less`, {
   timeout: 120_000,
 }, async () => {
   const random = randomFrom(seed)
@@ -45,7 +45,8 @@ test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits 
   }
   const begun = performance.now()
   const end = WINDOWS * WINDOW_MS
-  // Half of the calls come at any time, the other half in bursts right before and after window edges.
+  // Half of the calls are made at any time, the other half in bursts immediately before and after window
+  // edges.
   const dues = Array.from({ length: WINDOWS * LIMIT * FACTOR }, (_, index) => {
     if (index % 2 === 0) return random() * end
     return Math.ceil(random() * WINDOWS) * WINDOW_MS + (random() - 0.5) * 100
@@ -61,26 +62,29 @@ test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits 
     admitted.filter((other) => other > at - (WINDOW_MS - MOMENT_MS) && other <= at).length
   const most = Math.max(...admitted.map(within))
   const lasted = (admitted.at(-1) ?? 0) - (admitted[0] ?? 0)
-  // The last call may come at the very end of a window, or as the first of another.
+  // The last call may be at the very end of a window, or the first of another.
   const share = admitted.length / (LIMIT * Math.round(lasted / WINDOW_MS))
   console.log(
     `${dues.length} offered, ${admitted.length} admitted; at most ${most} of ${LIMIT} in any window; ${(share * 100).toFixed(1)} % of what may pass`,
   )
   expect(most).toBeLessThanOrEqual(LIMIT)
   expect(share).toBeGreaterThanOrEqual(0.99)
-  // A client that waits as long as told would be admitted, and hardly earlier.
+  // A client that waits as long as it is told is admitted, and would hardly have been earlier.
   for (const { at, seconds } of waits.filter((_, index) => index % 50 === 0)) {
     const free = admitted.find((other) => other > at - WINDOW_MS && other <= at)
     if (free !== undefined) expect(Math.abs(at + seconds * 1000 - (free + WINDOW_MS))).toBeLessThan(1100)
   }
 })
 
-/** Unknown addresses; NIGHT_ADDRESSES makes it more. */
+/** The number of unknown addresses; NIGHT_ADDRESSES sets more. */
 const ADDRESSES = Number(process.env['NIGHT_ADDRESSES'] ?? 100_000)
-/** Memory limit for all of them together: the same for a million as for the number that is tracked. */
+/**
+ * The maximum memory in MiB for all of them together: the same for a million as for the number that is
+ * tracked.
+ */
 const MAX_MIB = 250
 
-test(`${ADDRESSES} unknown clients do not free a limited one, and take bounded memory`, {
+test(`${ADDRESSES} unknown clients do not release a limited one, and take bounded memory`, {
   timeout: 1_800_000,
 }, async () => {
   const fixture = await startFixture((upstream) => ({

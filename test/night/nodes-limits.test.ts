@@ -17,7 +17,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     [180, 10, 10],
     [67, 67, 66],
   ])(
-    'with %i, %i and %i clients is kept to within 97 and 101 percent',
+    'a limit over three nodes with %i, %i and %i clients is kept to within 97 and 101 percent',
     { timeout: 180_000 },
     async (...clients) => {
       const report = await exceedLimit({
@@ -33,7 +33,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     },
   )
 
-  test('is kept by shares where Redis is gone: exceeded by little, and never zero', {
+  test('a limit over three nodes without Redis is kept by shares: exceeded by little, and never zero', {
     timeout: 60_000,
   }, async () => {
     const report = await exceedLimit({
@@ -53,7 +53,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     for (const admitted of report.byWindow) expect(admitted).toBeGreaterThan(0)
   })
 
-  test('is kept by shares where the nodes have PostgreSQL alone', { timeout: 60_000 }, async () => {
+  test('a limit over three nodes with PostgreSQL only is kept by shares', { timeout: 60_000 }, async () => {
     const report = await exceedLimit({
       requests: 201,
       windowMs: 2000,

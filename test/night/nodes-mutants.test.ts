@@ -10,15 +10,13 @@ import { nightSeed } from './night-seed.ts'
 
 const seed = nightSeed()
 
-/** Reports are rare, so that effects of their order occur in every storm. */
+/** Reports are rare, so that different orders occur in every storm. */
 const RARE_REPORTS: Patch = {
   file: 'src/accounts/ledger/bank-client.ts',
   text: 'const REPORT_MS = 200',
   by: 'const REPORT_MS = 1500',
 }
-/**
- * Returns a recalled lease at once, before the report, together with spent quota that is not reported yet.
- */
+/** Returns a recalled lease at once, before the report, including spent quota that is not reported yet. */
 const RELEASE_FIRST: readonly Patch[] = [
   {
     file: 'src/accounts/ledger/bank-client.ts',
@@ -31,7 +29,7 @@ const RELEASE_FIRST: readonly Patch[] = [
     by: 'return Math.max(0, this.held)',
   },
 ]
-/** Loses the answer to every third report, so that the report is repeated. */
+/** Loses the response to every third report, so that the report is repeated. */
 const LOST_ANSWERS: readonly Patch[] = [
   {
     file: 'src/accounts/ledger/bank-client.ts',
@@ -52,7 +50,7 @@ const NO_RECOVERY: Patch = {
   by: 'const recovered = { count: 0, quota: 0 }',
 }
 
-/** Lends budgets without looking at what is used of them, or lent to others. */
+/** Lends budgets without checking what is used of them or lent to others. */
 const UNBOUNDED_BUDGETS: readonly Patch[] = [
   {
     file: 'src/store/postgres/bank/borrow.sql',
@@ -65,7 +63,7 @@ const UNBOUNDED_BUDGETS: readonly Patch[] = [
     by: 'w.most as gets',
   },
 ]
-/** Charges calls to balances alone. */
+/** Charges calls to balances only. */
 const UNCHARGED_BUDGETS: Patch = {
   file: 'src/store/postgres/bank/charge.sql',
   text: 'update budget_periods b set used = b.used + spent.quota, leased',
@@ -91,36 +89,36 @@ async function brokenBy(patches: readonly Patch[], plan: Partial<NodesStormPlan>
 }
 
 describe.skipIf(withoutRedis('broken copies of the bank') || withoutCrashes('broken copies of the bank'))(
-  'in the bank, the auditor finds',
+  'the auditor of the bank',
   { timeout: 120_000 },
   () => {
-    test('nothing where reports are rare', async () => {
+    test('the auditor finds nothing wrong where reports are rare', async () => {
       expect(await brokenBy([RARE_REPORTS], { accounts: POOR_ACCOUNTS })).toBe('')
     })
-    test('leases returned before the report: spent twice', async () => {
+    test('the auditor finds leases returned before the report, which are spent twice', async () => {
       const broken = await brokenBy([RARE_REPORTS, ...RELEASE_FIRST], { accounts: POOR_ACCOUNTS })
       expect(broken).toMatch(/is overdrawn by|was lent than there was/)
     })
-    test('nothing where answers to reports are lost', async () => {
+    test('the auditor finds nothing wrong where responses to reports are lost', async () => {
       expect(await brokenBy(LOST_ANSWERS)).toBe('')
     })
-    test('repeated reports counted again', async () => {
+    test('the auditor finds repeated reports that are counted again', async () => {
       expect(await brokenBy([...LOST_ANSWERS, NOT_IDEMPOTENT])).toMatch(/used \d+, (?:its|the) rows say \d+/)
     })
-    test('nothing where budgets are tight', async () => {
+    test('the auditor finds nothing wrong where budgets are tight', async () => {
       expect(await brokenBy([], { accounts: TIGHT_BUDGETS, faults: [killNodes] })).toBe('')
     })
-    test('budgets lent beyond their amount', async () => {
+    test('the auditor finds budgets lent beyond their amount', async () => {
       expect(await brokenBy(UNBOUNDED_BUDGETS, { accounts: TIGHT_BUDGETS })).toMatch(
         /the budget b:day:\S+ of 3000 is overspent/,
       )
     })
-    test('calls that no budget is charged', async () => {
+    test('the auditor finds calls that no budget is charged for', async () => {
       expect(await brokenBy([UNCHARGED_BUDGETS], { accounts: TIGHT_BUDGETS })).toMatch(
         /the budget \S+ has 0 used, its calls were charged \d+/,
       )
     })
-    test('a start without recovery', async () => {
+    test('the auditor finds a start without recovery', async () => {
       expect(await brokenBy([NO_RECOVERY], { faults: [killNodes] })).toMatch(/is still open|without a trace/)
     })
   },

@@ -6,7 +6,7 @@ import { rollWhileCalled } from '../nodes/rolling.ts'
 const NAME = 'a rolling restart behind HAProxy, at 500 calls a second'
 
 test.skipIf(withoutRedis(NAME) || withoutBalancer(NAME))(
-  'three nodes behind HAProxy are restarted one after the other at 500 calls a second: none fails, each is charged once',
+  'three nodes behind HAProxy are restarted in turn at 500 calls a second: no call fails, and each is charged once',
   { timeout: 180_000 },
   async () => {
     const [perSecond, seconds] = [500, 20]

@@ -29,7 +29,7 @@ const STORMS: readonly (readonly [string, readonly FaultInjection[]])[] = [
 
 describe.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))('storms over three nodes', () => {
   test.each(STORMS)(
-    `%s: nothing lost, doubled or overdrawn, nothing left leased (seed ${seed})`,
+    `a storm over three nodes, %s, loses, doubles and overdraws nothing, and leaves nothing leased (seed ${seed})`,
     { timeout: 300_000 },
     async (_, faults) => {
       const report = await nodesStorm({ seed, seconds: 45, clientsEach: 32, faults })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
 import { nightSeed } from './night-seed.ts'
 
-/** The laws draw their cases from the night's seed too, which is printed whether they hold or not. */
+/** Property tests use the night's seed too, which is printed in any case. */
 fc.configureGlobal({ seed: nightSeed() })

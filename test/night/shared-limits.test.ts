@@ -31,20 +31,23 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
     [100, 10_000],
     [600, 20_000],
     [20_000, 10_000],
-  ])('%i in %i ms are admitted, and no more, with 200 clients spread 90/5/5', async (most, windowMs) => {
-    const { admitted, longestWaitMs } = await limitStorm(
-      nodes,
-      uniqueLimit(most, windowMs),
-      200,
-      3 * windowMs,
-    )
-    const reached = { all: admitted.length / (3 * most), most: maxWithin(admitted, windowMs) / most }
-    console.log(`${most} in ${windowMs} ms:`, reached, { longestWaitMs: Math.round(longestWaitMs) })
-    expect(reached.most).toBeLessThanOrEqual(1.01)
-    expect(reached.all).toBeGreaterThanOrEqual(0.97)
-  })
+  ])(
+    'limits over three nodes admit %i in %i ms, and no more, with 200 clients spread 90/5/5',
+    async (most, windowMs) => {
+      const { admitted, longestWaitMs } = await limitStorm(
+        nodes,
+        uniqueLimit(most, windowMs),
+        200,
+        3 * windowMs,
+      )
+      const reached = { all: admitted.length / (3 * most), most: maxWithin(admitted, windowMs) / most }
+      console.log(`${most} in ${windowMs} ms:`, reached, { longestWaitMs: Math.round(longestWaitMs) })
+      expect(reached.most).toBeLessThanOrEqual(1.01)
+      expect(reached.all).toBeGreaterThanOrEqual(0.97)
+    },
+  )
 
-  test('admit at most 1.2 times the limit, and more than nothing, while the server goes and comes', async () => {
+  test('limits over three nodes admit at most 1.2 times the limit, and more than nothing, while the server restarts repeatedly', async () => {
     await stopNodes(nodes)
     nodes = await threeNodes(server.url, { isPatient: false })
     const [most, windowMs] = [300, 4_000]
@@ -66,7 +69,7 @@ describe.skipIf(withoutRedis('limits over several nodes, for long'))('limits ove
 })
 
 test.skipIf(withoutRedis('a million windows'))(
-  'a million limited subjects take 100 bytes each at most, and are gone afterwards',
+  'a million limited subjects take at most 100 bytes each, and are removed afterwards',
   async () => {
     const server = await startRedisServer()
     const peers = new RedisPeers({
@@ -101,7 +104,7 @@ test.skipIf(withoutRedis('a million windows'))(
           max: 180,
           windowMs,
         }))
-        // Late answers count too: the request may have been carried out.
+        // Late responses count too, because the request may have been executed.
         await Promise.all(some.map((counted) => peers.exchange(counted, question).catch(() => {})))
       }
       const bytesEach = ((await usedBytes()) - before) / MILLION

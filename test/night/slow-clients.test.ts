@@ -10,8 +10,8 @@ import { nightSeed } from './night-seed.ts'
 
 const CLIENTS = 1_000
 /**
- * Longest time that each may hold its connection, in milliseconds: the gateway's own limit, the interval of
- * its checks, and a margin for a busy machine.
+ * The maximum milliseconds that each client may keep its connection: the gateway's own timeout, the interval
+ * of its checks, and a margin for a busy machine.
  */
 const LONGEST_MS: Record<Slowness, number> = {
   'says nothing': 10_000 + 10_000,
@@ -22,7 +22,7 @@ const LONGEST_MS: Record<Slowness, number> = {
 }
 
 test.each(Object.keys(LONGEST_MS) as Slowness[])(
-  `${CLIENTS} clients delay nobody, and are closed in time: %s`,
+  `${CLIENTS} slow clients delay nobody, and are disconnected after the timeout: %s`,
   { timeout: 180_000 },
   async (slowness) => {
     const random = randomFrom(nightSeed())

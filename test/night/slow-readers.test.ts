@@ -27,18 +27,18 @@ function neverReading(port: number): Socket {
   return socket
 }
 
-test('a client that reads nothing costs less than 1 MB', { timeout: 120_000 }, async () => {
+test('a client that does not read costs less than 1 MB', { timeout: 120_000 }, async () => {
   const upstream = await startUpstream()
   onTestFinished(() => upstream.stop())
   const gateway = await startGateway({
     config: plainConfiguration(upstream.baseUrl('m')),
   })
   onTestFinished(() => gateway.discard())
-  // Padding, as providers send it: the text itself is kept for the count, whoever reads.
+  // Padding, as providers send it, because the text itself is kept for the count in any case.
   const frame = contentFrame('x').replace('{', `{"obfuscation":"${'x'.repeat(FRAME_BYTES)}",`)
   const frames = Array.from({ length: STREAM_BYTES / FRAME_BYTES }, () => frame)
   upstream.script('m', { kind: 'stream', frames: [...frames, finishFrame(), DONE_FRAME] })
-  // Lazily loaded code, and the buffers of a stream at full speed, do not count.
+  // Modules that the first call loads, and the buffers of a stream at full speed, do not count.
   for (let i = 0; i < 8; i++) expect((await call(gateway.url, BODY, { key: 'ann' })).status).toBe(200)
   const before = residentBytes(gateway.pid)
   const readers = Array.from({ length: READERS }, () => neverReading(gateway.port))

@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { residentBytes } from '../fixtures/resident-memory.ts'
 import { startLoadFixture } from '../load/load-fixture.ts'
 
-/** Idle time after which the memory of the start is given back. */
+/** Idle milliseconds after which the memory of the start is released. */
 const SETTLED_MS = 8_000
 
-test('five minutes after a storm a gateway has at most one and a half times the memory of its start', {
+test('five minutes after a storm a gateway has at most one and a half times the memory after its start', {
   timeout: 420_000,
 }, async () => {
   // Responses of hundreds of calls arrive together, because the upstream takes a second.

@@ -6,10 +6,10 @@ import { startLoadFixture } from '../load/load-fixture.ts'
 
 const PRELOAD = new URL('../fixtures/heap-preload.ts', import.meta.url)
 
-/** Bytes kept after thousands of calls; a tenth of their allocations would be fifty times as much. */
+/** Maximum bytes kept after thousands of calls; a tenth of their allocations would be fifty times as much. */
 const KEPT_BYTES = 1_000_000
 
-test('the garbage of a call is collected young: almost none is kept until a full collection', async () => {
+test('the garbage of a call is collected in the young generation: almost none is kept until a full collection', async () => {
   const fixture = await startLoadFixture({ upstream: 'completion', flags: `--import=${PRELOAD.href}` })
   onTestFinished(() => fixture.close())
   const old = async (): Promise<number> => {

@@ -23,7 +23,7 @@ const AMPLE = 1_000_000_000
 const TIGHT_KEYS = Array.from({ length: 3 }, (_, index) => `tight${index}`)
 
 /**
- * Five tokens of three users, with budgets of every kind: two tokens run out during the storm, and so does
+ * Five tokens of three users, with budgets of every kind: two tokens are used up during the storm, and so is
  * the user of a third.
  */
 export const FIVE_ACCOUNTS: AccountSet = accountSet(

@@ -12,7 +12,7 @@ const BOB = user(3, 'bob', [token('bob')], { budget: 10_000, budget_period: 'mon
 const BOBS = { subject: 'user', id: 3, name: 'bob', budget: 10_000, budget_period: 'month' }
 
 describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
-  test('each event is told once, whichever nodes have seen it', async () => {
+  test('each event is alerted once, whichever nodes have seen it', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const clock = dateClock()
@@ -41,7 +41,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
       { ...BOBS, budget_used: 12_000 },
     ])
 
-    // The third charge brings the user below.
+    // With the third charge, the user falls below the threshold.
     upstream.script('m', { kind: 'whole' })
     for (const node of NODES) expect((await chat(node, 'ann', ask('m'))).status).toBe(200)
     await told.atLeast(3)
@@ -52,7 +52,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
     await told.atLeast(4)
     expect(types()).toEqual(events.slice(0, 4))
 
-    // The only channel is used while it rests, and the first answer closes its circuit.
+    // The only channel is used in its cooldown, and the first response closes its circuit.
     upstream.script('m', { kind: 'whole' })
     for (const node of NODES)
       await expect.poll(async () => (await chat(node, 'ann', ask('m'))).status).toBe(200)
@@ -63,7 +63,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
     expect(new Set(told.received.map(({ id }) => id)).size).toBe(events.length)
   })
 
-  test('a budget that each node has refused a call for is told of once', async () => {
+  test('a budget for which each node has refused a call is alerted once', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const { chat } = await setNodes(engine, NODES.length, (lanes) => ({
@@ -78,7 +78,7 @@ describe.each(SHARED)('alerts of three nodes on $name', (engine) => {
       }),
     )
     await told.atLeast(2)
-    // An event after them shows that there are no others.
+    // When a later event arrives, there are no others.
     expect((await chat(0, 'ann', ask('m'))).status).toBe(200)
     await told.atLeast(3)
     const types = told.received.map(({ type }) => type)

@@ -5,13 +5,13 @@ import { storingUpstream } from '../fixtures/stored-responses.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 const QUOTA = 10_000_000
-/** At four units each, more than the first loan of an account. */
+/** At four units each, more than an account's first loan. */
 const HELD_TOKENS = 1_000_000
 /** 100 tokens of the prompt at one quota unit, 50 of the output at four. */
 const CHARGE = 300
 
 describe.each(SHARED)('a background call on one of two nodes on one $name', (engine) => {
-  test('is held after a restart of its node too: the others cannot spend what it may cost', async () => {
+  test('a background call is held after a restart of its node, too: other nodes cannot spend what it may cost', async () => {
     const nodes = await setNodes(engine, 2, (upstream) => ({
       models: priced(['m']),
       channels: [channel('m', upstream.baseUrl('m'), { protocol: 'responses' })],

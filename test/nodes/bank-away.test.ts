@@ -34,12 +34,12 @@ describe.skipIf(withoutRedis(NAME))('three nodes with PostgreSQL and Redis unrea
   }, 300_000)
   afterAll(() => cluster?.clear())
 
-  test('serve known keys: such a call waits for neither', () => {
+  test('nodes without PostgreSQL and Redis serve known keys: such a call waits for neither', () => {
     expect(report.warm.length).toBeGreaterThan(9)
     expect(report.warm.filter(({ status }) => status !== 200)).toEqual([])
   })
 
-  test('refuse unknown keys with 503 and retry-after, within two seconds', () => {
+  test('nodes without PostgreSQL and Redis refuse unknown keys with 503 and retry-after, within two seconds', () => {
     expect(report.cold.length).toBeGreaterThan(2)
     for (const { status, code, retryAfter, tookMs } of report.cold) {
       expect([status, code]).toEqual([503, 'overloaded'])
@@ -48,11 +48,11 @@ describe.skipIf(withoutRedis(NAME))('three nodes with PostgreSQL and Redis unrea
     }
   })
 
-  test('report not ready, each of them', () => {
+  test('nodes without PostgreSQL and Redis each report that they are not ready', () => {
     expect(report.ready.slice(-3)).toEqual([503, 503, 503])
   })
 
-  test('report the charges made meanwhile within five seconds of their return', () => {
+  test('nodes report the charges of an outage within five seconds after its end', () => {
     expect(report.backlogMs).toBeLessThan(30_000)
   })
 })

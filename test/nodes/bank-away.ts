@@ -6,10 +6,10 @@ import type { Cluster } from '../fixtures/cluster.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { ask, retryWhileOverloaded } from '../fixtures/fixture.ts'
 
-/** Keys that no node has served yet. */
+/** The number of keys that no node has served yet. */
 const COLD_KEYS = 60
 
-/** A key that every node knows, others that none knows, and a limit that is never reached. */
+/** One key that every node knows, others that none knows, and a limit that is never reached. */
 export function warmAndCold(upstream: ScriptedUpstream): Configuration {
   const cold = Array.from({ length: COLD_KEYS }, (_, index) =>
     token(coldKey(index), { remain_quota: 1_000_000 }),
@@ -35,7 +35,7 @@ export interface Timed {
   readonly tookMs: number
 }
 
-/** Fewest calls with a warm key during an outage. */
+/** The minimum number of calls with a known key during an outage. */
 const MIN_CALLS = 20
 
 /** Responses during the outage of the bank, and the time until the bank had all reports. */
@@ -47,7 +47,7 @@ export interface AwayReport {
   readonly backlogMs: number
 }
 
-/** Calls nodes with both kinds of keys during the outage of the bank. */
+/** Calls the nodes with both kinds of keys during the outage of the bank. */
 export async function callWhileAway(
   cluster: Cluster,
   away: { readonly forMs: number; readonly leave: () => unknown; readonly comeBack: () => unknown },

@@ -3,7 +3,7 @@ import { randomFrom } from '../fixtures/random.ts'
 import { type ObservedCall, startTraffic, type Traffic } from '../fixtures/traffic.ts'
 import { FIVE_ACCOUNTS } from './accounts.ts'
 
-/** Clients of each node. */
+/** The number of clients of each node. */
 export const CLIENTS = 8
 /** Maximum cost of a call: sixty tokens of output, five of prompt. */
 export const MAX_COST = 245
@@ -12,7 +12,7 @@ export const MAX_COST = 245
 export interface CalledNodes {
   readonly cluster: Cluster
   readonly traffic: Traffic
-  /** Clients' records, which grow. */
+  /** The clients' records; the array grows. */
   readonly seen: readonly ObservedCall[]
 }
 

@@ -16,7 +16,7 @@ import { newToken, SECRETS, storeWithAccount } from '../store-rows.ts'
 const MESSAGES = new NodeMessages(SECRETS)
 const SOON = { timeout: 30_000, interval: 10 }
 
-/** A node's key cache and the number of its reads, beside another node's on the same database. */
+/** A node's key cache and the number of its reads, beside another node on the same database. */
 async function twoNodes(
   announcing: () => Announcer & { firstAttempt: Promise<void>; close(): Promise<void> },
 ) {
@@ -67,7 +67,7 @@ function sentences(
     await expect.poll(() => there.call(), SOON).toBe('this API key is disabled')
   })
 
-  test('so is a key of a user who is disabled', async () => {
+  test('a key of a user who is disabled on one node is refused on another within a second', async () => {
     const { store, userId, here, there } = await twoNodes(await announcing())
     expect(await there.call()).toBe('let in')
     await store.write('changeUser', { userId, fields: { status: 2 } })
@@ -75,7 +75,7 @@ function sentences(
     await expect.poll(() => there.call(), SOON).toBe('the user of this API key is disabled')
   })
 
-  test('a key that was unknown is accepted once another node has created it', async () => {
+  test('an unknown key is accepted once another node has created it', async () => {
     const { store, userId, here, there } = await twoNodes(await announcing())
     expect(await there.call('sk-late')).toBe('this API key is unknown')
     await store.write('createToken', newToken(userId, { key: 'late' }))
@@ -83,7 +83,7 @@ function sentences(
     await expect.poll(() => there.call('sk-late'), SOON).toBe('let in')
   })
 
-  test('settings are read again where another node has set them, and not on the node itself', async () => {
+  test('settings are read again where another node has set them, but not on that node itself', async () => {
     const { here, there } = await twoNodes(await announcing())
     there.failTwice()
     here.changes.notify({ of: 'settings' })
@@ -113,7 +113,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
 
   sentences(() => Promise.resolve(overRedis()))
 
-  test('changes missed while the server was away are read again', async () => {
+  test('changes missed while the server was unreachable are read again', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     await server.kill()
@@ -125,7 +125,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.rereads(), SOON).toBeGreaterThanOrEqual(1)
   })
 
-  test('changes possibly missed during a lost connection are read again', async () => {
+  test('changes announced over Redis changes possibly missed during a lost connection are read again', async () => {
     const { store, userId, tokenId, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     // A change without an announcement.
@@ -134,7 +134,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('changes that could not be announced are announced as soon as possible', async () => {
+  test('changes announced over Redis changes that could not be announced are announced as soon as possible', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     const clients = String(await server.command(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
@@ -146,7 +146,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('messages in an unknown format are ignored', async () => {
+  test('changes announced over Redis messages in an unknown format are ignored', async () => {
     const namespace = `test:${randomUUID()}`
     const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace, MESSAGES))
     for (const text of ['', 'changed', 'changed n balance 5', '\0'.repeat(99)]) {

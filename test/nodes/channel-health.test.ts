@@ -11,7 +11,7 @@ interface NodeHealth {
   readonly items: readonly { readonly name: string; readonly minutes: readonly { requests: number }[] }[]
 }
 
-/** Makes one, two and three calls at three nodes, and reads all of them at each. */
+/** Makes one, two and three calls at three nodes, and reads the totals at each. */
 async function expectAgreement(engine: Engine, env: Readonly<Record<string, string>>): Promise<void> {
   const nodes = await setNodes(
     engine,
@@ -26,7 +26,7 @@ async function expectAgreement(engine: Engine, env: Readonly<Record<string, stri
   )
   nodes.upstream.script('m', { kind: 'whole' })
   for (const node of [0, 1, 1, 2, 2, 2]) expect((await nodes.chat(node, 'ann', ask('m'))).status).toBe(200)
-  // A node may not have heard of the last one yet.
+  // A node may not have received the last one yet.
   await vi.waitFor(
     async () => {
       for (const [index, { url }] of nodes.gateways.entries()) {
@@ -54,11 +54,14 @@ function requestsOf({ items }: NodeHealth): number {
 }
 
 describe.each(SHARED)('nodes on $name', (engine) => {
-  test('know the channels of each other', () => expectAgreement(engine, {}))
+  test("nodes know the state of each other's channels", () => expectAgreement(engine, {}))
 
-  test.skipIf(withoutRedis('channel health through Redis'))('know them through Redis', async () => {
-    const server = await startRedisServer()
-    onTestFinished(() => server.stop())
-    await expectAgreement(engine, { REDIS_URL: server.url })
-  })
+  test.skipIf(withoutRedis('channel health through Redis'))(
+    "nodes know the state of each other's channels through Redis",
+    async () => {
+      const server = await startRedisServer()
+      onTestFinished(() => server.stop())
+      await expectAgreement(engine, { REDIS_URL: server.url })
+    },
+  )
 })

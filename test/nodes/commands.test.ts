@@ -7,7 +7,7 @@ import { temporaryFolder } from '../store-rows.ts'
 import { SHARED, setNodes } from './fixture.ts'
 
 describe.each(SHARED)('commands on a gateway whose database is $name', (engine) => {
-  test('work beside a gateway on its folder, from another folder, and where none runs', async () => {
+  test("commands work on a running gateway's folder, from another folder, and without a gateway", async () => {
     const { gateways, database, upstream, chat } = await setNodes(
       engine,
       1,

@@ -61,7 +61,7 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
   const chat = (gateway: RunningGateway): Promise<FullResponse> =>
     call(gateway.url, ask('m', { max_tokens: MAXIMUM }), { key: 'ann' })
 
-  test('that is made while its node runs does not start beside it, and settles none of its calls', async () => {
+  test('a copy made while its node runs does not start beside it, and settles none of its calls', async () => {
     const { upstream, database, start } = await site()
     const node = await start()
     let release: (value?: unknown) => void = () => {}
@@ -78,13 +78,13 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
     ])
   })
 
-  test('that is started together with it: one of the two runs, and what both have to report is charged once', async () => {
+  test('of a copy and its node that are started together one runs, and the reports of both are charged once', async () => {
     const { database, start } = await site()
     const node = await start()
     expect((await chat(node)).status).toBe(200)
     const lock = await lockRow(database.place, 'select 1 from tokens')
     onTestFinished(() => lock.unlock())
-    // Cannot be reported while the row is locked.
+    // This call cannot be reported while the row is locked.
     expect((await chat(node)).status).toBe(200)
     await node.kill()
     const copy = copyOf(node)

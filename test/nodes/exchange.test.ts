@@ -53,7 +53,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     }
   }
 
-  test('equals its model', async () => {
+  test('the exchange equals its model', async () => {
     const amount = fc.integer({ min: 0, max: 40 })
     const asked = fc.record({
       used: amount,
@@ -87,7 +87,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     )
   })
 
-  test('separates subjects, and does not contain their names', async () => {
+  test('the exchange separates subjects, and does not contain their names', async () => {
     const [ann, ben] = [fresh(), fresh()]
     await exchange(ann, { added: [[0, 100]] })
     expect((await exchange(ann, { need: 1 })).granted).toBe(0)
@@ -96,7 +96,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     expect(JSON.stringify(await server.command(['KEYS', '*']))).not.toContain(ann.subject)
   })
 
-  test('is deleted when its window is over', async () => {
+  test('the exchange is deleted when its window is over', async () => {
     await exchange(fresh(60), { added: [[0, 100]] })
     const kept = async (): Promise<number> =>
       ((await server.command(['KEYS', `${namespace}:key:requests:60:*`])) as string[]).length
@@ -104,12 +104,12 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await expect.poll(kept).toBe(0)
   })
 
-  test('refuses a node that does not know that Redis lost its data', async () => {
+  test('the exchange refuses a node that does not know that Redis lost its data', async () => {
     const counted = fresh()
     await exchange(counted, { added: [[0, 40]] })
     await server.command(['SET', `${namespace}:memory`, '1.5'])
     const question = { ...NOTHING, max: 100, windowMs: HOUR, slot: 0, need: 10 }
-    // A heartbeat may have announced it meanwhile.
+    // A heartbeat may have announced it in the meantime.
     const told = peers.generation?.startsWith('1.5 ') ? 'stale' : await peers.exchange(counted, question)
     expect(told).toBe('stale')
     expect((await exchange(counted, {})).amounts.map(([, amount]) => amount)).toEqual([40])
@@ -119,7 +119,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     ['text', ['HSET', 'KEY', 'FIELD', 'rubbish']],
     ['numbers that cannot be', ['HSET', 'KEY', 'FIELD', '\x92\xff\xff']],
     ['another type', ['SET', 'KEY', 'rubbish']],
-  ])('that finds %s reports the loss of the memory, and starts anew', async (_, words) => {
+  ])('the exchange that finds %s reports that Redis lost its data, and starts again', async (_, words) => {
     const counted = fresh()
     await exchange(counted, { added: [[0, 100]] })
     const keys = (await server.command(['KEYS', `${namespace}:key:requests:*`])) as string[]
@@ -139,7 +139,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     await expect.poll(() => peers.generation).not.toBe(lost)
   })
 
-  test('counts amounts from before the clock went back as present', async () => {
+  test('the exchange counts amounts from before the clock went back as present', async () => {
     const counted = fresh(1_000)
     const { widthMs } = slotsOf(1_000)
     const { slot, nowMs } = await exchange(counted, { added: [[0, 60]], need: 10 })

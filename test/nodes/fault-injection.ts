@@ -6,12 +6,12 @@ import { statusOn } from '../fixtures/port.ts'
 /** Faults of nodes and servers while calls run; repairs everything at the end. */
 export type FaultInjection = (cluster: Cluster, random: () => number, isOver: () => boolean) => Promise<void>
 
-/** Share of kills that hit a starting node. */
+/** The share of kills that hit a starting node. */
 const STARTING_SHARE = 0.2
 
 /**
- * Kills a node every 0.4 to 1.3 s, as long as another one is up; the killed node is started again at once,
- * and sometimes killed during its start.
+ * Kills a node every 0.4 to 1.3 s while another one is running; the killed node is restarted at once, and
+ * sometimes killed during its start.
  */
 export const killNodes: FaultInjection = async ({ fleet }, random, isOver) => {
   const starting = new Map<RunningGateway, Promise<unknown>>()
@@ -74,7 +74,7 @@ export const endConnections: FaultInjection = async ({ postgres }, _, isOver) =>
   }
 }
 
-/** Faults of Redis in turn: all data deleted, killed, disconnected, asleep for five seconds. */
+/** Faults of Redis in turn: all data deleted, killed, disconnected, suspended for five seconds. */
 export const injectRedisFaults: FaultInjection = async ({ redis, redisProxy: redisCable }, _, isOver) => {
   const troubles = [
     () => redis.command(['FLUSHALL']),

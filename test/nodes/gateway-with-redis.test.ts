@@ -54,7 +54,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     await server?.stop()
   })
 
-  test('limits, also across a restart, and reports that it is connected', async () => {
+  test('a gateway with REDIS_URL applies limits, also across a restart, and reports that it is connected', async () => {
     const isConnected = () => figure(fixture, 'sluice_redis_connected')
     await expect.poll(isConnected).toBe(1)
     expect(await statuses(fixture, 'sk-a', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
@@ -64,7 +64,7 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     expect(await statuses(fixture, 'sk-b', 2)).toEqual([200, 200])
   })
 
-  test('serves, and limits, while the server is gone, and counts such calls', async () => {
+  test('a gateway with REDIS_URL serves and applies limits while the server is unreachable, and counts such calls', async () => {
     await server.kill()
     expect(await statuses(fixture, 'sk-c', 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
     await expect.poll(() => figure(fixture, 'sluice_redis_connected')).toBe(0)
@@ -74,15 +74,15 @@ describe.skipIf(withoutRedis('a gateway with Redis'))('a gateway with REDIS_URL'
     expect(await statuses(fixture, 'sk-c', 1)).toEqual([429])
   })
 
-  test('never writes the password of the server anywhere', () => {
+  test('a gateway with REDIS_URL never prints the password of the server', () => {
     const logs = fixture.gateway.logs()
     expect(logs).toContain(`the Redis server at 127.0.0.1:${server.port}`)
     expect(logs).not.toContain('a-password-of-redis')
   })
 })
 
-describe('a gateway whose Redis server', () => {
-  test('is not there starts, says so, and limits', async () => {
+describe('a gateway whose Redis server is unreachable', () => {
+  test('a gateway without its Redis server starts, reports it, and applies limits', async () => {
     const fixture = await staged(`redis://:a-password@127.0.0.1:${await freePort()}`)
     try {
       await expect
@@ -100,7 +100,7 @@ describe('a gateway whose Redis server', () => {
     ['talks nonsense', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
     ['talks rubbish in its own language', Buffer.from('*3\r\n:-5\r\n$-1\r\n+\xff\r\n'.repeat(50))],
     ['says nothing', undefined],
-  ])('%s starts, and limits', async (_, answer) => {
+  ])('a gateway whose Redis server %s starts, and applies limits', async (_, answer) => {
     const nonsense = createServer((socket) => {
       socket.on('error', () => {})
       socket.on('data', () => answer && socket.write(answer))

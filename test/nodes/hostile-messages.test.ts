@@ -56,7 +56,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     return { ...nodes, client, notify, statuses, dropped }
   }
 
-  test('makes up messages: they are dropped and counted; no call is refused, no limit moves', async () => {
+  test('a role without grants invents messages: they are dropped and counted; no call is refused, no limit changes', async () => {
     const { notify, statuses, dropped, gateways, token: tokenOf } = await attacked()
     expect(await statuses('ann', 4)).toEqual([200, 200, 200, 200])
     const before = await dropped()
@@ -92,7 +92,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(44 * COST)
   })
 
-  test('repeats messages that it has heard: they cost the nodes some questions, and no call', async () => {
+  test('a role without grants repeats messages: they cause some reads, but no call', async () => {
     const { client, notify, statuses, gateways, token: tokenOf } = await attacked()
     const heard: string[] = []
     client.on('notification', ({ payload }) => void heard.push(payload ?? ''))
@@ -115,7 +115,7 @@ describe.each(SHARED)('a role of $name without any grant', (engine) => {
     await expect.poll(async () => (await tokenOf('token-ann')).used).toBe(42 * COST)
   })
 
-  test('sends 20,000 messages of the greatest length: the nodes serve, and do not grow by 100 MB', async () => {
+  test('a role without grants sends 20,000 messages of maximum length: the nodes serve, and grow by less than 100 MB', async () => {
     const { notify, statuses, gateways, dropped } = await attacked()
     await statuses('ann', 4)
     const pids = gateways.map(({ pid }) => pid)

@@ -7,7 +7,7 @@ import { type Nodes, setNodes, SHARED } from './fixture.ts'
 
 const MOST = 2 ** 20
 const NODES = [0, 1, 2]
-/** Bytes of one response of a node's; its row counts 512 more, and encryption a third. */
+/** The size of one response that a node keeps; its row counts 512 more, and encryption adds a third. */
 const BYTES = 60_000
 const ROW = 90_000
 
@@ -19,7 +19,7 @@ describe.each(SHARED)('three nodes on $name that keep responses of one user', (e
     return answer.json().id
   }
 
-  test('stay within options.keep_bytes together: the oldest goes first, and nothing of other users', async () => {
+  test("kept responses on three nodes stay within options.keep_bytes together: the oldest is deleted first, and no other user's", async () => {
     const nodes = await setNodes(engine, NODES.length, (upstream) => ({
       options: { keep_responses: '1h', keep_bytes: '1MiB' },
       models: priced(['m']),
@@ -44,12 +44,12 @@ describe.each(SHARED)('three nodes on $name that keep responses of one user', (e
       largest = Math.max(largest, await sumOf(2))
     }
     await expect.poll(() => sumOf(2)).toBeLessThanOrEqual(MOST)
-    // Rows that the nodes write at once are there until the oldest have made room.
+    // Rows that the nodes write at once exist until the oldest are deleted.
     expect(largest).toBeGreaterThan(MOST - 2 * ROW)
     expect(largest).toBeLessThanOrEqual(MOST + 2 * NODES.length * ROW)
     const left = await kept(2)
     expect(left.reduce((sum, { bytes }) => sum + Number(bytes), 0)).toBe(await sumOf(2))
-    // The oldest went, and no more than had to: whole rounds, but for the one that the bound cuts.
+    // No more than the oldest rows were deleted: whole rounds, except the one that the maximum divides.
     expect(await sumOf(2)).toBeGreaterThan(MOST - 2 * ROW)
     const rounds = left.map(({ id }) => made.findIndex((ids) => ids.includes(String(id))))
     const first = Math.min(...rounds)

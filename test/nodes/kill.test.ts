@@ -10,7 +10,7 @@ const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const NAME = 'kills of nodes, and a crash of PostgreSQL'
 
 test.skipIf(withoutRedis(NAME) || withoutCrashes(NAME))(
-  `three nodes are killed one after the other, and PostgreSQL crashes: no charge is lost, none doubled, nothing overdrawn, nothing left leased`,
+  'three nodes are killed in turn, and PostgreSQL crashes: nothing is lost, charged twice, overdrawn, or left leased',
   { timeout: 300_000 },
   async () => {
     console.info(`seed ${SEED} (SEED=${SEED} repeats the calls)`)

@@ -11,29 +11,29 @@ import { metricsOf } from '../operations/metrics-text.ts'
 export interface LimitsPlan {
   readonly requests: number
   readonly windowMs: number
-  /** Clients at each node. */
+  /** The number of clients at each node. */
   readonly clients: readonly number[]
   readonly windows: number
-  /** False: the nodes have PostgreSQL alone. */
+  /** If false, the nodes have PostgreSQL only. */
   readonly hasRedis?: boolean
   /** The program's folder, if it is not the program of all tests. */
   readonly root?: string
-  /** Faults of Redis meanwhile. */
+  /** Causes faults of Redis during the run. */
   readonly meanwhile?: (cluster: Cluster) => Promise<void>
 }
 
 /** The admitted calls. */
 export interface LimitsReport {
-  /** Admitted share of the limit: surely in the fullest window, and over the whole time. */
+  /** The admitted share of the limit: certainly in the fullest window, and over the whole time. */
   readonly fullest: number
   readonly mean: number
   readonly admitted: number
   readonly refused: number
-  /** Calls that a node counted by itself, because Redis did not answer in time. */
+  /** The number of calls that a node counted alone, because Redis did not answer in time. */
   readonly alone: number
   /** Admitted calls, by window from the start. */
   readonly byWindow: readonly number[]
-  /** Milliseconds in which as many calls as the limit allows were admitted at the start. */
+  /** Milliseconds until as many calls as the limit allows were admitted at the start. */
   readonly fillMs: number
 }
 

@@ -5,7 +5,7 @@ import { expectKept } from './kept-limit.ts'
 import { exceedLimit, type LimitsReport } from './limits-run.ts'
 
 describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three nodes', () => {
-  test('is kept to within 97 % and 101 %, however uneven the calls', async () => {
+  test('a limit over three nodes is kept to within 97 % and 101 %, however uneven the calls', async () => {
     const program = await patientProgram()
     const { root } = program
     const run = (windowMs: number): Promise<LimitsReport> =>
@@ -13,7 +13,7 @@ describe.skipIf(withoutRedis('a limit over three nodes'))('a limit over three no
     try {
       let windowMs = 2000
       let report = await run(windowMs)
-      // A machine that takes most of a window for so many calls is given longer windows.
+      // A machine that takes most of a window for this number of calls gets longer windows.
       while (report.fillMs > windowMs / 2) {
         windowMs = Math.ceil(4 * Math.min(report.fillMs, 2 * windowMs))
         report = await run(windowMs)

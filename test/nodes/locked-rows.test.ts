@@ -38,7 +38,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
   }
 
   test.each(['users where id = 2', "tokens where name = 'token-ann'"])(
-    'the others are lent to and charged, its leased quota is spent, and it is charged exactly when the lock is gone (%s)',
+    'while a row is locked, other accounts are served, its leased quota is spent, and it is charged exactly afterwards (%s)',
     async (place) => {
       const { chat, token, database, unlock } = await locked(1, `select 1 from ${place}`)
       const expires = async (): Promise<number> => {
@@ -67,7 +67,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     },
   )
 
-  test('a key of it that is not in use is told to retry within two seconds', async () => {
+  test('while a row is locked, an unused key of the account is told to retry within two seconds', async () => {
     const { chat, unlock } = await locked(1, 'select 1 from users where id = 2')
     const startMs = performance.now()
     const refused = await chat(0, 'ann2', ask('m', { max_tokens: 100 }))
@@ -78,7 +78,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     expect((await chat(0, 'ann2', ask('m', { max_tokens: 100 }))).status).toBe(200)
   })
 
-  test('a read of the usage of others does not wait', async () => {
+  test('while a row is locked, a read of the usage of others does not wait', async () => {
     const { chat, gateways } = await locked(1, 'select 1 from users where id = 2')
     await chat(0, 'ann', ask('m', { max_tokens: 100 }))
     await delay(1_000)
@@ -87,7 +87,7 @@ describe.each(SHARED)('while another session keeps the row of one account locked
     expect(performance.now() - startMs).toBeLessThan(800)
   })
 
-  test('a node that stops and starts keeps the lease that pays for its calls, and none is spent twice', async () => {
+  test('while a row is locked, a node that restarts keeps the lease that pays for its calls, and nothing is spent twice', async () => {
     const { chat, token, gateways, database, unlock } = await locked(2, 'select 1 from users where id = 2')
     for (let index = 0; index < 5; index += 1)
       expect((await chat(0, 'ann', ask('m', { max_tokens: 100 }))).status).toBe(200)

@@ -10,18 +10,18 @@ export interface LostReport {
   readonly broken: readonly string[]
   /**
    * Calls that a client saw complete and that were never charged; and how long before the loss the earliest
-   * of them ended.
+   * one ended.
    */
   readonly lost: number
   readonly longestMs: number
-  /** Amount charged by estimate in their place. */
+  /** The estimated amount that was charged instead. */
   readonly estimated: number
 }
 
-/** Milliseconds until lost nodes are settled: the other nodes check every ten seconds. */
+/** Milliseconds until lost nodes are settled, which the other nodes check every ten seconds. */
 const SETTLED_MS = 30_000
 
-/** Calls three nodes; kills one and deletes its folder; the bank settles its open calls. */
+/** Calls three nodes, kills one and deletes its folder; the bank settles its open calls. */
 export async function loseNode(seed: number): Promise<LostReport> {
   const { cluster, traffic, seen } = await callThreeNodes(seed)
   const { fleet, postgres } = cluster
@@ -32,7 +32,7 @@ export async function loseNode(seed: number): Promise<LostReport> {
     await fleet.node(0).killAndDelete()
     await fleet.node(0).restart()
     await sleep(1_000)
-    // The silent node is the lost one. Its last report is moved sixteen minutes back.
+    // The silent node is the lost one. Its last report is set back by sixteen minutes.
     const [silent] = await postgres.sql<{ node: string }>('select node from nodes order by expires limit 1')
     if (!silent || !before.includes(silent.node))
       throw new Error('the bank does not know the node that was lost')

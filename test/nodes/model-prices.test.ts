@@ -26,7 +26,7 @@ describe.each(SHARED)('two nodes on $name', (engine) => {
         const { data } = await manage<Model[]>(url, AS_ROOT, 'GET /api/models')
         return data.find(({ model }) => model === 'm')?.version
       }
-      // Both nodes have heard of the last price.
+      // Both nodes have received the last price.
       await expect.poll(async () => (await versionAt(first)) === (await versionAt(second))).toBe(true)
       const version = await versionAt(first)
       const answers = await Promise.all([put(first, 2 + round, version), put(second, 100 + round, version)])

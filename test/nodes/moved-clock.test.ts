@@ -34,20 +34,23 @@ describe.each(SHARED)('leased quota is not spent before $name has answered', (en
     return { proxy, clock, gateway, chat, statuses, used }
   }
 
-  test.each([1_300, -1_300])('once the time of day has moved by %d seconds', async (seconds) => {
-    const { proxy, clock, chat, statuses, used } = await warmNode()
-    proxy.setFault({ kind: 'cut' })
-    expect(await statuses()).toBe(200)
-    clock.move(seconds)
-    const refused = await chat()
-    expect(refused.status).toBe(503)
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    proxy.setFault({ kind: 'pass' })
-    await expect.poll(statuses).toBe(200)
-    await expect.poll(used).toBe(3 * COST)
-  })
+  test.each([1_300, -1_300])(
+    'leased quota is not spent before the database has answered once the time of day has moved by %d seconds',
+    async (seconds) => {
+      const { proxy, clock, chat, statuses, used } = await warmNode()
+      proxy.setFault({ kind: 'cut' })
+      expect(await statuses()).toBe(200)
+      clock.move(seconds)
+      const refused = await chat()
+      expect(refused.status).toBe(503)
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+      proxy.setFault({ kind: 'pass' })
+      await expect.poll(statuses).toBe(200)
+      await expect.poll(used).toBe(3 * COST)
+    },
+  )
 
-  test('once the process has been suspended for more than five seconds', async () => {
+  test('leased quota is not spent before the database has answered once the process was suspended for more than five seconds', async () => {
     const { proxy, gateway, statuses, used } = await warmNode()
     proxy.setFault({ kind: 'cut' })
     expect(await statuses()).toBe(200)

@@ -13,7 +13,7 @@ export interface NodesStormPlan {
   readonly seconds: number
   readonly clientsEach: number
   readonly faults: readonly FaultInjection[]
-  /** Accounts; by default five, most of them with ample quota. */
+  /** The accounts; by default five, most of them with ample quota. */
   readonly accounts?: AccountSet
   /** The program's folder, if it is not the repository's. */
   readonly root?: string
@@ -32,7 +32,7 @@ export interface NodesStormReport extends BankAudit {
 const NODES = 3
 
 /**
- * Clients call three nodes in every manner during the faults; then everything is started again, the nodes are
+ * Clients call three nodes in every way during the faults. Then everything is started again, the nodes are
  * stopped, and PostgreSQL's balances are compared with the clients' and the upstream's records.
  */
 export async function nodesStorm(plan: NodesStormPlan): Promise<NodesStormReport> {

@@ -12,7 +12,7 @@ import { SHARED } from './fixture.ts'
 /** Ten prompt and five output tokens. */
 const COST = 30
 
-describe.each(SHARED)('while $name is away', (engine) => {
+describe.each(SHARED)('while $name is unreachable', (engine) => {
   async function onTheLine() {
     const database = await engine.database()
     const { proxy, url } = await behindProxy(database.place)
@@ -38,7 +38,7 @@ describe.each(SHARED)('while $name is away', (engine) => {
     ['cut', (proxy) => proxy.setFault({ kind: 'cut' })],
     ['a black hole', (proxy) => proxy.silence({ kind: 'black hole' })],
   ])(
-    'a key in use is served, another is told to retry within two seconds, and all calls are charged afterwards (%s)',
+    'during an outage of the database a key in use is served, another is told to retry within two seconds, and all calls are charged later (%s)',
     async (_, spoil) => {
       const { proxy, chat, used, gateway } = await onTheLine()
       expect((await chat('warm')).status).toBe(200)
@@ -80,7 +80,7 @@ describe.each(SHARED)('while $name is away', (engine) => {
       expect((await chat('warm')).status).toBe(200)
       return performance.now() - startMs
     }
-    // A round trip would take two seconds each time; without one, a busy machine may be as late once.
+    // A round trip would take two seconds each time; without one, only a busy machine may be that late once.
     await expect.poll(wait).toBeLessThan(1_900)
   })
 })

@@ -19,16 +19,16 @@ const USERS = [
   user(3, 'bob', [token('b1'), token('b2', FIVE), token('b3')], FIVE),
 ]
 
-/** Calls of which some are under way, held at the upstream, and all others over. */
+/** Calls of which some are in flight, held at the upstream, and all others have ended. */
 interface HeldCalls {
   readonly underWay: number
-  /** Statuses of the others, in any order. */
+  /** The statuses of the ended calls, in any order. */
   readonly over: readonly number[]
-  /** Lets the calls end that are under way; resolves to their statuses. */
+  /** Lets the calls in flight end; resolves to their statuses. */
   release(): Promise<readonly number[]>
 }
 
-/** Sends calls to these nodes at once; resolves when each is either over or under way. */
+/** Sends calls to these nodes at once; resolves when each has either ended or is in flight. */
 async function hold(
   { upstream, fleet }: Cluster,
   calls: readonly { readonly key: string; readonly node: number }[],
@@ -69,13 +69,13 @@ const times = (count: number, status: number): number[] => Array.from({ length: 
 
 const FIVE_OF_FIFTY = { underWay: 5, over: times(45, 429) }
 
-/** Owners of a limit on requests, and their keys. */
+/** Owners of a limit of requests, and their keys. */
 const BOTH_OWNERS = [
   ['a user, for all keys together', ['c1', 'c2']],
   ['a key', ['d1']],
 ] as const
 
-/** Owners of a limit on tokens, and their keys. */
+/** Owners of a limit of tokens, and their keys. */
 const OWNERS_OF_TOKENS = [
   ['a user, for all keys together', ['f1', 'f2']],
   ['a key', ['e1']],
@@ -91,7 +91,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
   describe.each([
     ['Redis', {}],
     ['PostgreSQL alone', { REDIS_URL: '' }],
-  ])('with %s,', (store, env) => {
+  ])('with %s', (store, env) => {
     let cluster: Cluster
     beforeAll(async () => {
       cluster = await startCluster({
@@ -103,7 +103,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
     })
     afterAll(() => cluster?.clear())
 
-    /** Holds as many of these calls as the limit allows: places are given back after a response's end. */
+    /** Holds as many of these calls as the limit allows: slots are released after a response's end. */
     const fill = async (calls: Parameters<typeof hold>[1]): Promise<HeldCalls> => {
       for (;;) {
         const held = await hold(cluster, calls)
@@ -113,7 +113,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       }
     }
 
-    /** Number of fifty calls that the nodes let through, three times in a row. */
+    /** How many of fifty calls the nodes admit, three times in a row. */
     const countsUnderWay = async (): Promise<number[]> => {
       const counts: number[] = []
       while (counts.length < 3) {
@@ -124,7 +124,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       return counts
     }
 
-    test('calls under way are as many as the limit of their key, exactly, time and again', async () => {
+    test('calls in flight are exactly as many as the limit of their key, each time', async () => {
       const first = await hold(cluster, crowd(50, 'own'))
       expect(first).toMatchObject(FIVE_OF_FIFTY)
       expect(await first.release()).toEqual(times(5, 200))
@@ -135,23 +135,23 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       }
     })
 
-    test('calls under way of all keys of a user count together, and a key has no place where its user has none', async () => {
+    test('calls in flight of all keys of a user count together, and a key has no slot where its user has none', async () => {
       const held = await hold(cluster, crowd(50, 'b1', 'b2', 'b3'))
       expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
-      // No place of the key is lost with the calls that its user refused.
+      // No slot of the key is lost with the calls that its user's limit refused.
       await (await fill(crowd(50, 'b2'))).release()
     })
 
-    test('calls under way without a limit are not counted', async () => {
+    test('calls in flight without a limit are not counted', async () => {
       const held = await hold(cluster, crowd(12, 'free'))
       expect(held).toMatchObject({ underWay: 12, over: [] })
       expect(await held.release()).toEqual(times(12, 200))
     })
 
-    // Without Redis, each node keeps to its share of these.
+    // Without Redis, each node applies its share of these limits.
     const counted = store === 'Redis' ? BOTH_OWNERS : []
-    test.each(counted)('the limit of requests of %s is as exact', async (_, keys) => {
+    test.each(counted)('the limit of requests of %s is exact', async (_, keys) => {
       cluster.upstream.script('m', { kind: 'whole' })
       const { urls } = cluster.fleet
       const statuses: number[] = []
@@ -161,7 +161,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       }
       const admitted = (): number => statuses.filter((status) => status === 200).length
       await Promise.all(Array.from({ length: 90 }, (__, n) => send(n)))
-      // Permits that another node took and did not use are given back soon.
+      // Permits that another node took and did not use are returned soon.
       for (let n = 0; admitted() < 30; n += 1) await send(n)
       for (let n = 0; n < 2 * urls.length; n += 1) await send(n)
       expect(admitted()).toBe(30)
@@ -169,35 +169,38 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
     })
 
     const countedTokens = store === 'Redis' ? OWNERS_OF_TOKENS : []
-    test.each(countedTokens)('tokens of %s that any node counts are used up at all', async (_, keys) => {
-      cluster.upstream.script('m', { kind: 'whole', usage: usageText(40_000, 20_000) })
-      const { urls } = cluster.fleet
-      const ends: number[] = []
-      const statusAt = async (node: number): Promise<number> =>
-        (await call(urls[node] ?? '', ask('m'), { key: keys[node % keys.length] ?? '' })).status
-      // 60,000 of 100,000 leave one more call, whatever its cost.
-      for (const node of [0, 1]) ends.push(await statusAt(node))
-      expect(ends).toEqual([200, 200])
-      // Calls of two tokens: no node that counted alone would refuse one of them.
-      cluster.upstream.script('m', { kind: 'whole', usage: usageText(1, 1) })
-      for (const node of [0, 1, 2]) await expect.poll(() => statusAt(node)).toBe(429)
-    })
+    test.each(countedTokens)(
+      'tokens of %s that any node counts are used up at all nodes',
+      async (_, keys) => {
+        cluster.upstream.script('m', { kind: 'whole', usage: usageText(40_000, 20_000) })
+        const { urls } = cluster.fleet
+        const ends: number[] = []
+        const statusAt = async (node: number): Promise<number> =>
+          (await call(urls[node] ?? '', ask('m'), { key: keys[node % keys.length] ?? '' })).status
+        // 60,000 of 100,000 leave one more call, whatever its cost.
+        for (const node of [0, 1]) ends.push(await statusAt(node))
+        expect(ends).toEqual([200, 200])
+        // Calls of two tokens: a node that counted alone would not refuse them.
+        cluster.upstream.script('m', { kind: 'whole', usage: usageText(1, 1) })
+        for (const node of [0, 1, 2]) await expect.poll(() => statusAt(node)).toBe(429)
+      },
+    )
 
-    test('calls under way keep to the share of each node while that is away, and are exact afterwards', async () => {
+    test('calls in flight are limited to the share of each node during an outage, and exactly afterwards', async () => {
       const cable = store === 'Redis' ? cluster.redisProxy : cluster.postgresProxy
-      // The database lends quota ahead, so that calls go on without it.
+      // The database lends quota ahead, so that calls continue without it.
       await (await fill(crowd(50, 'own'))).release()
       cable.setFault({ kind: 'cut' })
       await expect.poll(countsUnderWay).toEqual(times(3, 3))
       cable.setFault({ kind: 'pass' })
-      // Until all nodes are back, each that is not has its share beside the places of the others.
+      // Until all nodes have reconnected, each disconnected one has its share beside the slots of the others.
       await expect.poll(countsUnderWay).toEqual(times(3, 5))
       const held = await fill(crowd(50, 'own'))
       expect(held).toMatchObject(FIVE_OF_FIFTY)
       expect(await held.release()).toEqual(times(5, 200))
     })
 
-    test('places of a killed node are given back', async () => {
+    test('slots of a killed node are released', async () => {
       const lost = await fill(crowd(20, 'own').map(({ key }) => ({ key, node: 0 })))
       expect((await call(cluster.fleet.urls[1] ?? '', ask('m'), { key: 'own' })).status).toBe(429)
       await cluster.fleet.node(0).kill()

@@ -9,7 +9,7 @@ export interface PausedReport {
   /** The node's leases when it was suspended, and the part that it still had afterwards. */
   readonly borrowed: number
   readonly kept: number
-  /** Calls that the node answered after it resumed. */
+  /** The number of calls that the node answered after it resumed. */
   readonly answeredAfter: number
 }
 
@@ -36,7 +36,7 @@ export async function pauseBeyondLease(seed: number): Promise<PausedReport> {
     await sleep(3_000)
     const paused = fleet.node(0)
     paused.pause()
-    // Waits until reports on their way have arrived.
+    // Waits until reports that were already sent have arrived.
     await sleep(1_000)
     const silent = await silentNode()
     const borrowed = await borrowedBy(silent)

@@ -11,7 +11,7 @@ import { SHARED, setNodes } from './fixture.ts'
 /** Ten prompt and five output tokens. */
 const COST = 30
 const ADMIN = { id: 1, accessToken: ROOT.access_token }
-/** Ends the nodes' sessions, which keep the default that was in force when they began. */
+/** Ends the nodes' sessions, which keep the default that applied when they began. */
 const CUT =
   'select pg_terminate_backend(pid) from pg_stat_activity ' +
   "where datname = current_database() and application_name like 'sluice%'"
@@ -31,7 +31,7 @@ describe.each(SHARED)('a $name that cannot be written', (engine) => {
       () => 'grant execute on all functions in schema public to sluice_relay',
     ],
   ])(
-    'as it %s: 503 with retry-after, operators are told, and reads go on',
+    'a database that %s is a 503 with retry-after and an alert to operators, and reads continue',
     async (_, mayManage, spoil, mend) => {
       const told = await startAlertReceiver()
       onTestFinished(() => told.stop())

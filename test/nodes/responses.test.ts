@@ -31,7 +31,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
   const clientOf = ({ gateways }: Nodes, node: number, key = 'ann'): OpenAI =>
     new OpenAI({ apiKey: `sk-${key}`, baseURL: `${gateways[node]?.url}/v1`, maxRetries: 0 })
 
-  test('reach a native response that another node made, with the key that made it', async () => {
+  test('nodes reach a native response that another node made, with the key that made it', async () => {
     const nodes = await start()
     const upstream = storingUpstream('native')
     nodes.upstream.decide('native', (request) => upstream.decision(request))
@@ -59,7 +59,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await expect(clientOf(nodes, 1 - node).responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
-  test('continue a converted response that another node kept', async () => {
+  test('nodes continue a converted response that another node kept', async () => {
     const nodes = await start()
     nodes.upstream.script('chat', wholeChat({ text: 'Hello.' }))
     const first = await clientOf(nodes, 0).responses.create({ model: 'chat', input: 'hi' })
@@ -79,7 +79,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await expect(gone).rejects.toMatchObject({ status: 404 })
   })
 
-  test('know the responses of each other, and charge one in the background once, whoever sees its end', async () => {
+  test("nodes know each other's responses, and charge a background one once, whichever node sees its end", async () => {
     const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
     const provider = storingUpstream('m')
     nodes.upstream.decide('m', (request) => provider.decision(request))
@@ -107,7 +107,7 @@ describe.each(SHARED)('several nodes on $name', (engine) => {
     await expect(one.responses.retrieve(id)).rejects.toMatchObject({ status: 404 })
   })
 
-  test('charge a cancelled one for what another node streams of it', async () => {
+  test('nodes charge a cancelled response for what another node streams of it', async () => {
     const nodes = await setNodes(engine, 2, (upstream) => backgroundConfiguration(upstream, { m: {} }))
     const provider = storingUpstream('m')
     nodes.upstream.decide('m', (request) => {

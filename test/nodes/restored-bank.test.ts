@@ -24,7 +24,7 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
     return nodes
   }
 
-  /** Copies the database, and returns the step that puts the copy in its place; both end all sessions. */
+  /** Copies the database, and returns a function that replaces it by the copy; both end all sessions. */
   async function copied(place: string): Promise<() => Promise<void>> {
     const url = new URL(place)
     const name = url.pathname.slice(1)
@@ -58,7 +58,7 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
     await expect.poll(() => answer(nodes, node)).toBe(200)
   }
 
-  test('under running nodes: calls go on, also where leases were recalled since, until the quota is used up', async () => {
+  test('after an older copy is restored under running nodes calls continue, also where leases were recalled since, until the quota is used up', async () => {
     const nodes = await site(2)
     const { database, gateways, token, upstream } = nodes
     const both = (): Promise<number[]> => Promise.all([0, 1].map((node) => answer(nodes, node)))
@@ -87,14 +87,14 @@ describe.each(SHARED)('an older copy of the database on $name, restored', (engin
       .toEqual([true, QUOTA])
   })
 
-  test('under nodes that were killed: what they have to report is charged once, and the leases in the copy are free', async () => {
+  test('after an older copy is restored under killed nodes their reports are charged once, and the leases in the copy are free', async () => {
     const nodes = await site(1)
     const { database, gateways, token } = nodes
     await served(nodes, 0)
     await expect.poll(() => token('token-ann').then(({ used }) => used)).toBe(COST)
     const restore = await copied(database.place)
     await served(nodes, 0)
-    // The last ones are not reported yet when the node is killed.
+    // The last calls are not reported yet when the node is killed.
     for (let call = 0; call < 5; call += 1) await served(nodes, 0)
     await gateways[0]?.kill()
     await restore()

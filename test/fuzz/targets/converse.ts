@@ -14,7 +14,7 @@ const MODELS = [
   'eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
 ] as const
 
-/** The API's refusal of a tool's name, which is passed on as the client wrote it. */
+/** The API's refusal of a tool's name, which is sent as the client wrote it. */
 const NAME_REFUSED = /\bname: wrong form$/
 
 const frame = (type: string, data: object): string => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
@@ -78,7 +78,7 @@ export const CONVERSE = {
       try {
         JSON.parse(requestAs('chat', 'converse', input, model))
       } catch (error) {
-        // A request that the API refuses throws; names of tools are the client's own.
+        // A request that the API refuses throws, except for names of tools, which are the client's.
         if (!(error instanceof Error && NAME_REFUSED.test(error.message))) throw error
       }
     },

@@ -93,7 +93,10 @@ function compare(text: string, { requests }: ParsedConnection): void {
 /** Endings that are not refusals. */
 const ACCEPTED_ENDINGS = new Set(['nothing', 'begun', 'the last'])
 
-/** The part of the result that must not depend on chunks. Which of two errors is seen first may do so. */
+/**
+ * The part of the result that must not depend on the division into chunks. Which of two errors is found first
+ * may depend on it.
+ */
 function comparable({ requests, ending: rest }: ParsedConnection): string {
   return JSON.stringify({ requests, rest: ACCEPTED_ENDINGS.has(rest) ? rest : 'refused' })
 }

@@ -167,7 +167,7 @@ export const REQUEST_BODIES: Target = {
     const inPieces = await read(choice, (wire) =>
       choppedAtRandom(wire, 1 + Math.floor(random() * 32), random),
     )
-    // Which of two reasons for a refusal is seen first may depend on the chunks.
+    // Which of two reasons for a refusal is found first may depend on the chunks.
     const isEither = !whole.startsWith('read') && !inPieces.startsWith('read')
     invariant(isEither || whole === inPieces, `a cut changes nothing: ${whole} became ${inPieces}`)
     const expected = expectedOutcome(choice)

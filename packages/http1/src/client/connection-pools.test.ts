@@ -93,7 +93,7 @@ function send(to: Opened, url: URL, options: Sent = {}): Heard {
 }
 
 describe('a connection', () => {
-  test('carries one call after another, and one at a time', async () => {
+  test('a connection is used for one call after another, and one at a time', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const connections = opened()
     for (let i = 0; i < 3; i++) expect(await send(connections, url).end).toBe('ended')
@@ -114,7 +114,7 @@ describe('a connection', () => {
       `HTTP/1.1 200 OK\r\nkeep-alive: timeout=1\r\ncontent-length: 2\r\n\r\nok`,
     ],
     ['of an upstream of HTTP/1.0', `HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok`],
-  ])('%s is not used again', async (_, answer) => {
+  ])('a connection %s is not used again', async (_, answer) => {
     const { url, sockets } = await upstream((socket) => socket.write(answer))
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')
@@ -124,7 +124,7 @@ describe('a connection', () => {
     expect(sockets).toHaveLength(2)
   })
 
-  test('is not used again if something comes while nobody asks', async () => {
+  test('a connection is not used again if bytes arrive without a request', async () => {
     const { url, sockets } = await upstream((socket, count) => {
       socket.write(ANSWER)
       if (count === 1) setTimeout(() => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil'), 20)
@@ -137,7 +137,7 @@ describe('a connection', () => {
     expect(second.body()).toBe('ok')
   })
 
-  test('is not used again if the answer came before the request was sent', async () => {
+  test('a connection is not used again if the response arrived before the request was sent', async () => {
     const { url, sockets } = await upstream((socket, count) => {
       if (count > 1) return
       socket.pause()
@@ -150,7 +150,7 @@ describe('a connection', () => {
     await expect.poll(() => sockets.length).toBe(2)
   })
 
-  test('that was closed before a kept one was used again says so, and that is no fault of the upstream', async () => {
+  test('a kept connection that was closed before its reuse is reported as such, and not as a failure of the upstream', async () => {
     const { url } = await upstream((socket, count) => (count === 1 ? socket.write(ANSWER) : socket.destroy()))
     const connections = opened()
     expect(await send(connections, url).end).toBe('ended')
@@ -160,7 +160,7 @@ describe('a connection', () => {
     expect(await send(connections, other).end).toMatchObject({ wasReused: false })
   })
 
-  test('that breaks after the first byte of an answer is the upstream at fault, kept or not', async () => {
+  test('a connection that breaks after the first byte of a response is a failure of the upstream, kept or not', async () => {
     const { url } = await upstream((socket, count) => {
       if (count === 1) socket.write(ANSWER)
       else socket.end('HTTP/1.1 200')
@@ -172,7 +172,7 @@ describe('a connection', () => {
 })
 
 describe('connections of a channel with a key', () => {
-  test('carry no calls of another channel, nor of another key', async () => {
+  test('connections are not used for calls of another channel or key', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (let round = 0; round < 2; round++)
@@ -186,7 +186,7 @@ describe('connections of a channel with a key', () => {
     ['an interim answer', 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['rubbish', 'x'],
     ['an empty line', '\r\n'],
-  ])('are not used again once %s came behind an answer', async (_, more) => {
+  ])('connections are not used again once %s arrived after a response', async (_, more) => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER + more))
     const to = opened()
     const first = send(to, url)
@@ -200,7 +200,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, true])
   })
 
-  test('are closed, and carry one call each, once something came on one that nobody asked for', async () => {
+  test('connections are closed, and used for one call each, once one of them received unrequested bytes', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (const options of [{}, { key: 'l' }, { channel: 'b' }])
@@ -216,7 +216,7 @@ describe('connections of a channel with a key', () => {
     expect(sockets).toHaveLength(6)
   })
 
-  test('are read once more before they are used again', async () => {
+  test('connections are read once more before they are used again', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     for (let i = 0; i < 20; i++) {
@@ -232,7 +232,7 @@ describe('connections of a channel with a key', () => {
     expect(sockets).toHaveLength(40)
   })
 
-  test('that have ended are not used again, and the next call is not told', async () => {
+  test('connections that have ended are not used again, and the next call does not notice it', async () => {
     const { url, sockets } = await upstream((socket) => socket.write(ANSWER))
     const to = opened()
     expect(await send(to, url).end).toBe('ended')
@@ -242,7 +242,7 @@ describe('connections of a channel with a key', () => {
     expect(to.unasked).toEqual([])
   })
 
-  test('are closed when no channel goes there any more; a call under way is not', async () => {
+  test('connections are closed when no channel uses them any more, except for calls in flight', async () => {
     const kept = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\nok'
     const { url, sockets } = await upstream((socket) => socket === sockets[1] || socket.write(kept))
     const to = opened()
@@ -258,7 +258,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(closed).toEqual([true, true, false])
   })
 
-  test('are forgotten with the last of them', async () => {
+  test('connections are forgotten with the last of them', async () => {
     const { url } = await upstream((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nok'))
     const to = opened()
     const used = targetOf(url, 'a', 'k')
@@ -269,7 +269,7 @@ describe('connections of a channel with a key', () => {
     await expect.poll(() => to.connections.poolFor(used) === pool).toBe(false)
   })
 
-  test('are kept up to 1,024 of all channels; the channel with most gives way', async () => {
+  test('up to 1,024 connections of all channels are kept; those of the channel with most are closed first', async () => {
     const waiting: Socket[] = []
     const answerAll = (): void => {
       for (const socket of waiting.splice(0)) socket.write(ANSWER)
@@ -290,8 +290,8 @@ describe('connections of a channel with a key', () => {
   }, 30_000)
 })
 
-describe('a time-out', () => {
-  test('ends a call whose answer does not begin', async () => {
+describe('a timeout', () => {
+  test('a timeout ends a call whose response does not begin', async () => {
     const { url } = await upstream(() => {})
     const began = performance.now()
     expect(await send(opened(), url, { responseMs: 300 }).end).toMatchObject({
@@ -303,7 +303,7 @@ describe('a time-out', () => {
   test.each([
     ['goes silent', () => {}],
     ['says only what is no part of its body', (socket: Socket) => socket.write('1;x='.repeat(5))],
-  ])('ends a call whose upstream %s', async (_, drip) => {
+  ])('a timeout ends a call whose upstream %s', async (_, drip) => {
     const { url } = await upstream((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n1;')
       const timer = setInterval(() => drip(socket), 50)
@@ -314,7 +314,7 @@ describe('a time-out', () => {
     expect(heard.body()).toBe('ok')
   })
 
-  test('does not end a call whose bytes came in time, while the event loop was blocked', async () => {
+  test('a timeout does not end a call whose bytes arrived in time, while the event loop was blocked', async () => {
     const { url, sockets } = await upstream((socket) =>
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'),
     )
@@ -328,7 +328,7 @@ describe('a time-out', () => {
     expect(await heard.end).toBe('ended')
   })
 
-  test('does not run while nobody reads', async () => {
+  test('a timeout does not run while the response is not read', async () => {
     const { url } = await upstream((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nok'))
     const heard = send(opened(), url, { idleMs: 200 })
     await expect.poll(heard.body).toBe('ok')
@@ -342,7 +342,7 @@ describe('a time-out', () => {
 })
 
 describe('a call', () => {
-  test('that pauses is sent no more until it goes on, and loses nothing', async () => {
+  test('a paused call is sent no data until it resumes, and loses nothing', async () => {
     const size = 8 * 1024 * 1024
     const { url, sockets } = await upstream((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${size}\r\n\r\n`)
@@ -358,7 +358,7 @@ describe('a call', () => {
     expect(heard.body().length).toBe(size)
   })
 
-  test('that is given up closes its connection at once, and is heard of no more', async () => {
+  test('a call that is aborted closes its connection at once, and reports nothing more', async () => {
     const { url, sockets } = await upstream(() => {})
     const heard = send(opened(), url)
     await expect.poll(() => heard.exchange.isSent && sockets.length).toBe(1)
@@ -370,7 +370,7 @@ describe('a call', () => {
     expect(over).toBe(false)
   })
 
-  test('that is given up before there is a connection is never sent', async () => {
+  test('a call that is aborted before there is a connection is never sent', async () => {
     let asked = 0
     const { url } = await upstream(() => (asked += 1))
     const heard = send(opened(), url)
@@ -380,7 +380,7 @@ describe('a call', () => {
     expect(asked).toBe(0)
   })
 
-  test('that is over does nothing to the call after it on the same connection', async () => {
+  test('a call that has ended does not affect the next call on the same connection', async () => {
     const { url } = await upstream((socket) => setTimeout(() => socket.write(ANSWER), 20))
     const connections = opened()
     const first = send(connections, url)
@@ -391,7 +391,7 @@ describe('a call', () => {
     expect(await second.end).toBe('ended')
   })
 
-  test('to nobody fails with the code of the system', async () => {
+  test('a call without a listening server fails with the code of the system', async () => {
     const { url } = await upstream(() => {})
     const nobody = new URL(url)
     nobody.port = '1'

@@ -181,8 +181,8 @@ const ANSWERS: readonly (readonly [string, string, Outcome])[] = [
   ],
 ]
 
-describe('an answer', () => {
-  test.each(ANSWERS)('%s', async (_, text, expected) => {
+describe('a response', () => {
+  test.each(ANSWERS)('a response is read: %s', async (_, text, expected) => {
     const [own, other] = await both(text)
     expect(own).toEqual(expected)
     if (!text.includes('\r\n\t')) expect(other).toEqual(expected)
@@ -191,19 +191,19 @@ describe('an answer', () => {
   test.each([
     ['with a length', LENGTH_5, HELLO],
     ['in chunks', CHUNKED, HELLO_WORLD],
-  ])('%s is the same wherever the network cuts it', async (_, text, expected) => {
+  ])('a response is the same wherever the network divides it: %s', async (_, text, expected) => {
     for (let at = 1; at < text.length; at++) {
       script = { bytes: Buffer.from(text), cuts: [at], closes: true }
       expect(await ours()).toEqual(expected)
     }
   })
 
-  test.each(['0.9', '2.0'])('in words of HTTP/%s is refused', async (version) => {
+  test.each(['0.9', '2.0'])('a response of HTTP/%s is refused', async (version) => {
     script = { bytes: Buffer.from(LENGTH_5.replace('1.1', version)), cuts: [], closes: true }
     expect(await ours()).toBe('failed')
   })
 
-  test('of 1,000 chunks in one read arrives in one piece', async () => {
+  test('a response of 1,000 chunks in one read arrives in one piece', async () => {
     const chunks = '3\r\nabc\r\n'.repeat(1_000)
     script = {
       bytes: Buffer.from(`${OK}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),
@@ -213,7 +213,7 @@ describe('an answer', () => {
     expect(await ours()).toEqual({ status: 200, contentType: '', body: 'abc'.repeat(1_000) })
   })
 
-  test('that is damaged, or cut anywhere, is read as another client reads it', async () => {
+  test('a response that is damaged, or cut off anywhere, is read as another client reads it', async () => {
     const damage = fc.record({
       text: fc.constantFrom(LENGTH_5, CHUNKED, ANSWERS[6]?.[1] ?? '', ANSWERS[2]?.[1] ?? ''),
       changes: fc.array(
@@ -306,8 +306,8 @@ const FRAMING: readonly (readonly [string, (times: number) => string, number, nu
 describe.each([
   ['in one read', []],
   ['in many', Array.from({ length: 12 }, (_, i) => (i + 1) * 3_000)],
-])('what is no part of a body has a bound, %s:', (_, cuts) => {
-  test.each(FRAMING)('%s', async (_, text, fine, tooMany, error) => {
+])('bytes outside the body, %s', (_, cuts) => {
+  test.each(FRAMING)('bytes outside the body are limited: %s', async (_, text, fine, tooMany, error) => {
     script = { bytes: Buffer.from(text(fine), 'latin1'), cuts: [...cuts], closes: false }
     expect(await ours()).toMatchObject({ status: 200, body: expect.stringContaining('hello') })
     script = { bytes: Buffer.from(text(tooMany), 'latin1'), cuts: [...cuts], closes: false }
@@ -316,7 +316,7 @@ describe.each([
   })
 })
 
-test('chunks as long as the answer are many bytes that are no part of it, and no fault', async () => {
+test('chunks as long as the response have many bytes outside the body, and are accepted', async () => {
   const chunks = '1\r\nx\r\n'.repeat(40_000)
   script = {
     bytes: Buffer.from(`${OK}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),

@@ -17,7 +17,7 @@ test('requests of one turn of the event loop are sent at its end, in order, and 
   expect(sent).toHaveLength(3)
 })
 
-test('a request that is queued while another is sent goes out in the turn after', async () => {
+test('a request that is queued while another is sent is sent in the next turn', async () => {
   const sent: string[] = []
   sendAtTurnEnd({
     send() {

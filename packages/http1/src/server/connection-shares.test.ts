@@ -20,7 +20,7 @@ function sharesOf(total: number, perBlock: number, reserve: number) {
   return { shares, closed, open, openNew }
 }
 
-test('there is room for a connection as long as no other must be closed for it', () => {
+test('a connection is accepted without closing another while there is room', () => {
   const { open, shares } = sharesOf(6, 2, 1)
   const a = { block: 'a', isProxy: false, isLoopback: true }
   const proxy = { ...a, isProxy: true }
@@ -37,15 +37,15 @@ test('there is room for a connection as long as no other must be closed for it',
   expect([shares.hasRoom({ ...a, block: 'b' }), shares.hasRoom(proxy)]).toEqual([false, false])
 })
 
-describe('a block at its limit', () => {
-  test('has its own oldest idle connection closed for a new one, and nobody else’s', () => {
+describe('an address block at its limit', () => {
+  test("an address block at its limit has its own oldest idle connection closed for a new one, and not another block's", () => {
     const { open, closed, shares } = sharesOf(100, 2, 0)
     for (const name of ['b1', 'a1', 'a2', 'a3', 'a4']) expect(open(name)).toBeDefined()
     expect(closed).toEqual(['a1', 'a2'])
     expect(shares.open).toBe(3)
   })
 
-  test('gets no more while all of its connections are new, or busy before they were read', () => {
+  test('an address block at its limit gets no more connections while all are new, or busy before they were read', () => {
     const { open, openNew, closed } = sharesOf(100, 2, 0)
     const [first, second] = [openNew('a1'), openNew('a2')]
     expect(open('a3')).toBeUndefined()
@@ -57,7 +57,7 @@ describe('a block at its limit', () => {
     expect(closed).toEqual(['a2'])
   })
 
-  test('gets no more where all of its connections have requests under way', () => {
+  test('an address block at its limit gets no more connections where all have requests in flight', () => {
     const { open, closed, shares } = sharesOf(100, 2, 0)
     open('a1')?.markBusy()
     const second = open('a2')
@@ -69,7 +69,7 @@ describe('a block at its limit', () => {
     expect(open('a3')).toBeDefined()
   })
 
-  test('counts the requests of its clients behind proxies too, each until it ends', () => {
+  test('an address block at its limit includes requests of its clients behind proxies, each until it ends', () => {
     const { open, shares } = sharesOf(100, 2, 0)
     const proxy = { block: 'p', isProxy: true }
     for (const name of ['p1', 'p2', 'p3', 'p4']) expect(open(name, proxy)).toBeDefined()
@@ -85,8 +85,8 @@ describe('a block at its limit', () => {
   })
 })
 
-describe('near the total', () => {
-  test('the oldest idle connection of the block that holds most is closed for a new one', () => {
+describe('near the total of connections', () => {
+  test('near the total the oldest idle connection of the block that has most is closed for a new one', () => {
     const { open, closed } = sharesOf(6, 5, 0)
     const first = open('b1')
     for (const name of ['a1', 'a2', 'a3', 'b2', 'c1']) open(name)
@@ -97,7 +97,7 @@ describe('near the total', () => {
     first?.markIdle()
   })
 
-  test('who was idle for longest goes first, whoever connected first', () => {
+  test('near the total the connection that was idle for longest is closed first, whichever connected first', () => {
     const { open, closed } = sharesOf(3, 3, 0)
     const seats = ['a1', 'a2', 'a3'].map((name) => open(name))
     seats[0]?.markBusy()
@@ -107,7 +107,7 @@ describe('near the total', () => {
     expect(closed).toEqual(['a2', 'a3'])
   })
 
-  test('connections with requests under way stay, and nobody else gets in', () => {
+  test('near the total connections with requests in flight stay, and no other is accepted', () => {
     const { open, closed, shares } = sharesOf(3, 3, 0)
     for (const name of ['a1', 'a2', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
@@ -129,7 +129,7 @@ describe('near the total', () => {
     expect(shares.open).toBe(8)
   })
 
-  test('a proxy’s are closed last', () => {
+  test('connections of a proxy are closed last', () => {
     const { open, closed } = sharesOf(5, 5, 0)
     for (const name of ['p1', 'p2', 'p3', 'p4']) open(name, { isProxy: true })
     open('a1')
@@ -140,7 +140,7 @@ describe('near the total', () => {
   })
 })
 
-test('whatever happens, no limit is passed, nobody busy is closed, and in the end nothing is left', () => {
+test('in any sequence no limit is exceeded, no busy connection is closed, and in the end nothing is left', () => {
   const step = fc.record({
     what: fc.constantFrom('open', 'work', 'rest', 'leave', 'begin', 'end'),
     block: fc.constantFrom('a', 'b', 'c', 'd'),

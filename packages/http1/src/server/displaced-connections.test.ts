@@ -40,7 +40,7 @@ class Client {
   }
 }
 
-test('a connection whose request has come is not closed for a new one: its request is read and answered first', async () => {
+test('a connection whose request has arrived is not closed for a new one: its request is read and answered first', async () => {
   const { port } = await serverAtLimit()
   const kept = Array.from({ length: LIMIT }, () => new Client(port))
   for (const client of kept) {

@@ -31,7 +31,7 @@ const coded = (...lines: string[]): string =>
   `POST /c HTTP/1.1\r\nhost: x\r\n${lines.join('\r\n')}\r\n\r\n${CHUNKS}`
 const TE = 'Transfer-Encoding:'
 
-describe('a Transfer-Encoding that is', () => {
+describe('Transfer-Encoding', () => {
   test.each([
     ['empty', coded(TE)],
     ['blank', coded(`${TE} \t `)],
@@ -48,12 +48,12 @@ describe('a Transfer-Encoding that is', () => {
     ['in quotes', coded(`${TE} "chunked"`)],
     ['of two words', coded(`${TE} chunked gzip`)],
     ['there beside a length', coded(`${TE} gzip`, 'content-length: 15')],
-  ])('%s is a 400, and nothing after it is read', async (_, request) => {
+  ])('a Transfer-Encoding that is %s is a 400, and nothing after it is read', async (_, request) => {
     expect((await said(request)).statuses).toEqual([400])
   })
 
   test.each(['gzip', 'gzip, chunked', 'identity', 'xchunked', 'chunked;q=1', 'deflate;x=y, chunked'])(
-    'a coding that is not served is a 501, and nothing after it is read: %s',
+    'a Transfer-Encoding that is not supported is a 501, and nothing after it is read: %s',
     async (coding) => {
       const { statuses, answer } = await said(coded(`${TE} ${coding}`))
       expect(statuses).toEqual([501])
@@ -62,16 +62,19 @@ describe('a Transfer-Encoding that is', () => {
     },
   )
 
-  test.each(['chunked', 'Chunked', 'CHUNKED', '  chunked  '])('chunked is served: %j', async (coding) => {
-    const { statuses, answer } = await said(coded(`${TE}${coding}`))
-    expect(statuses).toEqual([200, 200])
-    expect(answer).toContain('["POST","/c","x","hello"]')
-  })
+  test.each(['chunked', 'Chunked', 'CHUNKED', '  chunked  '])(
+    'a Transfer-Encoding that is chunked is accepted: %j',
+    async (coding) => {
+      const { statuses, answer } = await said(coded(`${TE}${coding}`))
+      expect(statuses).toEqual([200, 200])
+      expect(answer).toContain('["POST","/c","x","hello"]')
+    },
+  )
 })
 
 const hosted = (host: string, target = '/'): string => `GET ${target} HTTP/1.1\r\nhost: ${host}\r\n\r\n`
 
-describe('a Host', () => {
+describe('a Host header', () => {
   test.each([
     'x/y',
     '/',
@@ -89,7 +92,7 @@ describe('a Host', () => {
     '<x>',
     'x"',
     'ä',
-  ])('%j is a 400', async (host) => expect((await said(hosted(host))).statuses).toEqual([400]))
+  ])('the Host %j is a 400', async (host) => expect((await said(hosted(host))).statuses).toEqual([400]))
   test.each([
     'x',
     'X.example',
@@ -102,7 +105,9 @@ describe('a Host', () => {
     '[fe80::1%25eth0]',
     'a_b.x',
     'x%20y',
-  ])('%j is served', async (host) => expect((await said(hosted(host))).statuses).toEqual([200, 200]))
+  ])('the Host %j is accepted', async (host) =>
+    expect((await said(hosted(host))).statuses).toEqual([200, 200]),
+  )
 })
 
 describe('an absolute address', () => {
@@ -112,11 +117,14 @@ describe('an absolute address', () => {
     ['HTTP://A', ['/', 'A']],
     ['https://a?x', ['/?x', 'a']],
     ['http://[::1]:80/v1', ['/v1', '[::1]:80']],
-  ])('%s is served as its path, for its host whatever Host says', async (target, [url, host] = []) => {
-    const { statuses, answer } = await said(hosted('other', target))
-    expect(statuses).toEqual([200, 200])
-    expect(answer).toContain(JSON.stringify(['GET', url, host, '']))
-  })
+  ])(
+    'the absolute address %s is served as its path, for its host whatever Host says',
+    async (target, [url, host] = []) => {
+      const { statuses, answer } = await said(hosted('other', target))
+      expect(statuses).toEqual([200, 200])
+      expect(answer).toContain(JSON.stringify(['GET', url, host, '']))
+    },
+  )
 
   test.each([
     'http://',
@@ -128,9 +136,11 @@ describe('an absolute address', () => {
     'http:/a',
     'a/b',
     'a:80',
-  ])('%s is a 400', async (target) => expect((await said(hosted('x', target))).statuses).toEqual([400]))
+  ])('the absolute address %s is a 400', async (target) =>
+    expect((await said(hosted('x', target))).statuses).toEqual([400]),
+  )
 
-  test('needs a Host all the same, and one that is right', async () => {
+  test('an absolute address needs a Host too, and a valid one', async () => {
     expect((await said('GET http://a/ HTTP/1.1\r\n\r\n')).statuses).toEqual([400])
     expect((await said(hosted('x@y', 'http://a/'))).statuses).toEqual([400])
   })

@@ -27,21 +27,21 @@ async function saidTo(bytes: string, listener: RequestListener): Promise<string>
   return said
 }
 
-test('a whole request at whose end its caller closes its side is answered', async () => {
+test('a complete request whose client then closes its side is answered', async () => {
   const said = await saidTo(POST, (request, response) => {
     void bodyOf(request).then((body) => response.writeHead(200, {}).end(body))
   })
   expect(said).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\nhello$/)
 })
 
-test('so is one whose answer takes long, where no upstream is asked for it', async () => {
+test('a half-closed request whose response takes long is answered, where no upstream is called for it', async () => {
   const said = await saidTo(POST, (_, response) => {
     setTimeout(() => response.writeHead(200, {}).end('late'), LATE_MS)
   })
   expect(said).toMatch(/late$/)
 })
 
-test('an upstream’s answer that begins at once is sent to its end, however long it goes on', async () => {
+test('an upstream’s response that begins at once is sent completely to a half-closed client, however long it takes', async () => {
   const said = await saidTo(POST, (_, response) => {
     response.needsUpstream()
     setImmediate(() => {
@@ -70,7 +70,7 @@ async function begunHalfClosed(): Promise<{ readonly response: Response; readonl
   return { response, said }
 }
 
-test('so is one that pauses for less than ten seconds, again and again', async () => {
+test("an upstream's response that repeatedly pauses for less than ten seconds is sent to a half-closed client", async () => {
   const { response, said } = await begunHalfClosed()
   for (let pause = 0; pause < 3; pause++) {
     await vi.advanceTimersByTimeAsync(9_000)
@@ -81,7 +81,7 @@ test('so is one that pauses for less than ten seconds, again and again', async (
   expect(await said).toMatch(/first[^]*more[^]*last[^]*0\r\n\r\n$/)
 })
 
-test('where it pauses for longer, the caller is taken to have left: one that closed both sides looks the same', async () => {
+test('where a response pauses for longer, the half-closed client counts as gone: one that closed both sides looks the same', async () => {
   const { response, said } = await begunHalfClosed()
   await vi.advanceTimersByTimeAsync(10_000)
   expect(response.isAborted).toBe(true)
@@ -89,7 +89,7 @@ test('where it pauses for longer, the caller is taken to have left: one that clo
   expect(await said).toMatch(/first\r\n$/)
 })
 
-test('where the upstream takes longer to begin, the caller is taken to have left', async () => {
+test('where the upstream takes longer to begin, the half-closed client counts as gone', async () => {
   const lost = Promise.withResolvers<boolean>()
   const said = await saidTo(POST, (_, response) => {
     response.onClosed(() => lost.resolve(response.isAborted))
@@ -99,7 +99,7 @@ test('where the upstream takes longer to begin, the caller is taken to have left
   expect(await lost.promise).toBe(true)
 })
 
-test('where it is asked after that time, too, and the upstream is not asked at all', async () => {
+test('where an upstream would be called after that time, the client counts as gone, and it is not called', async () => {
   let wasLost: boolean | undefined
   const said = await saidTo(POST, (_, response) => {
     setTimeout(() => {
@@ -110,7 +110,7 @@ test('where it is asked after that time, too, and the upstream is not asked at a
   expect([said, wasLost]).toEqual(['', true])
 })
 
-test('all requests that came before are answered, in their order', async () => {
+test('all requests before the half-close are answered, in order', async () => {
   const said = await saidTo(`${POST}${POST.replace('hello', 'again')}`, (request, response) => {
     void bodyOf(request).then(async (body) => {
       await sleep(20)
@@ -120,14 +120,14 @@ test('all requests that came before are answered, in their order', async () => {
   expect(said.match(/hello|again/g)).toEqual(['hello', 'again'])
 })
 
-test('the last of them is refused where it is not whole', async () => {
+test('the last request before the half-close is refused where it is incomplete', async () => {
   const said = await saidTo(`${POST}POST / HTTP/1.1\r\nhost`, (request, response) => {
     void bodyOf(request).then((body) => response.writeHead(200, {}).end(body))
   })
   expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
 })
 
-test('a request whose body is cut is refused', async () => {
+test('a request whose body is cut off is refused', async () => {
   const said = await saidTo(POST.slice(0, -1), (request, response) => {
     void bodyOf(request).then(
       (body) => response.end(body),

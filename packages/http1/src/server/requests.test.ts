@@ -150,14 +150,14 @@ const SENTENCES: readonly (readonly [string, string, readonly object[]])[] = [
   ],
 ]
 
-describe('of what is sent,', () => {
-  test.each(SENTENCES)('%s', async (_, text, requests) => {
+describe('requests by the rules of HTTP', () => {
+  test.each(SENTENCES)('a request is read by the rules of HTTP: %s', async (_, text, requests) => {
     const { requests: found } = await sent(own.port, text)
     const last = text.includes('connection: close') ? [] : [{ url: '/last' }]
     expect(found.map((request) => JSON.parse(request))).toMatchObject([...requests, ...last])
   })
 
-  test('no cut changes what is understood', async () => {
+  test('the requests are the same however the bytes are divided', async () => {
     const text = SENTENCES.slice(0, 9)
       .map(([, each]) => each)
       .join('')
@@ -173,13 +173,13 @@ describe('of what is sent,', () => {
     )
   })
 
-  test('trailers say nothing of the request', async () => {
+  test('trailers do not change the request', async () => {
     const text = `POST / HTTP/1.1\r\n${HOST}x-forwarded-for: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nauthorization: t\r\nx-forwarded-for: 2\r\n\r\n`
     const [request = ''] = (await sent(own.port, text)).requests
     expect(JSON.parse(request)).toEqual({ method: 'POST', url: '/', forwarded: '1', body: '' })
   })
 
-  test('a body of many reads arrives as it is', async () => {
+  test('a body of many reads arrives unchanged', async () => {
     const body = Buffer.from(Array.from({ length: 300_000 }, (_, i) => 97 + (i % 26))).toString()
     const text = `POST / HTTP/1.1\r\n${HOST}content-length: 300000\r\n\r\n${body}`
     const { requests } = await sent(own.port, text, [10, 70, 100_000])
@@ -187,7 +187,7 @@ describe('of what is sent,', () => {
   })
 })
 
-describe('what is understood', () => {
+describe("comparison with Node's server", () => {
   const line = fc.constantFrom('GET / HTTP/1.1', 'POST /a HTTP/1.1', 'PUT /?x HTTP/1.1', 'DELETE * HTTP/1.1')
   const header = fc.constantFrom(
     'authorization: Bearer k',
@@ -219,7 +219,7 @@ describe('what is understood', () => {
   const cuts = (text: string): fc.Arbitrary<number[]> =>
     fc.array(fc.nat(Math.max(0, text.length - 1)), { maxLength: 6 }).map((at) => at.toSorted((a, b) => a - b))
 
-  test('is what Node’s own server understands', { timeout: 300_000 }, async () => {
+  test('the server reads the same requests as Node’s own server', { timeout: 300_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         requests.chain((text) => fc.tuple(fc.constant(text), cuts(text))),
@@ -232,7 +232,9 @@ describe('what is understood', () => {
     )
   })
 
-  test('of damaged bytes is no more than Node’s own server understands', { timeout: 300_000 }, async () => {
+  test('of damaged bytes the server reads no more requests than Node’s own server', {
+    timeout: 300_000,
+  }, async () => {
     const damage = fc.constantFrom(
       '',
       '\r',

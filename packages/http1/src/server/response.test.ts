@@ -27,7 +27,7 @@ function writesOf({ written = {}, ...traits }: Case, use: (response: Response) =
   return writes.map((text) => text.replace(/date: [^\r]*\r\n/, ''))
 }
 
-describe('a response whose end comes with the piece before it', () => {
+describe('a response whose end is written with the piece before it', () => {
   const before = Buffer.from('data: 1\n\n')
   const last = Buffer.from('data: [DONE]\n\n')
   const [once, twice] = [
@@ -38,13 +38,13 @@ describe('a response whose end comes with the piece before it', () => {
     },
   ]
 
-  test('is one write where it is chunked, with the bytes of two', () => {
+  test('a chunked response whose end is written with a piece is one write, with the bytes of two', () => {
     const writes = writesOf({}, once)
     expect(writes).toEqual([writesOf({}, twice).join('')])
     expect(writes[0]?.split('\r\n\r\n')[1]).toBe('9\r\ndata: 1\n\n\r\ne\r\ndata: [DONE]\n\n\r\n0')
   })
 
-  test('is one write behind what went out before, too', () => {
+  test('a response whose end is written with a piece is one write after earlier ones, too', () => {
     const begin = (response: Response): Response => {
       response.write(Buffer.from('data: 0\n\n'))
       return response
@@ -58,7 +58,7 @@ describe('a response whose end comes with the piece before it', () => {
     ['of HTTP/1.0', { version: '1.0' }],
     ['to HEAD', { method: 'HEAD' }],
     ['whose length is told', { written: { 'content-length': '23' } }],
-  ])('%s has the bytes of two writes', (_, traits) => {
+  ])('a response whose end is written with a piece has the bytes of two writes: %s', (_, traits) => {
     expect(writesOf(traits, once).join('')).toBe(writesOf(traits, twice).join(''))
   })
 
@@ -66,7 +66,7 @@ describe('a response whose end comes with the piece before it', () => {
     ['nothing before it', undefined, last],
     ['an empty piece before it', Buffer.alloc(0), last],
     ['nothing in it', before, undefined],
-  ])('is the same with %s', (_, piece, rest) => {
+  ])('a response whose end is written with a piece is the same with %s', (_, piece, rest) => {
     const together = writesOf({}, (response) => response.end(rest, piece))
     const apart = writesOf({}, (response) => {
       if (piece) response.write(piece)

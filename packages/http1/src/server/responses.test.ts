@@ -30,8 +30,8 @@ const CLOSE = 'connection: close\r\n'
 const GET = `GET / HTTP/1.1\r\n${HOST}${CLOSE}\r\n`
 const bodyIn = (answer: string): string => answer.slice(answer.indexOf('\r\n\r\n') + 4)
 
-describe('an answer', () => {
-  test('that is given at once says its length', async () => {
+describe('a response', () => {
+  test('a response that is written at once states its length', async () => {
     const answer = await said((_, response) => {
       response.writeHead(201, { 'content-type': 'text/plain', 'x-y': 'z' }).end('hellö')
     }, GET)
@@ -41,7 +41,7 @@ describe('an answer', () => {
     expect(Buffer.from(bodyIn(answer), 'latin1').toString()).toBe('hellö')
   })
 
-  test('that comes in pieces is chunked', async () => {
+  test('a response that is written in pieces is chunked', async () => {
     const answer = await said((_, response) => {
       response.writeHead(200, {})
       response.write(Buffer.from('hello'))
@@ -53,7 +53,7 @@ describe('an answer', () => {
     expect(bodyIn(answer)).toBe(`5\r\nhello\r\n14\r\n${'w'.repeat(20)}\r\n1\r\n!\r\n0\r\n\r\n`)
   })
 
-  test('that comes in pieces of a length that is told is not', async () => {
+  test('a response that is written in pieces of a stated length is not chunked', async () => {
     const answer = await said((_, response) => {
       response.writeHead(200, { 'content-length': '4' })
       response.write(Buffer.from('he'))
@@ -63,7 +63,7 @@ describe('an answer', () => {
     expect(bodyIn(answer)).toBe('here')
   })
 
-  test('of HTTP/1.0 that comes in pieces ends with its connection', async () => {
+  test('an HTTP/1.0 response that is written in pieces ends with its connection', async () => {
     const answer = await said((_, response) => {
       response.write(Buffer.from('he'))
       response.end(Buffer.from('re'))
@@ -77,7 +77,7 @@ describe('an answer', () => {
   test.each([
     ['of 204', 204, GET],
     ['of 304', 304, GET],
-  ])('%s has no body', async (_, status, bytes) => {
+  ])('a response to %s has no body', async (_, status, bytes) => {
     const answer = await said((__, response) => {
       response.writeHead(status, {})
       response.write(Buffer.from('one'))
@@ -87,7 +87,7 @@ describe('an answer', () => {
     expect(answer).not.toMatch(/chunked|content-length/)
   })
 
-  test('of many megabytes arrives whole, and its sender waits for a slow reader', async () => {
+  test('a response of many megabytes arrives completely, and its sender waits for a slow reader', async () => {
     const piece = Buffer.alloc(1_000_000, 'x')
     let waited = 0
     const port = await serve((_, response) => {
@@ -113,7 +113,7 @@ describe('an answer', () => {
 
   // The last piece is taken in part: less than a socket's buffer waits, for which it announces no drain.
   test.each([20_000, 30_000, 60_000])(
-    'in pieces of %i bytes continues once a slow reader reads',
+    'a response in pieces of %i bytes continues once a slow reader reads',
     async (size) => {
       const piece = Buffer.alloc(size, 'x')
       let pieces = 0
@@ -141,7 +141,7 @@ describe('an answer', () => {
     },
   )
 
-  test.each(['a\r\nb', 'a\0', 'ü\u0100'])('whose header says %j is not given', async (value) => {
+  test.each(['a\r\nb', 'a\0', 'ü\u0100'])('a response whose header is %j is not sent', async (value) => {
     let thrown: unknown
     await said((_, response) => {
       try {
@@ -159,7 +159,7 @@ describe('a connection', () => {
   const ok: RequestListener = (_, response) => response.writeHead(200, {}).end('ok')
   const counted = (answer: string): number => answer.match(/HTTP\/1\.1 200/g)?.length ?? 0
 
-  test('is kept for another request, and its caller is told for how long', async () => {
+  test('a connection is kept for another request, and the client is told how long', async () => {
     const port = await serve(ok)
     const connection = rawConnection(port, `GET /1 HTTP/1.1\r\n${HOST}\r\n`)
     expect(await connection.until('ok')).toContain('connection: keep-alive\r\nkeep-alive: timeout=65\r\n')
@@ -167,7 +167,7 @@ describe('a connection', () => {
     expect(counted(await connection.closed())).toBe(2)
   })
 
-  test('of HTTP/1.0 is kept where its caller asks for that', async () => {
+  test('an HTTP/1.0 connection is kept where the client requests it', async () => {
     const port = await serve(ok)
     const connection = rawConnection(port, 'GET / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n')
     await connection.until('ok')
@@ -175,7 +175,7 @@ describe('a connection', () => {
     expect(counted(await connection.closed())).toBe(2)
   })
 
-  test('of HTTP/1.0 on which a body comes in chunks is not kept', async () => {
+  test('an HTTP/1.0 connection with a chunked body is not kept', async () => {
     const answer = await said(
       (_, response) => response.writeHead(200, {}).end('ok'),
       'POST / HTTP/1.0\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n',
@@ -183,7 +183,7 @@ describe('a connection', () => {
     expect(answer).toContain('connection: close\r\n')
   })
 
-  test('ends with the answer that is said to be the last, and what follows is not heard', async () => {
+  test('a connection ends with the response that is marked as the last, and later requests are ignored', async () => {
     let asked = 0
     const answer = await said((_, response) => {
       asked += 1
@@ -194,7 +194,7 @@ describe('a connection', () => {
     expect(answer).toContain('connection: close\r\n')
   })
 
-  test('whose answers are slow gives them in the order of the requests', async () => {
+  test('a connection whose responses are slow sends them in the order of the requests', async () => {
     const urls: string[] = []
     const requests = Array.from(
       { length: 5 },
@@ -208,7 +208,7 @@ describe('a connection', () => {
     expect(answer.match(/\/\d(?=HTTP|$)/g)).toEqual(urls)
   })
 
-  test('on which a body is still coming hears the answer, and then the next', async () => {
+  test('a connection whose body is still arriving gets the response, and then the next', async () => {
     let bodies = 0
     const port = await serve((request, response) => {
       if (request.method === 'POST') response.writeHead(413, {}).end('too large')
@@ -225,7 +225,7 @@ describe('a connection', () => {
     expect(bodies).toBe(1)
   })
 
-  test('whose caller leaves loses its answer, and cuts the body', async () => {
+  test('a connection whose client leaves drops its response, and aborts the body', async () => {
     const outcome = Promise.withResolvers<string>()
     const lost = Promise.withResolvers<Response>()
     const port = await serve((request, response) => {
@@ -246,7 +246,7 @@ describe('a connection', () => {
     response.end('y')
   })
 
-  test('that ends while its answer is made has no caller any more', async () => {
+  test('a connection that ends while its response is made no longer has a client', async () => {
     const lost = Promise.withResolvers<boolean>()
     const port = await serve((_, response) => {
       response.onClosed(() => lost.resolve(response.isAborted))
@@ -260,21 +260,21 @@ describe('a connection', () => {
     expect(await lost.promise).toBe(true)
   })
 
-  test('that ends in the middle of a request is told that it is none', async () => {
+  test('a connection that ends in the middle of a request gets a 400', async () => {
     const port = await serve(ok)
     const connection = rawConnection(port, `POST / HTTP/1.1\r\nhos`)
     connection.socket.end()
     expect(await connection.closed()).toMatch(/^HTTP\/1\.1 400 .*\r\nconnection: close\r\n/s)
   })
 
-  test('with something unreadable after a request that is being answered ends with that answer', async () => {
+  test('a connection with unreadable bytes after a request in flight ends with the response to that request', async () => {
     const answer = await said((_, response) => {
       setTimeout(() => response.writeHead(200, {}).end('first'), 20)
     }, `GET / HTTP/1.1\r\n${HOST}\r\n\0\0\0`)
     expect(answer.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
   })
 
-  test('in the middle of an answer to a body that turns out unreadable is cut: nobody takes it for whole', async () => {
+  test('a connection is reset in the middle of a response to a body that turns out unreadable, so that the response does not look complete', async () => {
     const port = await serve((_, response) => {
       response.writeHead(200, {})
       response.write(Buffer.from('half'))
@@ -286,7 +286,7 @@ describe('a connection', () => {
     expect(bodyIn(await connection.closed())).toBe('4\r\nhalf\r\n')
   })
 
-  test('is read no further while nobody takes a body, nor while whoever takes it asks for a pause', async () => {
+  test('a connection is not read while a body is not read or is paused', async () => {
     const came: number[] = []
     const port = await serve((request, response) => {
       setTimeout(() => {
@@ -319,7 +319,7 @@ describe('a connection', () => {
     expect(paused).toBeLessThan(700_000)
   })
 
-  test('beyond the most that there may be is ended at once', async () => {
+  test('a connection beyond the maximum is ended at once', async () => {
     const held: Response[] = []
     own = await startOwnServer((request, response) => {
       if (request.url === '/held') held.push(response)
@@ -335,7 +335,7 @@ describe('a connection', () => {
     expect(counted(await rawConnection(port, GET).closed())).toBe(1)
   })
 
-  test('on which nothing is under way is ended where that is asked for, others are not', async () => {
+  test('idle connections can be closed on request, and others stay', async () => {
     const answering = Promise.withResolvers<Response>()
     const port = await serve(({ url }, response) => {
       if (url === '/slow') answering.resolve(response)
@@ -352,7 +352,7 @@ describe('a connection', () => {
     expect(await busy.closed()).toContain('late')
   })
 
-  test('goes on after a request that came while another was being answered, in reads of their own', async () => {
+  test('a connection continues after a request that arrived while another was answered, in separate reads', async () => {
     const port = await serve(({ url }, response) => {
       setTimeout(() => response.writeHead(200, {}).end(url), 60)
     })
@@ -364,7 +364,7 @@ describe('a connection', () => {
     expect(counted(await connection.closed())).toBe(3)
   })
 
-  test('goes on after a body that nobody asked for', async () => {
+  test('a connection continues after a body that was not read', async () => {
     const port = await serve((_, response) => setTimeout(() => response.writeHead(200, {}).end('ok'), 20))
     const body = 'x'.repeat(100_000)
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 100000\r\n\r\n${body}`)
@@ -373,7 +373,7 @@ describe('a connection', () => {
     expect(counted(await connection.closed())).toBe(2)
   })
 
-  test('goes on after a body whose taker asked for a pause at its last piece', async () => {
+  test('a connection continues after a body that was paused at its last piece', async () => {
     const port = await serve((request, response) => {
       request.read({
         onChunk: () => request.pause(),
@@ -393,7 +393,7 @@ describe('a connection', () => {
     ['after the body', ''],
     ['with a stray line after it', '\r\n'],
     ['with another request after it', `GET /2 HTTP/1.1\r\n${HOST}\r\n`],
-  ])('whose caller leaves %s is seen to', async (_, more) => {
+  ])('a client that leaves %s is noticed', async (_, more) => {
     const lost = Promise.withResolvers<boolean>()
     const port = await serve((request, response) => {
       request.read({ onChunk: () => request.pause(), onEnd: () => {}, onAbort: () => {} })
@@ -410,7 +410,7 @@ describe('a connection', () => {
     expect(await lost.promise).toBe(true)
   })
 
-  test('that is lost while the end of an answer is on its way has not had all of it', async () => {
+  test('a connection that is lost while the end of a response is unsent has not delivered it', async () => {
     const closed = Promise.withResolvers<Response>()
     const port = await serve((_, response) => {
       response.onClosed(() => closed.resolve(response))
@@ -423,7 +423,7 @@ describe('a connection', () => {
     expect((await closed.promise).isAborted).toBe(true)
   })
 
-  test('is not broken off by what becomes of an answer that is finished', async () => {
+  test('a connection is not aborted by errors of a finished response', async () => {
     const before: Response[] = []
     const port = await serve((_, response) => {
       before.push(response)
@@ -438,7 +438,7 @@ describe('a connection', () => {
     expect(counted(await connection.closed())).toBe(2)
   })
 
-  test('gives others a turn between requests that came at once', async () => {
+  test('a connection lets others have a turn between requests that arrived at once', async () => {
     const served: string[] = []
     const port = await serve(({ url }, response) => {
       served.push(url)
@@ -454,7 +454,7 @@ describe('a connection', () => {
     connection.socket.destroy()
   })
 
-  test('carries any number of requests, whatever their heads come to together', async () => {
+  test('a connection serves any number of requests, whatever the total size of their heads', async () => {
     const port = await serve((_, response) => response.writeHead(200, {}).end('ok'))
     const request = `POST / HTTP/1.1\r\n${HOST}x: ${'y'.repeat(2_000)}\r\ncontent-length: 2\r\n\r\nhi`
     const connection = rawConnection(port, request.repeat(60) + GET)
@@ -469,7 +469,7 @@ describe('a connection', () => {
     ],
     ['extension of a chunk', 'transfer-encoding: chunked\r\n\r\n', `1;${'e'.repeat(20_000)}`],
     ['blanks before a value', `x:${' '.repeat(40_000)}y\r\n\r\n`, ''],
-  ])('is no place for endless %s', async (_, head, body) => {
+  ])('a connection does not accept endless %s', async (_, head, body) => {
     const answer = await said(
       (__, response) => response.writeHead(200, {}).end('ok'),
       `POST / HTTP/1.1\r\n${HOST}${head}${body}`,
@@ -477,7 +477,7 @@ describe('a connection', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 4(?:00|31) /)
   })
 
-  test('whose caller ends its side before its body was whole is ended after the answer', async () => {
+  test('a connection whose client ends its side before its body was complete is ended after the response', async () => {
     const port = await serve((_, response) => response.writeHead(413, {}).end(Buffer.alloc(8_000_000, 'x')))
     const connection = rawConnection(port, `POST / HTTP/1.1\r\n${HOST}content-length: 10\r\n\r\nhello`)
     connection.socket.end()
@@ -488,7 +488,7 @@ describe('a connection', () => {
     ['a whole request', ''],
     ['half a body', 'content-length: 10\r\n'],
   ])(
-    'that ends its side after %s, when its answer is given and not sent yet, is sent it',
+    'a connection that ends its side after %s, when its response is not sent yet, gets the response',
     async (_, more) => {
       const asked = Promise.withResolvers<Response>()
       own = await startOwnServer((__, response) => asked.resolve(response))
@@ -515,7 +515,7 @@ describe('a connection', () => {
     },
   )
 
-  test('is not taken for idle between an answer and the request that waits', async () => {
+  test('a connection is not idle between a response and the waiting request', async () => {
     const port = await serve(({ url }, response) => {
       response.onClosed(() => queueMicrotask(() => url === '/1' && own?.server.closeIdle()))
       response.writeHead(200, {}).end(url)
@@ -524,7 +524,7 @@ describe('a connection', () => {
     expect(counted(await rawConnection(port, bytes).closed())).toBe(2)
   })
 
-  test('is read no further than 64 KiB ahead, nor at all while the end of an answer is unsent', async () => {
+  test('a connection is read at most 64 KiB ahead, and not while the end of a response is unsent', async () => {
     const asked = Promise.withResolvers<[Request, Response]>()
     const port = await serve((request, response) => asked.resolve([request, response]))
     const connection = rawConnection(port, `GET / HTTP/1.1\r\n${HOST}\r\n`)
@@ -551,7 +551,7 @@ describe('a connection', () => {
     flooding.socket.destroy()
   })
 
-  test('keeps what nobody asked for as it came, whatever is read on others, and not much of it', async () => {
+  test('a connection keeps unread bytes unchanged, whatever is read on others, and only a few of them', async () => {
     const kept: Request[] = []
     const port = await serve((request, response) => {
       if (request.url === '/other') response.writeHead(200, {}).end('ok')
@@ -575,7 +575,7 @@ describe('a connection', () => {
     for (const { socket } of [length, chunks, singly]) socket.destroy()
   })
 
-  test('that is refused hears it, whatever else it says before that can be sent', async () => {
+  test('a connection that is refused gets the refusal, whatever arrives before it is sent', async () => {
     const began: string[] = []
     own = await startOwnServer(({ url }, response) => {
       began.push(url)
@@ -611,7 +611,7 @@ describe('a connection', () => {
     expect(wire.writableFinished).toBe(true)
   })
 
-  test('of which the server cannot have the handle is read all the same', async () => {
+  test('a connection without an accessible handle is read, too', async () => {
     own = await startOwnServer(ok)
     const { server } = own
     const listening = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
@@ -630,12 +630,12 @@ describe('a connection', () => {
   })
 })
 
-describe('nobody is asked', () => {
+describe('requests that do not reach the listener', () => {
   test.each([
     ['CONNECT', `CONNECT x:1 HTTP/1.1\r\n${HOST}\r\n`],
     ['HTTP/0.9', `GET / HTTP/0.9\r\n${HOST}\r\n`],
     ['HTTP/2', `GET / HTTP/2.0\r\n${HOST}\r\n`],
-  ])('for %s', async (_, bytes) => {
+  ])('the listener is not called for %s', async (_, bytes) => {
     let asked = 0
     const answer = await said((__, response) => {
       asked += 1
@@ -645,7 +645,7 @@ describe('nobody is asked', () => {
     expect(asked).toBe(0)
   })
 
-  test('by who connects when the server is closed', async () => {
+  test('the listener is not called for connections after the server is closed', async () => {
     let asked = 0
     own = await startOwnServer(() => (asked += 1))
     own.server.close()
@@ -655,14 +655,14 @@ describe('nobody is asked', () => {
 })
 
 describe('the bytes of a head', () => {
-  test.each([10, 100_000])('are the same beside a body of %i bytes', async (length) => {
+  test.each([10, 100_000])('the bytes of a head are the same beside a body of %i bytes', async (length) => {
     const answer = await said((_, response) => {
       response.writeHead(200, { x: 'caf\u00e9' }).end(Buffer.alloc(length, 'y'))
     }, GET)
     expect(answer).toContain('x: caf\u00e9\r\n')
   })
 
-  test('of an answer to HEAD tell the length that another would have', async () => {
+  test('the head of a response to HEAD states the length that a GET would have', async () => {
     const answer = await said(
       (_, response) => response.writeHead(200, {}).end('hello'),
       GET.replace('GET', 'HEAD'),

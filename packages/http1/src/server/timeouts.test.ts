@@ -40,18 +40,21 @@ describe('a connection is ended', () => {
     ['whose body is not complete', 60, half, silent, /^HTTP\/1\.1 408 /],
     ['on which nothing follows', 65, `GET / HTTP/1.1\r\n${HOST}\r\n`, ok, /^HTTP\/1\.1 200 [^]*ok$/],
     ['whose body goes on after its answer', 20, half, ok, /^HTTP\/1\.1 200 [^]*ok$/],
-  ])('%s, after %i seconds and no earlier', async (_, seconds, bytes, listener, told) => {
-    const early = await after(seconds, bytes, listener)
-    expect(early).toEqual({ wasOpen: true, closed: undefined })
-    expect((await after(seconds + 1, bytes, listener, CLOSED_MS)).closed).toMatch(told)
-  })
+  ])(
+    'a connection is ended %s, after %i seconds and no earlier',
+    async (_, seconds, bytes, listener, told) => {
+      const early = await after(seconds, bytes, listener)
+      expect(early).toEqual({ wasOpen: true, closed: undefined })
+      expect((await after(seconds + 1, bytes, listener, CLOSED_MS)).closed).toMatch(told)
+    },
+  )
 
-  test('never while its answer is made', async () => {
+  test('a connection is never ended while its response is made', async () => {
     const { closed } = await after(600, `GET / HTTP/1.1\r\n${HOST}\r\n`, silent)
     expect(closed).toBeUndefined()
   })
 
-  test('by the server after two seconds where its caller does not hang up', async () => {
+  test('a connection is ended by the server after two seconds where its client does not hang up', async () => {
     using own = await startOwnServer((_, response) => {
       response.closesConnection = true
       response.writeHead(200, {}).end('ok')
@@ -68,7 +71,7 @@ describe('a connection is ended', () => {
   })
 })
 
-test('a caller that stops reading in the middle of an answer is given up after a minute', async () => {
+test('a client that stops reading in the middle of a response is disconnected after a minute', async () => {
   let lost = false
   using own = await startOwnServer((_, response) => {
     response.onClosed(() => (lost = response.isAborted))
