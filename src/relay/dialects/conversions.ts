@@ -49,7 +49,7 @@ import {
   streamSignatures,
 } from './signed-history.ts'
 
-/** A request, beside its body. */
+/** A request to decode, apart from its body. */
 interface DecodeOptions extends Beside {
   /** The maximum of output tokens if the request cannot be decoded. */
   readonly maxTokens: number | undefined
