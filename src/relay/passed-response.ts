@@ -1,7 +1,7 @@
 import type { StreamError } from '../protocols/sse/stream-tap.ts'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
-import type { Passage, PassedResponses } from './dialects/passage.ts'
+import type { Passthrough, PassedResponses } from './dialects/passthrough.ts'
 import { gatewayErrorFrame, UPSTREAM_CUT, upstreamErrorFrame } from './error-frames.ts'
 import {
   errorInFirstEvent,
@@ -28,7 +28,7 @@ const MAX_UNKNOWN_BYTES = 65_536
 export class PassedResponse extends ResponseHandler {
   readonly #responses: PassedResponses
   readonly #pauses: ReadPauses
-  #passage: Passage | undefined
+  #passthrough: Passthrough | undefined
   /** Bytes for the next write. */
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
@@ -41,10 +41,10 @@ export class PassedResponse extends ResponseHandler {
   }
 
   override accepts(contentType: string): boolean {
-    const passage = this.#responses.begin(contentType)
+    const passthrough = this.#responses.begin(contentType)
     // A further response to the same call continues where the previous one ended.
-    this.#passage ??= passage
-    return passage !== undefined
+    this.#passthrough ??= passthrough
+    return passthrough !== undefined
   }
 
   override onSuccess(contentType: string): void {
@@ -52,23 +52,23 @@ export class PassedResponse extends ResponseHandler {
   }
 
   onData(chunk: Buffer): void {
-    const passage = this.#passage
-    if (this.state === 'over' || !passage) return
+    const passthrough = this.#passthrough
+    if (this.state === 'over' || !passthrough) return
     this.call.noteFirstByte()
     const beganMs = performance.now()
-    this.#read(passage, chunk)
+    this.#read(passthrough, chunk)
     this.#pauses.noteWork(performance.now() - beganMs)
   }
 
-  #read(passage: Passage, chunk: Buffer): void {
-    const { forward, isOver } = passage.push(chunk)
+  #read(passthrough: Passthrough, chunk: Buffer): void {
+    const { forward, isOver } = passthrough.push(chunk)
     if (forward) this.#forward(forward)
-    if (passage.error && this.#mayGoElsewhere) {
+    if (passthrough.error && this.#mayGoElsewhere) {
       this.upstream.cancel()
-      return this.onFailure(this.#failureOf(passage, passage.error))
+      return this.onFailure(this.#failureOf(passthrough, passthrough.error))
     }
     if (isOver) return this.onEnd()
-    if (passage.hasBegun) this.#sendWhenDurable()
+    if (passthrough.hasBegun) this.#sendWhenDurable()
     else if (this.#outgoingBytes > MAX_UNKNOWN_BYTES) {
       this.upstream.cancel()
       this.onFailure(noUsableResponse('no answer of its protocol'))
@@ -76,16 +76,16 @@ export class PassedResponse extends ResponseHandler {
   }
 
   onEnd(): void {
-    const passage = this.#passage
-    if (this.state === 'over' || !passage) return
-    const isComplete = passage.end()
-    const { error } = passage
-    if (error && this.#mayGoElsewhere) return this.onFailure(this.#failureOf(passage, error))
+    const passthrough = this.#passthrough
+    if (this.state === 'over' || !passthrough) return
+    const isComplete = passthrough.end()
+    const { error } = passthrough
+    if (error && this.#mayGoElsewhere) return this.onFailure(this.#failureOf(passthrough, error))
     if (!isComplete && !error)
       return this.onFailure(
         noUsableResponse(this.state === 'waiting' ? 'no answer of its protocol' : 'stream ended early'),
       )
-    const next = isComplete && !this.#isDraining ? passage.next?.() : undefined
+    const next = isComplete && !this.#isDraining ? passthrough.next?.() : undefined
     if (next) {
       this.upstream.goOn(next)
       // The new request is paused or read like the previous one.
@@ -95,9 +95,9 @@ export class PassedResponse extends ResponseHandler {
       const { channel } = this.target
       this.call.noteCut(channel.name, 'error in the stream', streamErrorText(this.target, error.data).message)
       this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
-        passage.tap ? upstreamErrorFrame(this.target, passage.tap, error) : undefined,
+        passthrough.tap ? upstreamErrorFrame(this.target, passthrough.tap, error) : undefined,
       )
-    } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passage.rest())
+    } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passthrough.rest())
   }
 
   onFailure(failure: Failure): void {
@@ -107,7 +107,7 @@ export class PassedResponse extends ResponseHandler {
       return this.undelivered(failure)
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
-    const tap = this.#passage?.tap
+    const tap = this.#passthrough?.tap
     const reason = failure.refusal?.message ?? 'the upstream broke off before the response was complete'
     this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
       tap ? gatewayErrorFrame(this.call, tap, UPSTREAM_CUT, reason) : undefined,
@@ -132,7 +132,7 @@ export class PassedResponse extends ResponseHandler {
     return this.state === 'draining'
   }
 
-  #failureOf({ tap }: Passage, { data }: StreamError): Failure {
+  #failureOf({ tap }: Passthrough, { data }: StreamError): Failure {
     return tap
       ? errorInFirstEvent(this.target, data)
       : errorWithStatus200(this.target.channel, Buffer.from(data))
@@ -197,15 +197,15 @@ export class PassedResponse extends ResponseHandler {
     this.close()
     this.#pauses.discardRest()
     const left = { take: () => Buffer.concat(this.#outgoing.splice(0)) }
-    this.settledOrTold(this.#settleAndEnd(ending, isComplete, last), this.#passage?.tap, left)
+    this.settledOrTold(this.#settleAndEnd(ending, isComplete, last), this.#passthrough?.tap, left)
   }
 
   async #settleAndEnd(ending: Ending, isComplete: boolean, last: () => Buffer | undefined): Promise<void> {
     const { response } = this.call
-    const passage = this.#passage
-    if (ending === 'cut' && passage?.hasContent !== true) this.call.settleForNothing(this.target)
+    const passthrough = this.#passthrough
+    if (ending === 'cut' && passthrough?.hasContent !== true) this.call.settleForNothing(this.target)
     else {
-      const measure = await (passage?.measure(this.call, isComplete, ending) ??
+      const measure = await (passthrough?.measure(this.call, isComplete, ending) ??
         this.#responses.measureUnanswered(this.call))
       const delivered = ending !== 'client_gone' || response.headersSent
       await this.call.settleMeasured(this.target, ending, measure, delivered)

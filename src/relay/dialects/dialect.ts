@@ -27,7 +27,7 @@ import type { SeenTools } from '../../protocols/tool-tally.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Call, Target } from '../call.ts'
 import type { MediaRequester } from '../media.ts'
-import type { PassedResponses } from './passage.ts'
+import type { PassedResponses } from './passthrough.ts'
 
 /** Upper bounds of units other than tokens, and whether tokens may be audio or images. */
 export type MeasuredBounds = Omit<UsageBounds, 'prompt' | 'output' | 'tools'>

@@ -2,7 +2,7 @@ import type { Dropped } from '../../../protocols/codec.ts'
 import type { TextsToEmbed, VectorsWriting } from '../../../protocols/texts-to-embed.ts'
 import type { Prepared } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
-import { vectorsResponses } from './converted-passage.ts'
+import { vectorsResponses } from './converted-passthrough.ts'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 
 /** A request for vectors, sent as one or more requests in succession, depending on the texts. */

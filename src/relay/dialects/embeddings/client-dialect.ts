@@ -15,7 +15,7 @@ import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../unstreamed.ts'
 import { askedForVectors } from './asked-for-vectors.ts'
 import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
-import { EmbeddingsPassage } from './embeddings-passage.ts'
+import { EmbeddingsPassthrough } from './embeddings-passthrough.ts'
 import { embeddingsResponses } from './responses.ts'
 import { SERVING } from './serving.ts'
 
@@ -39,7 +39,7 @@ export const embeddingsDialect: Dialect = {
         headers: [],
         ...withMappedModel(scan, model, channel, passThrough),
         prompt: EMBEDDINGS_PROMPT,
-        passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbeddingsReply(form))),
+        passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbeddingsReply(form))),
         tap: unstreamed,
         reply: unstreamed,
       })

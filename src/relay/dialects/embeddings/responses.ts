@@ -1,9 +1,9 @@
 import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
-import type { Measure, MeasuredCall, PassedResponses, Passage } from '../passage.ts'
+import type { Measure, MeasuredCall, PassedResponses, Passthrough } from '../passthrough.ts'
 
 /** Passes responses with vectors through; `begin` creates the reader of each. */
 export function embeddingsResponses(
-  begin: () => Passage,
+  begin: () => Passthrough,
   measureUnanswered: PassedResponses['measureUnanswered'] = (call) => measureEmbeddings(call, undefined),
 ): PassedResponses {
   return {

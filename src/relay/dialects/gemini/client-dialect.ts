@@ -33,7 +33,7 @@ import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect, Prepared, RelayedRequest, Tap } from '../dialect.ts'
 import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
-import { EmbeddingsPassage } from '../embeddings/embeddings-passage.ts'
+import { EmbeddingsPassthrough } from '../embeddings/embeddings-passthrough.ts'
 import { embeddingsResponses } from '../embeddings/responses.ts'
 import { SERVING } from '../embeddings/serving.ts'
 import { requestsFor } from '../requests-for.ts'
@@ -177,7 +177,7 @@ function embedDialect(asked: string, method: EmbedMethod): Dialect {
           ...gateEmbedRequest(scan, upstreamModel(channel), channel, passThrough),
           prompt: GEMINI_EMBED_PROMPT,
           upstreamModel: upstreamModel(channel),
-          passed: embeddingsResponses(() => new EmbeddingsPassage(new EmbedReply())),
+          passed: embeddingsResponses(() => new EmbeddingsPassthrough(new EmbedReply())),
           tap: unstreamed,
           reply: unstreamed,
         })

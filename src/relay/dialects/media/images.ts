@@ -12,8 +12,8 @@ import {
   textIn,
 } from '../../../protocols/media/index.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
-import { EventPassage } from './event-passage.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './held-end.ts'
 import { type EditableBody, formBody, jsonBody, relayedMedia } from './media-request.ts'
 import { type FormDialect, jsonMedia, formMedia } from './media-dialect.ts'
@@ -78,16 +78,16 @@ function imageResponses(request: ImageRequest): PassedResponses {
     begin(contentType) {
       if (/^text\/event-stream\b/i.test(contentType)) return imageEvents(request)
       return /^(?:application\/(?:[\w.-]+\+)?json\b|$)/i.test(contentType)
-        ? new ImagePassage(request)
+        ? new ImagePassthrough(request)
         : undefined
     },
     measureUnanswered: (call) => measureImages(call, request, 0, undefined),
   }
 }
 
-function imageEvents(request: ImageRequest): Passage {
+function imageEvents(request: ImageRequest): Passthrough {
   const tap = new MediaTap('image', request.n)
-  return new EventPassage(tap, (call, isComplete) => {
+  return new EventPassthrough(tap, (call, isComplete) => {
     const { reported, size = request.size, quality = request.quality } = tap
     const images = isComplete ? tap.finals : Math.max(tap.finals, tap.hasContent ? 1 : 0)
     return measureImages(call, { ...request, size, quality }, images, reported)
@@ -95,7 +95,7 @@ function imageEvents(request: ImageRequest): Passage {
 }
 
 /** A whole response of any size. */
-class ImagePassage implements Passage {
+class ImagePassthrough implements Passthrough {
   readonly #request: ImageRequest
   readonly #reply = new ImageReply()
   readonly #held = new HeldChunk()

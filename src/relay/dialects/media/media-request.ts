@@ -5,7 +5,7 @@ import { editRequest } from '../../../protocols/edited-request.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
-import type { PassedResponses } from '../passage.ts'
+import type { PassedResponses } from '../passthrough.ts'
 import { unstreamed } from '../unstreamed.ts'
 
 /** The request's bytes, which can be edited for a channel. */

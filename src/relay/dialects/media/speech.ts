@@ -3,8 +3,8 @@ import { GatewayError } from '../../../errors.ts'
 import { type Fields, jsonFields, MediaTap, modelIn, textIn } from '../../../protocols/media/index.ts'
 import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
 import type { RecordingLengths } from '../../recording-length.ts'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
-import { EventPassage } from './event-passage.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import { EventPassthrough } from './event-passthrough.ts'
 import { HeldByte } from './held-end.ts'
 import type { Dialect } from '../dialect.ts'
 import { jsonMedia } from './media-dialect.ts'
@@ -65,14 +65,14 @@ function speechResponses(characters: number, isRaw: boolean, lengths: RecordingL
     begin(contentType) {
       if (/^text\/event-stream\b/i.test(contentType)) {
         const tap = new MediaTap('audio', 1)
-        return new EventPassage(tap, (call) => {
+        return new EventPassthrough(tap, (call) => {
           const { reported } = tap
           if (reported) return { usage: { ...reported, characters }, isEstimate: false }
           return measureSpeech(call, characters, () => Math.ceil(characters / USUAL_CHARACTERS))
         })
       }
       if (/^(?:audio|video)\/|^application\/(?:octet-stream|ogg)\b|^$/i.test(contentType))
-        return new SpeechPassage(characters, isRaw || /^audio\/(?:pcm|l16)\b/i.test(contentType), lengths)
+        return new SpeechPassthrough(characters, isRaw || /^audio\/(?:pcm|l16)\b/i.test(contentType), lengths)
       return undefined
     },
     measureUnanswered: (call) => measureSpeech(call, characters, unheard),
@@ -80,7 +80,7 @@ function speechResponses(characters: number, isRaw: boolean, lengths: RecordingL
 }
 
 /** Audio as plain bytes. */
-class SpeechPassage implements Passage {
+class SpeechPassthrough implements Passthrough {
   readonly error: undefined
   readonly #characters: number
   readonly #isRaw: boolean

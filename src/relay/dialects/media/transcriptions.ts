@@ -12,8 +12,8 @@ import {
   type TranscriptFacts,
 } from '../../../protocols/media/index.ts'
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
-import { EventPassage } from './event-passage.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './held-end.ts'
 import { type FormDialect, formMedia } from './media-dialect.ts'
 import { formBody, relayedMedia } from './media-request.ts'
@@ -65,13 +65,13 @@ function transcriptResponses(length: RecordingLength): PassedResponses {
       if (/^text\/html\b/i.test(contentType)) return undefined
       if (/^text\/event-stream\b/i.test(contentType)) {
         const tap = new MediaTap('text', 1)
-        return new EventPassage(tap, (call) => {
+        return new EventPassthrough(tap, (call) => {
           const { reported: usage, text } = tap
           return measureTranscript(call, length, { ...NO_FACTS, usage, text })
         })
       }
-      if (/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return new JsonPassage(length)
-      return /^(?:text|application)\/|^$/i.test(contentType) ? new TextPassage(length) : undefined
+      if (/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return new JsonPassthrough(length)
+      return /^(?:text|application)\/|^$/i.test(contentType) ? new TextPassthrough(length) : undefined
     },
     measureUnanswered: (call) => measureTranscript(call, length, NO_FACTS),
   }
@@ -87,7 +87,7 @@ const NO_FACTS: TranscriptFacts = {
 }
 
 /** A transcript as JSON. */
-class JsonPassage implements Passage {
+class JsonPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
   readonly #outline = new JsonOutline()
@@ -126,7 +126,7 @@ class JsonPassage implements Passage {
 }
 
 /** A transcript as text: plain or subtitles. */
-class TextPassage implements Passage {
+class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
   readonly #held = new HeldChunk()

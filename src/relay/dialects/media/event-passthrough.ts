@@ -1,10 +1,10 @@
 import type { MediaTap } from '../../../protocols/media/index.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import { NO_USAGE } from '../../../domain/usage.ts'
-import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
+import type { Measure, MeasuredCall, PassedBytes, Passthrough } from '../passthrough.ts'
 
 /** A stream of events that passes through unchanged. `measured`: measures by what its tap has read. */
-export class EventPassage implements Passage {
+export class EventPassthrough implements Passthrough {
   readonly tap: MediaTap
   readonly #measured: (call: MeasuredCall, isComplete: boolean) => Measure | Promise<Measure>
   #isOver = false

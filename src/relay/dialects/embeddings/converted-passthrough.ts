@@ -10,7 +10,7 @@ import type {
 } from '../../../protocols/texts-to-embed.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import type { Ending } from '../../priced-usage.ts'
-import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passage } from '../passage.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { HeldStart } from './held-start.ts'
 import { embeddingsResponses, measureCounted, measureEmbeddings } from './responses.ts'
 
@@ -24,13 +24,13 @@ export function vectorsResponses(
   writer: () => VectorsWriting,
 ): PassedResponses {
   return embeddingsResponses(
-    () => new ConvertedPassage(form, requests, writer()),
+    () => new ConvertedPassthrough(form, requests, writer()),
     (call) => measureCounted(call, NO_USAGE, () => call.count.count(requests[0].texts.join('\n'))),
   )
 }
 
 /** Writes vectors of several upstream responses as one response. */
-class ConvertedPassage implements Passage {
+class ConvertedPassthrough implements Passthrough {
   readonly #form: EmbedForm
   readonly #writer: VectorsWriting
   readonly #texts: number

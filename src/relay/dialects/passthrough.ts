@@ -26,7 +26,7 @@ export interface PassedBytes {
 }
 
 /** A response that is read on its way to the client, but neither changed nor held as a whole. */
-export interface Passage {
+export interface Passthrough {
   /**
    * Whether the bytes are known to be a response of this endpoint; until then another upstream may be tried.
    */
@@ -53,7 +53,7 @@ export interface PassedResponses {
   /** Media types to request from the upstream. */
   readonly accept: string
   /** Begins a response of this type; undefined if the endpoint does not have the type. */
-  begin(contentType: string): Passage | undefined
+  begin(contentType: string): Passthrough | undefined
   /** Measures the usage to charge if the client left before a response began. */
   measureUnanswered(call: MeasuredCall): Measure | Promise<Measure>
 }

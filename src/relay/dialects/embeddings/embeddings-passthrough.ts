@@ -1,6 +1,6 @@
 import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
-import type { Measure, MeasuredCall, PassedBytes, Passage } from '../passage.ts'
+import type { Measure, MeasuredCall, PassedBytes, Passthrough } from '../passthrough.ts'
 import { HeldStart } from './held-start.ts'
 import { measureEmbeddings } from './responses.ts'
 
@@ -19,7 +19,7 @@ interface VectorsReply {
 }
 
 /** A response with vectors in the client's own dialect. */
-export class EmbeddingsPassage implements Passage {
+export class EmbeddingsPassthrough implements Passthrough {
   readonly #reply: VectorsReply
   readonly #held = new HeldStart()
   #facts: ReplyFacts | undefined
