@@ -5,23 +5,26 @@ export interface Task {
   readonly key: string
   readonly model: string
   readonly prompt: string
-  /** Which turn of a conversation of several it is; absent in a conversation of one. */
+  /**
+   * Whether it is the first turn of a conversation with several or a later one; absent in a conversation with
+   * one.
+   */
   readonly turn?: 'first' | 'later'
 }
 
 /** An agent program, and how to run it unattended. */
 export interface Agent {
   readonly name: string
-  /** The package, and the command that it puts into node_modules/.bin. */
+  /** The package, and the name of its command in node_modules/.bin. */
   readonly packageName: string
   readonly command: string
   /** The dialect that the agent speaks. */
   readonly dialect: 'messages' | 'chat' | 'responses' | 'gemini'
-  /** Whether the agent has no tools for files but a shell and patches, which its task then asks for. */
+  /** Whether the agent only has a shell and patches for files, which its task then requests. */
   readonly patches?: true
   args(task: Task): readonly string[]
   env(task: Task): Readonly<Record<string, string>>
-  /** Files of the agent's home folder. */
+  /** The files of the agent's home folder. */
   files(task: Task): ReadonlyMap<string, string>
 }
 
@@ -118,7 +121,7 @@ export const PI: Agent = {
   command: 'pi',
   dialect: 'chat',
   args: ({ prompt, model }) => ['--print', '--no-session', '--model', `sluice/${model}`, prompt],
-  // Offline mode: otherwise pi looks for newer versions of itself and downloads search programs.
+  // Offline mode: otherwise pi checks for updates of itself and downloads search programs.
   env: () => ({ PI_OFFLINE: '1', PI_TELEMETRY: '0' }),
   files: ({ url, key, model }) =>
     new Map([
@@ -202,7 +205,7 @@ export const GEMINI_CLI: Agent = {
     ]),
 }
 
-/** The path of an agent's calls of a model. */
+/** The path of an agent's model calls. */
 export function pathOf({ dialect }: Agent, model: string): string {
   switch (dialect) {
     case 'chat':

@@ -1,7 +1,7 @@
 import { DEMO_MODELS } from '@sluice/simulator'
 import { type Agent, CLAUDE_CODE, CODEX, GEMINI_CLI, OPENCODE, PI, QWEN_CODE } from './agents.ts'
 
-/** Models of the strict upstreams, which refuse what a provider would. */
+/** Models of the strict upstreams, which refuse what the real provider would refuse. */
 export const STRICT_MODELS = {
   chat: ['qwen3-coder-plus', 'gpt-5-mini'],
   messages: ['claude-sonnet-4-5', 'claude-opus-4-5', 'claude-opus-4-7', 'claude-opus-5'],
@@ -10,22 +10,22 @@ export const STRICT_MODELS = {
 } as const
 
 /**
- * Names whose beginning tells Codex which tools to offer, and the models that answer: with the first it
- * offers functions, a custom tool and a search for tools; with the second one custom tool that runs scripts,
- * in a namespace and among the items.
+ * Names whose beginning determines which tools Codex offers, and the models that answer. With the first name
+ * it offers functions, a custom tool and a search for tools; with the second, one custom tool that runs
+ * scripts, in a namespace and among the items.
  */
 const CODEX_NAMES = {
   chat: { 'gpt-5.5-over-chat': 'gpt-5-mini', 'gpt-6.1-sol-over-chat': 'qwen3-coder-plus' },
   messages: { 'gpt-5.5-over-messages': 'claude-sonnet-4-5', 'gpt-6.1-sol-over-messages': 'claude-opus-5' },
 } as const
 
-/** Names for Codex of the models that sign what they say, and want all of it back in each turn. */
+/** Names in Codex of the models that sign their output, and require all signatures in each turn. */
 const SIGNING_NAMES = {
   messages: { 'gpt-5.5-signed-over-messages': 'claude-opus-4-5' },
   gemini: { 'gpt-5.5-signed-over-gemini': 'gemini-3-pro-preview' },
 } as const
 
-/** Names by which Codex knows the models of a strict channel. */
+/** The names in Codex of the models of a strict channel. */
 export function codexNames(protocol: keyof typeof STRICT_MODELS): Readonly<Record<string, string>> {
   switch (protocol) {
     case 'chat':
@@ -39,20 +39,18 @@ export function codexNames(protocol: keyof typeof STRICT_MODELS): Readonly<Recor
   }
 }
 
-/**
- * An agent and a model; the channel that serves the model decides whether the agent's calls are converted.
- */
+/** An agent and a model; the channel of the model determines whether the agent's calls are converted. */
 export interface Case {
   readonly agent: Agent
   readonly model: string
   readonly upstream: 'demo' | 'strict'
-  /** Questions of one conversation, with three calls each; absent for a single task. */
+  /** The number of questions in one conversation, with three calls each; absent for a single task. */
   readonly turns?: number
 }
 
 export const AGENTS: readonly Agent[] = [CLAUDE_CODE, QWEN_CODE, OPENCODE, PI, CODEX, GEMINI_CLI]
 
-/** Models of the demo that talk. */
+/** The demo's models for conversations. */
 const TALKING = [
   ...DEMO_MODELS.chat,
   ...DEMO_MODELS.messages,
@@ -60,7 +58,7 @@ const TALKING = [
   ...DEMO_MODELS.gemini,
 ]
 
-/** Every agent on every model of the demo that talks, and on strict models of several dialects. */
+/** Every agent on every conversation model of the demo, and on strict models of several dialects. */
 export const CASES: readonly Case[] = [
   ...AGENTS.flatMap((agent) => TALKING.map((model): Case => ({ agent, model, upstream: 'demo' }))),
   { agent: CLAUDE_CODE, model: 'claude-sonnet-4-5', upstream: 'strict' },

@@ -14,8 +14,8 @@ import { type ReturnedSignatures, signed } from './signatures.ts'
 const METHOD = /^\/models\/(.+):(\w+)$/
 
 /**
- * The model behind the Gemini API. It signs the first call of each step and the end of each answer, and takes
- * no history without all of these signatures, nor a stand-in for one.
+ * The model behind the Gemini API. It signs the first call of each step and the end of each answer, and
+ * refuses a history without all of these signatures, or with a placeholder.
  */
 export function geminiUpstream(models: readonly string[], returned: ReturnedSignatures): Upstream {
   return {

@@ -27,7 +27,7 @@ export function commandOf({ packageName, command }: Agent): string | undefined {
 
 /**
  * Installs the agents from npm's registry if one is missing; packages that cannot be installed stay missing.
- * Resolves to npm's last output where it failed.
+ * If npm fails, resolves to its last output.
  */
 export async function installAgents(
   agents: readonly Agent[],
@@ -36,8 +36,8 @@ export async function installAgents(
 ): Promise<string | undefined> {
   if (agents.every((agent) => commandOf(agent) !== undefined)) return undefined
   tell('installing the agents')
-  // "npm install" in place of "npm ci": the platform packages of some agents are not all published.
-  // "--no-save" leaves the lock file as it is.
+  // "npm install" instead of "npm ci", because not all platform packages of the agents are published.
+  // "--no-save" keeps the lock file unchanged.
   const { code, out } = await runProgram('npm', ['install', '--no-save'], {
     cwd: HERE,
     env: process.env,

@@ -6,7 +6,7 @@ import { type ReturnedSignatures, signed } from './signatures.ts'
 /** Models that accept system messages between turns. */
 const TAKING_SYSTEM_TURNS = new Set(['claude-opus-5'])
 
-/** Models that think before they call, and take no step with calls back without its thought. */
+/** Models that think before they call, and refuse a returned step with calls that lacks its thought. */
 const ALWAYS_THINKING = new Set(['claude-opus-4-5'])
 
 /** A content block and its deltas. */
@@ -120,8 +120,9 @@ function modelInput(body: Fields, model: string, returned: ReturnedSignatures): 
   }
 }
 
-// Requires after a turn with tool calls a turn that begins with all their results; with thinking on, an
-// assistant turn that begins with a thinking block; and thinking blocks with their original signatures.
+// Requires that a turn with tool calls is followed by a turn that begins with all their results; with
+// thinking on, that an assistant turn begins with a thinking block; and that thinking blocks have their
+// original signatures.
 function requireOrder(
   turns: readonly { role: string; blocks: readonly Fields[] }[],
   thinks: boolean,

@@ -1,16 +1,16 @@
 import { type Fields, fields, list, string } from '@sluice/simulator/fields'
 
-/** Tool that a model is offered; in the schema of one that takes plain text, the text is `input`. */
+/** A tool that a model is offered; if it accepts plain text, its schema has the text as `input`. */
 export interface OfferedTool {
   readonly name: string
   readonly schema: Fields
 }
 
-/** A model's input, whichever dialect it came in. */
+/** A model's input, independent of the dialect. */
 export interface ModelInput {
-  /** All text of the user, without tool results. */
+  /** All texts of the user, without tool results. */
   readonly user: string
-  /** Tool results so far. */
+  /** The tool results so far. */
   readonly results: readonly string[]
   readonly tools: readonly OfferedTool[]
 }
@@ -23,23 +23,23 @@ export interface Turn {
   readonly calls: readonly { readonly name: string; readonly input: string }[]
 }
 
-/** Content of a file, with a secret word for the model to find. */
+/** The content of a file, with a secret word for the model to find. */
 export function secret(word: string): string {
   return `The secret word is ${word}, and nobody else knows it.`
 }
 
 const SECRET = /The secret word is ([\w-]+),/g
 const PATH = /\/\S+\.txt/g
-/** The file that the user wants the words to be written into by a patch. */
+/** Matches the file that the user wants the words to be written to by a patch. */
 const TARGET = /by a patch into (\S+\.txt)/
-/** Names under which coding agents offer the tool that reads a file. */
+/** Names that coding agents give to their tool for reading files. */
 const READ_TOOL = /^read(?:_?file)?$/i
 
 /**
- * A model that can do one thing: it reads the files that the user names, all in one turn and with the agent's
- * own tool, writes their secret words into a file by a patch if the user wants that, and then quotes them
- * from the tool results. Where it may search for tools, it does so first. Without a tool that reads (as in a
- * request for a title) it answers with small talk.
+ * A model with one ability. It reads the files that the user names, all in one turn and with the agent's own
+ * tool, writes their secret words into a file by a patch if the user wants that, and then quotes them from
+ * the tool results. If it can search for tools, it does so first. Without a tool for reading (as in a request
+ * for a title), it answers with a short sentence.
  */
 export function nextTurn({ user, results, tools }: ModelInput): Turn {
   const paths = [...new Set(user.match(PATH))]
@@ -61,13 +61,13 @@ export function nextTurn({ user, results, tools }: ModelInput): Turn {
   if (reading.length === 0) return { thinking: '', text: 'Secrets in two files', calls: [] }
   if (results.length >= searches + reading.length)
     return { thinking: 'Their words belong into a file.', text: 'I will write them down.', calls: patching }
-  // Files of earlier questions were read before.
+  // Files of earlier questions were already read.
   const unread = reading.slice(Math.max(0, results.length - searches))
   const thinking = `The words are in the files, so I have to read ${unread.length} after ${results.length}.`
   return { thinking, text: 'I will read the files.', calls: unread }
 }
 
-/** Calls that read the files: one for each, or a script that reads them all. */
+/** Calls that read the files: one for each file, or one script that reads them all. */
 function readCalls(tools: readonly OfferedTool[], paths: readonly string[]): Turn['calls'] {
   const reader = tools.find(({ name }) => READ_TOOL.test(name))
   const shell = toolNamed(tools, 'exec_command')
@@ -99,7 +99,7 @@ function patchCalls(tools: readonly OfferedTool[], path: string, words: readonly
   return script ? [{ name: script.name, input: JSON.stringify({ input }) }] : []
 }
 
-/** Finds a tool by its name, also where a namespace stands before it. */
+/** Finds a tool by its name, also with a namespace before it. */
 function toolNamed(tools: readonly OfferedTool[], wanted: string): OfferedTool | undefined {
   return tools.find(({ name }) => name === wanted || name.endsWith(`__${wanted}`))
 }

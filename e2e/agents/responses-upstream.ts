@@ -11,7 +11,7 @@ interface Item {
   readonly events: readonly Fields[]
 }
 
-/** A tool, and how the client knows it. */
+/** A tool, with the name that the client knows. */
 interface KnownTool extends OfferedTool {
   readonly type: 'function' | 'custom' | 'tool_search'
   readonly namespace: string | undefined
@@ -149,8 +149,8 @@ function modelInput(input: readonly Fields[], tools: readonly KnownTool[]): Mode
   }
 }
 
-// Requires a call for each output and an output for each call, thoughts as the model encrypted them and
-// before what they led to, and only the roles of the API.
+// Requires a call for each output and an output for each call, encrypted thoughts unchanged and before the
+// items that they led to, and only the roles of the API.
 function requireOrder(input: readonly Fields[]): void {
   const open = new Map<string, string>()
   for (const [at, item] of input.entries()) {

@@ -23,11 +23,10 @@ import { findFaults, workedMs } from './verdict.ts'
 
 /** Milliseconds after which an agent is killed. */
 const AGENT_LIMIT_MS = 90_000
-/** Limit of a task on the demo, from the agent's first call on. */
+/** Maximum milliseconds of a task on the demo, from the agent's first call. */
 const DEMO_LIMIT_MS = 15_000
 /**
- * Milliseconds within which a call is settled and the gateway's log is written; the log is flushed four times
- * a second.
+ * Milliseconds until a call is settled and the gateway's log is written, which happens four times a second.
  */
 const LOG_DELAY_MS = 750
 
@@ -37,35 +36,35 @@ export interface Outcome {
   /** Milliseconds since the first call. */
   readonly workedMs: number
   readonly calls: number
-  /** Faults; empty where the case passed. */
+  /** The faults that were found; empty where the case passed. */
   readonly faults: readonly string[]
   /** The agent's output. */
   readonly out: string
 }
 
-/** Where a case runs. */
+/** The environment of a case. */
 export interface Stage {
-  /** Name of the case's key. */
+  /** The name of the case's key. */
   readonly key: string
-  /** The agent's program. */
+  /** The path of the agent's program. */
   readonly command: string
   readonly gateway: RunningGateway
-  /** Signatures that came back to the strict upstreams. */
+  /** Counts the signatures that were returned to the strict upstreams. */
   readonly returned: ReturnedSignatures
   readonly stop: AbortSignal
 }
 
-/** The agent's prompt, the files that it needs, and the words that its answer has to quote. */
+/** The agent's prompt, the files that it needs, and the words that its answer must quote. */
 interface Assignment {
   readonly prompt: string
   readonly files: ReadonlyMap<string, string>
   readonly words: readonly string[]
-  /** Files that the agent has to write. */
+  /** The files that the agent must write. */
   readonly written: ReadonlyMap<string, string>
   readonly limitMs: number
 }
 
-/** Runs one case in a home and a folder of its own: a task, or the turns of a conversation. */
+/** Runs one case in its own home and folder: a task, or the turns of a conversation. */
 export async function runCase(one: Case, stage: Stage): Promise<Outcome> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-agent-')))
   try {
@@ -79,7 +78,7 @@ export async function runCase(one: Case, stage: Stage): Promise<Outcome> {
   }
 }
 
-/** Asks questions of one conversation, until one of them fails; every signature has to come back. */
+/** Asks the questions of one conversation until one of them fails; every signature must be returned. */
 async function converse(one: Case, turns: number, home: string, stage: Stage): Promise<Outcome> {
   const { returned } = stage
   const before = returned.count
@@ -89,7 +88,7 @@ async function converse(one: Case, turns: number, home: string, stage: Stage): P
     outcomes.push(await runTask(one, question(outcomes.length, projectIn(home)), home, stage, turn))
   }
   const sum = (of: (outcome: Outcome) => number): number => outcomes.reduce((all, each) => all + of(each), 0)
-  // Both requests of each question bring back the steps with calls before them: 0 + 1, 1 + 2, 2 + 3, …
+  // Both requests of each question return the earlier steps with calls: 0 + 1, 1 + 2, 2 + 3, …
   const expected = turns ** 2
   const came = returned.count - before
   const faults = [
@@ -153,7 +152,7 @@ function projectIn(home: string): string {
   return join(home, 'project')
 }
 
-/** The task that a person would try on the demo: to read a file, or to change it by a shell and a patch. */
+/** A task that a person would try on the demo: to read a file, or to change it by a shell and a patch. */
 function notes({ patches }: Agent): Assignment {
   const lines = [`Meet at the ${word()} gate.`, `Bring ${word()} and a blue folder.`]
   const changed = lines.map((line) => line.replace('gate', 'tower'))
@@ -182,7 +181,7 @@ function secrets({ patches }: Agent, folder: string): Assignment {
   }
 }
 
-/** One of several questions, each for the words in three more files. */
+/** One of several questions, each about the words in three more files. */
 function question(number: number, folder: string): Assignment {
   const words = [word(), word(), word()]
   const files = words.map((one, at): [string, string] => [`secret-${number}-${at}.txt`, `${secret(one)}\n`])
@@ -208,7 +207,7 @@ function word(): string {
   return `word-${randomBytes(5).toString('hex')}`
 }
 
-/** A clean environment; an unreachable proxy keeps all traffic on this machine. */
+/** A clean environment; an unreachable proxy prevents connections to other machines. */
 function environment(home: string): Record<string, string> {
   const nowhere = 'http://127.0.0.1:9'
   return {

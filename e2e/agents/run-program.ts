@@ -1,24 +1,24 @@
 import { spawn } from 'node:child_process'
 import process from 'node:process'
 
-/** The end of a program. */
+/** How a program ended. */
 export interface Ended {
-  /** The exit code; null where a signal ended it. */
+  /** The exit code; null where a signal ended the program. */
   readonly code: number | null
-  /** Both outputs, interleaved as they came. */
+  /** Standard output and standard error, interleaved as they were written. */
   readonly out: string
   readonly ms: number
   readonly timedOut: boolean
 }
 
-/** Runs a program and all its children, which are killed with it: at the time limit, or on abort. */
+/** Runs a program and all its children, which are killed with it: at the timeout, or on abort. */
 export function runProgram(
   command: string,
   args: readonly string[],
   { cwd, env, limitMs, stop }: { cwd: string; env: NodeJS.ProcessEnv; limitMs: number; stop: AbortSignal },
 ): Promise<Ended> {
   const started = performance.now()
-  // A process group of its own, so that one signal reaches all children.
+  // A separate process group, so that one signal reaches all children.
   const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const chunks: Buffer[] = []
   let timedOut = false
@@ -29,7 +29,7 @@ export function runProgram(
     try {
       process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // No process of the group is left.
+      // All processes of the group have ended.
     }
   }
   const limit = setTimeout(() => {

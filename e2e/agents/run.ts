@@ -59,7 +59,7 @@ function namesOf(protocol: Dialect): string[] {
   return [...STRICT_MODELS[protocol], ...Object.keys(codexNames(protocol))]
 }
 
-/** Reports progress; with `--json` standard output holds the result alone. */
+/** Reports progress; with `--json`, standard output only has the result. */
 function log(text: string): void {
   if (options.json) console.error(text)
   else console.log(text)
@@ -113,7 +113,10 @@ async function main(stop: AbortSignal): Promise<number> {
   return isFailed || stop.aborted || rows.every(({ result }) => result !== 'passed') ? 1 : 0
 }
 
-/** Runs a case. One that is only too slow gets a second attempt: other processes may have slowed it. */
+/**
+ * Runs a case. A case that is only too slow gets a second attempt, because other processes may have slowed it
+ * down.
+ */
 async function runWithRetry(one: Case, stage: Stage): Promise<Outcome> {
   const first = await runCase(one, stage)
   const isSlow = first.faults.length > 0 && first.faults.every((fault) => SLOW.test(fault))
@@ -137,7 +140,7 @@ function rowOf(one: Case, outcome: Outcome | undefined): Row {
   }
 }
 
-/** A line that the case is over; where it failed, also the faults and the end of the agent's output. */
+/** A line for a finished case; where it failed, also the faults and the end of the agent's output. */
 function summaryOf({ agent, model }: Case, { ms, faults: found, out }: Outcome): string {
   const head = `${found.length === 0 ? 'passed' : 'FAILED'}: ${agent.name}, ${model}, ${(ms / 1000).toFixed(1)} s`
   const more = found.length === 0 ? [] : [...found, ...out.trim().split('\n').slice(-12)]

@@ -1,4 +1,4 @@
-/** A case as it is reported. */
+/** The result of a case in the report. */
 export interface Row {
   readonly agent: string
   readonly model: string
@@ -7,7 +7,7 @@ export interface Row {
   readonly converted: boolean
   /** Number of charged calls. */
   readonly calls: number
-  /** Seconds from the agent's start to its end, and from its first call on. */
+  /** Seconds from the agent's start to its end, and from its first call to its end. */
   readonly seconds: number
   readonly working: number
   readonly result: 'passed' | 'failed' | 'not installed'

@@ -2,20 +2,20 @@ import { type Fields, fields, string } from '@sluice/simulator/fields'
 import type { UsageRow } from '../../test/fixtures/database.ts'
 import type { Ended } from './run-program.ts'
 
-/** The traces of one case. */
+/** What one case left behind. */
 export interface Traces {
   readonly ended: Ended
-  /** Words that the answer has to quote. */
+  /** The words that the answer must quote. */
   readonly words: readonly string[]
-  /** Files that the agent had to write, and did not write as it had to. */
+  /** Files that the agent had to write, but did not write as required. */
   readonly wrongFiles: readonly string[]
   /** The usage rows of the case's key. */
   readonly usage: readonly UsageRow[]
-  /** The gateway's log of that time. */
+  /** The gateway's log during the case. */
   readonly log: string
   /** The path that the agent is expected to call. */
   readonly path: string
-  /** Milliseconds from the agent's first call to its end, and their limit. */
+  /** Milliseconds from the agent's first call to its end, and their maximum. */
   readonly workedMs: number
   readonly limitMs: number
 }
@@ -60,7 +60,7 @@ export function findFaults({
       .filter(({ reason, quota }) => reason !== 'complete' || quota <= 0)
       .map(({ model, reason, quota }) => `a call of ${model} was charged ${quota} as ${reason}`),
   ]
-  // Agents retry: each fault is reported once.
+  // Agents retry, so that each fault is reported once.
   return [...new Set(found)]
 }
 
@@ -72,7 +72,10 @@ function parsed(line: string): Fields {
   }
 }
 
-/** Milliseconds between the agent's first call and its end; its start-up on a busy machine does not count. */
+/**
+ * Milliseconds between the agent's first call and its end; its start, which is slow on a busy machine, does
+ * not count.
+ */
 export function workedMs(log: string, path: string, endedAt: number): number {
   const starts = log
     .split('\n')

@@ -2,15 +2,15 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Received, ScriptedUpstream } from '../../test/fixtures/scripted-upstream.ts'
 
-/** A server that tells the tests which requests the upstream received. */
+/** A server from which the tests learn which requests the upstream received. */
 export interface ControlServer {
   readonly url: string
   stop(): void
 }
 
 /**
- * Starts it. `GET /requests?word=W` returns the requests that contain the word; `GET /ended?word=W` the same
- * once all of them have ended.
+ * Starts the server. `GET /requests?word=W` returns the requests that contain the word; `GET /ended?word=W`
+ * returns them once all of them have ended.
  */
 export async function startControlServer(upstream: ScriptedUpstream): Promise<ControlServer> {
   const server: Server = createServer((request, response) => {

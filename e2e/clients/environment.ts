@@ -7,7 +7,7 @@ import { runProgram } from '../agents/run-program.ts'
 const HERE = import.meta.dirname
 const FOLDER = join(HERE, '.venv')
 const REQUIREMENTS = join(HERE, 'requirements.txt')
-/** Holds the hash of the installed requirements; absent while an installation is not complete. */
+/** A file with the hash of the installed requirements; absent while an installation is incomplete. */
 const MARK = join(FOLDER, 'installed')
 const INSTALL_LIMIT_MS = 600_000
 
@@ -15,7 +15,7 @@ const INSTALL_LIMIT_MS = 600_000
 export type Python = { readonly command: string } | { readonly missing: string }
 
 /**
- * Makes the virtual environment where it is missing or holds other versions. Changes nothing outside of it.
+ * Creates the virtual environment where it is missing or has other versions. Changes nothing outside of it.
  */
 export async function pythonWithClients(stop: AbortSignal): Promise<Python> {
   const wanted = createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex')

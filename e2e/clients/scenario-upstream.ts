@@ -31,13 +31,13 @@ const STRUCTURED = '{"city":"Bern","degrees":21}'
 const CALL = { id: 'call_1', name: 'get_weather', input: '{"city":"Bern"}' }
 const COUNTS = { input_tokens: 10, output_tokens: 5 }
 
-/** Lanes of the upstream that answer prompts, by the protocol that they speak. */
+/** Lanes of the upstream that answer prompts, by protocol. */
 type Lane = 'chat' | 'messages' | 'responses'
 
 /**
  * Makes the lanes `chat`, `messages`, `responses` and `rerank` play the scenario that a prompt names, so that
  * a test in any language can select it: `scenario: greet`, `tool`, `structured`, `forever`, `status 429`,
- * `status 529 once`. A word behind it tells one test's requests from another's.
+ * `status 529 once`. A word after it distinguishes one test's requests from another's.
  */
 export function playScenarios(upstream: ScriptedUpstream): void {
   const failedOnce = new Set<string>()
@@ -127,7 +127,7 @@ function chunk(choice: object): string {
   return `data: ${JSON.stringify({ ...base, choices: [choice] })}\n\n`
 }
 
-/** A stream that goes on until its reader leaves; bounded, in case the reader never does. */
+/** A stream that continues until its client leaves; it is limited, in case the client never does. */
 function forever(lane: Lane): Behaviour {
   const events = 2_000
   if (lane === 'chat') return { kind: 'stream', events, paceMs: 20 }

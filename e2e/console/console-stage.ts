@@ -11,10 +11,10 @@ import { chromiumPath } from './chromium.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const BUILT = join(ROOT, 'console/built')
 
-/** Sentence that a browser logs for every response with an error status: those are answers, no faults. */
+/** The message that a browser logs for every response with an error status; these are not faults. */
 const ANSWERED = /^Failed to load resource: the server responded with a status of/
 
-/** People who sign in. */
+/** The users that sign in. */
 export const PEOPLE = {
   root: { id: 1, accessToken: 'root-access-token-0123456789abcd', key: `sk-${'r'.repeat(48)}` },
   admin: { username: 'bea', password: 'admin password', role: 10 },
@@ -23,19 +23,19 @@ export const PEOPLE = {
   caller: { id: 7, accessToken: 'caller-access-token-0123456789abc', key: `sk-${'c'.repeat(48)}` },
 } as const
 
-/** Name of one of them. */
+/** The name of one of these users. */
 export type Person = keyof typeof PEOPLE
 
 /** The program with its console, the demo's models behind it, and a browser. */
 export interface ConsoleStage {
   readonly gateway: RunningGateway
-  /** Plays the upstreams of the channels `scripted`, `first`, `second` and `tired`; each is its own lane. */
+  /** The upstreams of the channels `scripted`, `first`, `second` and `tired`, each with its own lane. */
   readonly upstream: ScriptedUpstream
-  /** Complaints of the browser: errors in its console, violations of the policy. */
+  /** Problems that the browser reports: errors in its console, violations of the content security policy. */
   readonly complaints: string[]
-  /** A page of somebody who is signed in, or of nobody. */
+  /** Opens a page as a user who is signed in, or without a session. */
   open(person: Person | undefined, path: string, options?: Options): Promise<Page>
-  /** Adds sections to the configuration of the running gateway, in place of those of the last time. */
+  /** Adds sections to the configuration of the running gateway, replacing those added before. */
   declare(sections: string): Promise<void>
   /** Sends a request to the API as root. */
   api<Data>(method: string, path: string, body?: object): Promise<Data>
@@ -46,7 +46,7 @@ export interface ConsoleStage {
 
 type Options = Parameters<Browser['newContext']>[0]
 
-/** Starts all of it; `fresh`: with neither channel nor key, as after the first start. */
+/** Starts everything; `fresh` has neither channel nor key, as after the first start. */
 export async function startConsoleStage(state: 'filled' | 'fresh' = 'filled'): Promise<ConsoleStage> {
   if (!existsSync(join(BUILT, 'index.html'))) throw new Error('the console is not built: npm run console')
   await using opened = new AsyncDisposableStack()
@@ -71,7 +71,7 @@ export async function startConsoleStage(state: 'filled' | 'fresh' = 'filled'): P
   return Object.assign(stage, { close: () => everything.disposeAsync() })
 }
 
-/** Limits that tests do not meet. */
+/** Limits that are so high that tests do not reach them. */
 const LIMITS = `
 rate_limits:
   critical: { requests: 1000, window: 60s }
@@ -101,7 +101,7 @@ function priced(yaml: string): string {
   return yaml.replace('models:\n', `models:\n${models.join('')}`)
 }
 
-/** Channels to the scripted upstream, behind those of the demo. */
+/** Channels to the scripted upstream, after those of the demo. */
 function scripted(upstream: ScriptedUpstream): string {
   const channel = (lane: string, model: string, priority = 0): string =>
     `  - { name: ${lane}, protocol: chat, base_url: "${upstream.baseUrl(lane)}", keys: [ k ], models: [ ${model} ], priority: ${priority} }`
@@ -133,7 +133,7 @@ class Stage {
   readonly complaints: string[] = []
   readonly #browser: Browser
   readonly #config: string
-  /** Cookies of those who have signed in: sign-ins are dear. */
+  /** Cookies of the users who have signed in, because sign-ins are slow. */
   readonly #cookies = new Map<Person, Awaited<ReturnType<BrowserContext['cookies']>>>()
 
   constructor({

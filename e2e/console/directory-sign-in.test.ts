@@ -12,7 +12,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
   beforeAll(async () => {
     stage = await startConsoleStage()
     const { url } = stage.gateway
-    // Another site than the gateway's: its cookies are sent as between two companies.
+    // A different site from the gateway's, so that cookies are sent as between two companies.
     provider = await startRealProvider(
       { ...CLIENT, redirectUri: `${url}/api/user/oidc/corp/callback`, afterLogout: `${url}/login` },
       'localhost',
@@ -30,7 +30,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     return stage.declare(stringify({ login: { oidc: [corp], ...login } }))
   }
 
-  test('leads to the provider and back to the page that was asked for; signing out ends both sessions', async () => {
+  test('a directory sign-in leads to the provider and back to the requested page; signing out ends both sessions', async () => {
     provider.people.set('p1', { preferred_username: 'pia', name: 'Pia P.' })
     provider.who = 'p1'
     const page = await stage.open(undefined, '/logs?period=30d')
@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('an identity is linked and unlinked on the account page', async () => {
+  test('signing in through a directory in a browser an identity is linked and unlinked on the account page', async () => {
     provider.people.set('p2', { preferred_username: 'bea-at-corp' })
     provider.who = 'p2'
     const page = await stage.open('admin', '/account')
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('that is refused ends on a page that says why, and leads back', async () => {
+  test('a directory sign-in that is refused ends on a page that says why, and links back', async () => {
     provider.people.set('p3', { preferred_username: 'root' })
     provider.who = 'p3'
     const page = await stage.open(undefined, '/')
@@ -88,7 +88,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('leaves access tokens where passwords are switched off', async () => {
+  test('a directory sign-in leaves access tokens where passwords are disabled', async () => {
     await declare({ password: false })
     const page = await stage.open(undefined, '/login')
     await page.getByRole('link', { name: 'Sign in with corp' }).waitFor()
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('breaks no policy of the pages', () => {
+  test('a directory sign-in violates no policy of the pages', () => {
     expect(stage.complaints).toEqual([])
   })
 })

@@ -6,9 +6,9 @@ import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts
 
 const MODEL = 'test-model'
 const SECRET = 'upstream-key-0123456789'
-/** By day the machine is shared with other tests: only a standstill is a failure. */
+/** By day the machine is shared with other tests, so that only a standstill is a failure. */
 const MOST_MS = byTier(15, 1) * 12_000
-/** Stops on a page before what is looked for: the whole of it. */
+/** The maximum number of Tab presses on a page before the target: all of its elements. */
 const MOST_STOPS = 80
 
 describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call', () => {
@@ -33,7 +33,7 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
     await charge.waitFor()
   }
 
-  test('16: a script with a pointer needs at most 12 s', async () => {
+  test('16: from the sign-in to the cost of a first call, a script with a pointer needs at most 12 s', async () => {
     const { open, upstream } = bound(await freshGateway())
     const page = await open('/login')
     const began = performance.now()
@@ -69,7 +69,7 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
     expect(took).toBeLessThan(MOST_MS)
   })
 
-  test('58: the keyboard alone is enough, and the focus is always seen', async () => {
+  test('58: the keyboard alone is enough for the first run, and the focus is always visible', async () => {
     const { open, upstream } = bound(await freshGateway())
     const page = await open('/login')
     const { keyboard } = page
@@ -143,7 +143,7 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
     }
   }
 
-  /** Goes on to an element by the tabulator, and looks at the focus on the way. */
+  /** Moves to an element with the Tab key, and checks the focus on the way. */
   async function tabTo(page: Page, target: Locator): Promise<void> {
     await target.waitFor()
     for (let stop = 0; stop < MOST_STOPS; stop += 1) {
@@ -171,11 +171,11 @@ describe.skipIf(withoutBrowser())('from the sign-in to the cost of a first call'
   }
 })
 
-/** Runs in the page: why the element with the focus cannot be seen to have it; empty where it can. */
+/** Runs in the page. Returns why the focused element does not show its focus; empty where it does. */
 function focusFault(): string {
   const element = document.activeElement
   if (!element || element === document.body) return ''
-  // The mark of a field may be drawn around it, or behind it.
+  // A field's focus may be drawn around it, or behind it.
   const drawn = [element, element.closest('.mantine-Input-input'), element.nextElementSibling]
   const isSeen = drawn.some((one) => {
     if (!one) return false

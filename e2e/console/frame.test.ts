@@ -5,7 +5,7 @@ import { byTier } from '../../test/tier.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
-/** Every page that is there, with its heading. */
+/** Every page with its heading. */
 const PAGES = [
   ['/', 'Overview'],
   ['/keys', 'API keys'],
@@ -46,7 +46,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
   }
 
   async function violations(page: Page): Promise<string[]> {
-    // A dialog on its way is not yet as it will be.
+    // A dialog that is still opening is not in its final state.
     await page.evaluate(() =>
       Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {}))),
     )
@@ -56,7 +56,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     )
   }
 
-  // By day a quarter of the pages in each of two themes and widths, at night all in all four.
+  // By day a quarter of the pages in two combinations of theme and width, at night all pages in all four.
   test.each([
     ['light', DESKTOP, byTier(0, undefined)],
     ['dark', PHONE, byTier(2, undefined)],
@@ -65,7 +65,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
       ['dark', DESKTOP, undefined],
     ] as const),
   ] as const)(
-    '4, 57: in the %s theme at %o no page breaks a rule of axe or of its policy',
+    '4, 57: in the %s theme at %o no page violates a rule of axe or its content security policy',
     async (colorScheme, viewport, rest) => {
       stage.complaints.length = 0
       const page = await stage.open('root', '/', { colorScheme, viewport })
@@ -91,7 +91,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     ['root', byTier(4, 1), /^/],
     ['member', byTier(9, 1), /^\/(?:keys|playground|usage|logs|models|account)?$/],
   ] as const)(
-    '43: a page asks at most four questions when %s opens it (every %dth by day)',
+    '43: a page makes at most four requests when %s opens it (every %dth by day)',
     async (who, nth, allowed) => {
       const page = await stage.open(who, '/account')
       await settled(page, 'Account')
@@ -112,7 +112,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     },
   )
 
-  test('52: a member sees no page of administrators, and asks for nothing of theirs', async () => {
+  test('52: a member sees no page for administrators, and makes no requests for them', async () => {
     const page = await stage.open('member', '/')
     const asked: string[] = []
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
@@ -134,7 +134,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('an administrator is told that root may open the settings', async () => {
+  test('an administrator learns that root may open the settings', async () => {
     const page = await stage.open('admin', '/settings')
     await page.getByRole('heading', { level: 1, name: 'This page is for the root user.' }).waitFor()
     await page.context().close()
@@ -153,7 +153,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('a test of images says that it costs, and Test all makes none', async () => {
+  test('a test of images says that it costs money, and Test all makes none', async () => {
     stage.upstream.script('painter', { kind: 'whole', body: '{"data":[{"b64_json":"AAAA"}]}' })
     const painter = { name: 'painter', type: 1, key: 'sk-painter', models: 'gpt-image-1' }
     const base_url = stage.upstream.baseUrl('painter').replace(/\/v1$/, '')
@@ -176,7 +176,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
-  test('14: a saved channel is in the list, and its key is nowhere', async () => {
+  test('14: a saved channel is in the list, and its key is not shown anywhere', async () => {
     const page = await stage.open('root', '/channels/new')
     const secret = 'sk-upstream-secret-0123456789'
     const bodies: Promise<string>[] = []
@@ -196,7 +196,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('the overview says who spends most of the month, and leads to their usage', async () => {
+  test('the overview shows who spends most in the month, and links to their usage', async () => {
     const page = await stage.open('admin', '/')
     const spenders = page.getByRole('region', { name: 'Who spends most' })
     await spenders.getByRole('listitem').filter({ hasText: 'root' }).getByText('100%').waitFor()
@@ -210,7 +210,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await own.context().close()
   })
 
-  test('51: an administrator adds a user, and $5 to its quota: before and after are shown', async () => {
+  test('51: an administrator adds a user, and $5 to its quota; the dialog shows the amounts before and after', async () => {
     const page = await stage.open('admin', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('cyd')
@@ -227,7 +227,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('40, 47: filters are in the address, reload keeps them, and the totals follow', async () => {
+  test('40, 47: filters are in the address, a reload keeps them, and the totals follow', async () => {
     const page = await stage.open('root', '/logs')
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.filter({ hasText: '2 calls' }).waitFor()
@@ -253,7 +253,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('56: a gateway that is away is told, and pages recover when it is back', async () => {
+  test('56: an unreachable gateway is reported, and pages recover when it is back', async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('link', { name: 'first' }).waitFor()
     await stage.gateway.stop()
@@ -265,11 +265,11 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('58: the keyboard finds pages and shortcuts, and gives the focus back', async () => {
+  test('58: the keyboard opens pages and shortcuts, and the focus returns', async () => {
     const page = await stage.open('root', '/')
     await settled(page, 'Overview')
     await page.keyboard.press('Control+k')
-    // Keys that are pressed before the palette has the focus are not its own.
+    // Keys that are pressed before the palette has the focus do not go to it.
     await expectFocus(page.getByRole('combobox', { name: 'Search pages and actions' }))
     await page.keyboard.type('keys')
     await page.getByRole('option', { name: 'API keys', selected: true }).waitFor()
@@ -289,7 +289,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('59: at 320 pixels no page scrolls sideways, and nothing moves where motion is reduced', async () => {
+  test('59: at 320 pixels no page scrolls sideways, and nothing moves where reduced motion is set', async () => {
     const page = await stage.open('root', '/', {
       viewport: { width: 320, height: 640 },
       reducedMotion: 'reduce',

@@ -23,7 +23,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.getByRole('dialog', { name: 'Key created' }).waitFor()
   }
 
-  test('a key that an operator limits says so, and offers its holder nothing looser', async () => {
+  test('a key limited by an operator says so, and offers its holder nothing looser', async () => {
     const { items } = await stage.api<{ items: { id: number; username: string }[] }>(
       'GET',
       '/api/user/?page_size=100',
@@ -56,7 +56,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('a key has a budget and a rate limit: given at its creation, changed, removed and shown', async () => {
+  test('a key has a budget and a rate limit, which can be set at its creation, changed, removed and seen', async () => {
     const keyNamed = async (name: string) => {
       const { items } = await stage.api<{ items: Record<string, string | number>[] }>(
         'GET',
@@ -112,7 +112,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('the focus goes to the button that opened a dialog, and to the next row when its row is gone', async () => {
+  test('the focus returns to the button that opened a dialog, and goes to the next row when its row is deleted', async () => {
     for (const name of ['focus-a', 'focus-b', 'focus-c'])
       await stage.api('POST', '/api/token/', {
         name,
@@ -146,7 +146,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     return status
   }
 
-  test('17, 18, 19, 25: a new key is masked until it is shown, calls, is copied, and is gone after Done', async () => {
+  test('17, 18, 19, 25: a new key is masked until it is shown, can call, is copied, and is no longer shown after Done', async () => {
     const page = await stage.open('root', '/keys', { permissions: ['clipboard-read', 'clipboard-write'] })
     await create(page, 'new one')
     const field = page.getByRole('textbox', { name: 'API key' })
@@ -188,7 +188,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('20: a stored key can be revealed, and hides again after 30 s', async () => {
+  test('20: a stored key can be revealed, and is hidden again after 30 s', async () => {
     const page = await stage.open('root', '/keys')
     await page.clock.install()
     const row = page.getByRole('row', { name: /first/ })
@@ -199,7 +199,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('21: a wrong field is told where it is, and the others stay', async () => {
+  test('21: an invalid field shows its error, and the others keep their values', async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const dialog = page.getByRole('dialog', { name: 'Create key' })
@@ -249,7 +249,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('23, 24: disabling, enabling and deleting act at the next call, without a reload', async () => {
+  test('23, 24: disabling, enabling and deleting a key apply to the next call, without a reload', async () => {
     const page = await stage.open('root', '/keys')
     await create(page, 'short-lived')
     await page.getByRole('button', { name: 'Show key' }).click()
@@ -271,7 +271,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('27: twenty letters typed fast into the filter: no 429, and the last answer is shown', async () => {
+  test('27: twenty letters typed fast into the filter cause no 429, and the last result is shown', async () => {
     const page = await stage.open('root', '/keys')
     const refused: number[] = []
     page.on('response', (response) => {

@@ -9,7 +9,7 @@ const DAYS = 90
 const DAY_MS = 86_400_000
 const MODELS = 20
 const CHANNELS = 10
-/** A key of root's without limits. */
+/** A key of root without limits. */
 const KEY = {
   user_id: 1,
   status: 1,
@@ -25,8 +25,8 @@ const KEY = {
 } as const
 
 /**
- * Adds keys of root's and the calls of the last 90 days to the database of a gateway that is stopped: a row
- * for each call, and the sums that its settlement would have moved. The last call ended just now.
+ * Adds keys of root and the calls of the last 90 days to the database of a stopped gateway: a row for each
+ * call, and the sums that its settlement would have changed. The last call ended just now.
  */
 export async function addManyCalls(
   dataDir: string,

@@ -4,7 +4,7 @@ import { usageText } from '../../test/fixtures/behaviour.ts'
 import { withoutBrowser } from './chromium.ts'
 import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts'
 
-/** Failures in a row after which a channel rests. */
+/** The number of consecutive failures after which a channel is in cooldown. */
 const FAILURES = 5
 
 describe.skipIf(withoutBrowser())('operating the gateway in the console', () => {
@@ -30,7 +30,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
   const troubledIn = (page: Page): ReturnType<Page['locator']> =>
     page.getByRole('region', { name: 'Channels that need attention' })
 
-  test('45: the lines of a cost make the charge to the unit, cached tokens on their own line', async () => {
+  test('45: the lines of a cost add up to the charge to the unit, with cached tokens on their own line', async () => {
     stage.upstream.script('scripted', { kind: 'whole', content: 'hello', usage: usageText(1000, 100, 400) })
     await stage.call('scripted')
     const page = await stage.open('root', '/logs')
@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('46: a call that went on to another channel shows both attempts to an administrator, none to a member', async () => {
+  test('46: a call that used a second channel shows both attempts to an administrator, and none to a member', async () => {
     stage.upstream.script('first', { kind: 'status', status: 500 })
     expect(await stage.call('shaky', PEOPLE.caller.key)).toBe(200)
     const page = await stage.open('root', '/logs')
@@ -70,7 +70,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await own.context().close()
   })
 
-  test('48: a channel whose upstream is dead rests, with the time left, and works when it is back', async () => {
+  test('48: a channel whose upstream is down is in cooldown, with the time left, and works when it is back', async () => {
     stage.upstream.script('tired', { kind: 'status', status: 503 })
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: /tired/ })
@@ -81,7 +81,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     const overview = await stage.open('root', '/')
     const troubled = troubledIn(overview)
     const item = troubled.getByRole('listitem').filter({ hasText: 'tired' })
-    // Its rest may be over before the page is there.
+    // The cooldown may be over before the page is shown.
     await item.getByText(/^(?:Resting, .+ left|Being tried again)$/).waitFor()
     expect(await item.innerText()).toContain('503')
     expect(await item.getByRole('link').getAttribute('href')).toMatch(/^\/channels\//)
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('54: of two tabs with one channel, the second is told what the first saved', async () => {
+  test('54: of two tabs with one channel, the second is informed of what the first saved', async () => {
     const [id] = (
       await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
         mode: 'single',
@@ -141,7 +141,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await second.context().close()
   })
 
-  test('20, 53: changes by console and API, and revealed keys, are in the audit log; no secret is', async () => {
+  test('20, 53: changes by console and API, and revealed keys, are in the audit log; secrets are not', async () => {
     const page = await stage.open('root', '/keys')
     const row = page.getByRole('row', { name: /first/ })
     await row.getByRole('button', { name: 'Reveal key' }).click()
@@ -174,7 +174,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('43, 44: a call is listed when it ends, by one stream; nothing moves under who has scrolled down', async () => {
+  test('43, 44: a call is listed when it ends, by one stream; nothing moves for a person who has scrolled down', async () => {
     stage.upstream.script('scripted', { kind: 'whole' })
     for (let call = 0; call < 25; call++) await stage.call('scripted')
     const page = await stage.open('root', '/logs')
@@ -190,7 +190,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     const rows = page.getByRole('table', { name: 'Calls' }).locator('tbody').getByRole('row')
     const before = await rows.count()
-    // Failed calls are rows, and not counted.
+    // Failed calls have rows, but are not counted.
     const counted = Number.parseInt(await totals.innerText(), 10)
     await stage.call('demo-chat')
     await rows.filter({ hasText: 'demo-chat' }).first().waitFor()
@@ -209,7 +209,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('50: a price that is set is charged by the next call; the built-in one comes back; the file is locked', async () => {
+  test('50: a price that is set is charged by the next call; the built-in one can be restored; that of the file is locked', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     await stage.api('POST', '/api/channel/', {
       mode: 'single',
@@ -256,7 +256,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('a changed form asks before it is left', async () => {
+  test('a changed form asks for confirmation before the page is left', async () => {
     const page = await stage.open('root', '/channels/new')
     await page.getByRole('textbox', { name: 'Name' }).fill('half done')
     const nav = page.getByRole('navigation', { name: 'Main' })
@@ -271,7 +271,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('the folded navigation keeps its names, in the next page too', async () => {
+  test('the folded navigation keeps its names, also on the next page', async () => {
     const page = await stage.open('root', '/keys')
     const link = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Logs' })
     await link.waitFor()

@@ -7,7 +7,7 @@ import { type ConsoleStage, PEOPLE, startConsoleStage } from './console-stage.ts
 
 const run = promisify(execFile)
 
-/** An answer that would run scripts, were it taken for HTML. */
+/** A response that would run scripts if it were interpreted as HTML. */
 const HOSTILE =
   '<script>globalThis.hit = 1</script><img src=x onerror="globalThis.hit = 2"> [a link](javascript:globalThis.hit=3) end'
 
@@ -40,7 +40,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     return page.getByRole('log', { name: 'Conversation' }).getByRole('region')
   }
 
-  test('28: an answer grows as it comes; Stop ends it, and the log says that the caller left', async () => {
+  test('28: a response grows as it arrives; Stop ends it, and the log says that the client left', async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })
     const page = await stage.open('root', '/playground?model=scripted')
     await send(page, 'go on and on')
@@ -60,7 +60,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('29: the cost under an answer is that of the call, in its details and over HTTP', async () => {
+  test('29: the cost below a response is that of the call, as in its details and over HTTP', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     await send(page, 'Say hello.')
     const link = answers(page).getByRole('link', { name: /^Call details/ })
@@ -157,7 +157,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await expect.poll(() => sent).not.toBeNull()
     expect(JSON.parse(sent ?? '')).toEqual(shown)
     await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
-    // The call that was made, also when its settings have changed since.
+    // The call that was made, even if the settings have changed since.
     await page.getByRole('textbox', { name: 'System prompt' }).fill('Another one.')
     const opener = page.getByRole('button', { name: 'View code' })
     await opener.click()
@@ -171,7 +171,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('34: what a model says is text: it runs nothing, and links go nowhere but to pages', async () => {
+  test("34: a model's output is text: it runs nothing, and links only lead to pages", async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: HOSTILE })
     stage.complaints.length = 0
     const page = await stage.open('root', '/playground?model=scripted')
@@ -187,7 +187,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('35: a key without quota says so in the words of the gateway, with a link to the key', async () => {
+  test("35: a key without quota shows the gateway's message, with a link to the key", async () => {
     await stage.api('POST', '/api/token/', {
       name: 'almost empty',
       remain_quota: 1,

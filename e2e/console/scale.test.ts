@@ -7,9 +7,12 @@ import { addManyCalls } from './many-calls.ts'
 
 const KEYS = byTier(1_500, 10_000)
 const CALLS = byTier(50_000, 1_000_000)
-/** Each time is the best of these: other work on the machine is not the console's. */
+/** The number of runs, of which the best time counts, as other work on the machine is not the console's. */
 const RUNS = byTier(2, 5)
-/** By day the machine is shared with other tests: times are printed, and only a standstill is a failure. */
+/**
+ * The factor of the time limits. By day the machine is shared with other tests: times are printed, and only a
+ * standstill is a failure.
+ */
 const PATIENCE = byTier(30, 1)
 
 describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} calls`, () => {
@@ -34,7 +37,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
     return Number(await shown.jsonValue()) - since
   }
 
-  /** The best time of opening a page, which begins with an empty cache of answers. */
+  /** The best time of opening a page with an empty cache of responses. */
   async function openedMs(page: Page, path: string, selectors: readonly string[]): Promise<number> {
     const times: number[] = []
     for (let run = 0; run < RUNS; run += 1) {
@@ -48,7 +51,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
 
   const row = (label: string): string => `table[aria-label="${label}"] tbody tr`
 
-  test('26: the keys are listed and filtered within a second, and the keyboard goes through their pages', async () => {
+  test('26: many keys are listed and filtered within a second, and the keyboard moves through their pages', async () => {
     const page = await stage.open('root', '/keys')
     expect(await openedMs(page, '/keys', [row('API keys')])).toBeLessThan(1000 * PATIENCE)
 
@@ -84,7 +87,7 @@ describe.skipIf(withoutBrowser())(`the console with ${KEYS} keys and ${CALLS} ca
     await page.context().close()
   })
 
-  test('42: usage of 90 days and the log are painted within 1.5 s', async () => {
+  test('42: usage of 90 days and the log are shown within 1.5 s', async () => {
     const page = await stage.open('root', '/account')
     const usage = ['figure[aria-label="Spend"] path, figure[aria-label="Spend"] rect', row('Breakdown')]
     const sums = '[role="status"][aria-label="Totals of these calls"]:not(:empty)'

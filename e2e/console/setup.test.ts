@@ -19,7 +19,7 @@ describe.skipIf(withoutBrowser())('the first run', () => {
     await stage?.close()
   })
 
-  test('11, 12, 13, 15: from an empty gateway to the cost of a first call', async () => {
+  test('11, 12, 13, 15: the first run leads from an empty gateway to the cost of a first call', async () => {
     const page = await stage.open('root', '/')
     await page.getByRole('heading', { level: 1, name: 'Set up Sluice' }).waitFor()
     const steps = page.getByRole('list', { name: 'Setup steps' }).getByRole('listitem')
@@ -52,7 +52,7 @@ describe.skipIf(withoutBrowser())('the first run', () => {
 
     await current.filter({ hasText: 'Create a key' }).waitFor()
     await steps.filter({ hasText: 'Add a channel' }).getByText('Done').waitFor()
-    // Programs take steps, too.
+    // Programs can do the steps, too.
     await stage.api('POST', '/api/token/', {
       name: 'by a program',
       remain_quota: 0,

@@ -13,7 +13,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await stage?.close()
   })
 
-  test('1, 6: / shows "Sign in", asks no other origin, and moves at most 220 kB without charts', async () => {
+  test('1, 6: / shows "Sign in", makes no requests to other origins, and transfers at most 220 kB without charts', async () => {
     const page = await stage.open(undefined, 'about:blank')
     const origins = new Set<string>()
     const paths: string[] = []
@@ -38,7 +38,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('7: root signs in with the access token; a wrong one is told', async () => {
+  test('7: root signs in with the access token; a wrong one shows an error', async () => {
     const page = await stage.open(undefined, '/login')
     await page.getByRole('button', { name: 'Use an access token' }).click()
     const field = page.getByRole('textbox', { name: 'Access token' })
@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('9: after a sign-in by token a status offers a password; once set it works, and the offer is gone', async () => {
+  test('9: after a sign-in by token a notice offers a password; once it is set it works, and the notice is gone', async () => {
     const page = await stage.open(undefined, '/login')
     await page.getByRole('button', { name: 'Use an access token' }).click()
     await page.getByRole('textbox', { name: 'Access token' }).fill(PEOPLE.root.accessToken)
@@ -72,7 +72,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await again.context().close()
   })
 
-  test('a user who is disabled is told so at the next request, and is signed out', async () => {
+  test('a user who is disabled is informed at the next request, and signed out', async () => {
     await stage.api('POST', '/api/user/', {
       username: 'leaver',
       password: 'password of a leaver',
@@ -103,7 +103,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('8: username and password sign in; one alert for a wrong pair, whichever was wrong', async () => {
+  test('8: username and password sign in; one error for a wrong pair, whichever was wrong', async () => {
     const page = await stage.open(undefined, '/login')
     const said = async (username: string, password: string): Promise<string> => {
       await page.getByRole('textbox', { name: 'Username' }).fill(username)
@@ -122,7 +122,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('10: a page that was asked for is shown after the sign-in, another site never', async () => {
+  test('10: the requested page is shown after the sign-in, and never another site', async () => {
     for (const [asked, shown] of [
       ['/logs?period=30d', '/logs?period=30d'],
       ['/login?next=https://evil.example', '/'],
@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     }
   })
 
-  test('55: a session that is over while a form is filled: after signing in it is saved once', async () => {
+  test('55: a form whose session ended meanwhile is saved once after signing in', async () => {
     const page = await stage.open('member', '/keys?new=1')
     await page.getByRole('textbox', { name: 'Name' }).fill('kept in the form')
     await page.context().clearCookies()
@@ -161,7 +161,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('55: a page that asks again by itself tells that the session is over, and goes on after the sign-in', async () => {
+  test('55: a page that refreshes by itself shows that the session is over, and continues after the sign-in', async () => {
     const page = await stage.open('root', '/setup')
     await page.getByRole('list', { name: 'Setup steps' }).waitFor()
     await page.context().clearCookies()

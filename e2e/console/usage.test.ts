@@ -59,7 +59,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('37, 40: the calls are divided by key, user, channel and group; the address keeps it', async () => {
+  test('37, 40: the calls are divided by key, user, channel and group; the address keeps the choice', async () => {
     const page = await open()
     for (const [grouping, names] of [
       ['Key', ['first', 'own']],
@@ -95,7 +95,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('39: days are those of the chosen zone, which is named', async () => {
+  test('39: days are those of the chosen time zone, which is named', async () => {
     const page = await stage.open('root', '/', { timezoneId: 'Asia/Shanghai' })
     const asked = page.waitForRequest(/\/api\/usage\?/)
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click()

@@ -7,7 +7,7 @@ import { nextMessage, start } from '../load/child.ts'
 
 /** The result of calls through a balancer during a rolling restart. */
 export interface RollingReport extends ArrivalsResult {
-  /** Rows of the usage log. */
+  /** The number of rows in the usage log. */
   readonly charged: number
   readonly stillLent: number
 }

@@ -25,7 +25,7 @@ async function tooLate(): Promise<string> {
   return 'too late'
 }
 
-/** Peers whose exchanges happen as `run` decides. */
+/** Peers whose exchanges are executed by `run`. */
 function through(peers: Peers, run: (exchange: () => Exchanged) => Exchanged): Peers {
   return {
     get isReachable() {
@@ -62,7 +62,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await stopNodes(nodes)
   })
 
-  /** Number of calls that a node admits now. */
+  /** The number of calls that a node admits now. */
   const burst = async ({ counts }: CountingNode, counted: CountedLimit, calls: number): Promise<number> => {
     const verdicts = await Promise.all(Array.from({ length: calls }, async () => counts.take(counted)))
     return verdicts.filter(({ allowed }) => allowed).length
@@ -71,7 +71,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     const each = await Promise.all(nodes.map((node) => burst(node, counted, calls)))
     return each.reduce((sum, one) => sum + one, 0)
   }
-  /** Waits until so much of the limit is left in Redis. */
+  /** Waits until this much of the limit is left in Redis. */
   const untilLeft = async (counted: CountedLimit, left: number): Promise<void> => {
     const [{ peers }] = nodes as [CountingNode]
     const observer = patientCounter(peers)
@@ -79,29 +79,29 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await observer.close()
   }
 
-  test('admit 97 % to 101 % of the limit, with 200 clients that are spread unevenly', async () => {
+  test('limits over three nodes admit 97 % to 101 % of the limit, with 200 clients that are spread unevenly', async () => {
     const [most, windowMs] = [200, 1_500]
     const { admitted } = await limitStorm(nodes, limit(most, windowMs), 200, 2 * windowMs)
     expect(maxWithin(admitted, windowMs)).toBeLessThanOrEqual(1.01 * most)
     expect(admitted.length).toBeGreaterThanOrEqual(0.97 * 2 * most)
   })
 
-  test('admit the whole limit once, when all calls come at one moment', async () => {
+  test('limits over three nodes admit the whole limit once, when all calls arrive at one moment', async () => {
     expect(await bursts(limit(100, 60_000), 100)).toBe(100)
   })
 
-  test('return permits that another node needs', async () => {
+  test('limits over three nodes return permits that another node needs', async () => {
     const counted = limit(40, 60_000)
     for (const { counts } of nodes) await counts.take(counted)
     const [first] = nodes as [CountingNode]
     let sum = 3
-    // The permits are idle by then.
+    // The permits are unused by then.
     aheadMs = 6_000
     const admitted = async (): Promise<number> => (sum += await burst(first, counted, 40))
     await expect.poll(admitted).toBe(40)
   })
 
-  test('answer without a request to Redis where the limit is far', async () => {
+  test('limits over three nodes need no request to Redis far below the limit', async () => {
     const counted = limit(6_000, 60_000)
     const [{ peers }] = nodes as [CountingNode]
     const exchanges = new Set<Promise<unknown>>()
@@ -124,7 +124,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await counts.close()
   })
 
-  test('are shares when the server is killed, with no call waiting for it; and whole again when it is back', async () => {
+  test('limits over three nodes are shares while the server is killed, with no call waiting for it, and whole again later', async () => {
     const counted = limit(90, 60_000)
     await server.kill()
     const startedMs = performance.now()
@@ -142,7 +142,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await bursts(counted, 30)).toBe(0)
   })
 
-  test('wait no longer than 50 ms for a silent server', async () => {
+  test('limits over three nodes wait at most 50 ms for a silent server', async () => {
     await stopNodes(nodes)
     nodes = await threeNodes(server.url, { isPatient: false })
     const counted = limit(100_000, 60_000)
@@ -163,7 +163,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect((await counts.take(counted)).allowed).toBe(true)
   })
 
-  test('wait no longer than 50 ms in the queue for Redis', async () => {
+  test('limits over three nodes wait at most 50 ms in the queue for Redis', async () => {
     const [{ peers }] = nodes as [CountingNode]
     // A slow connection: two exchanges in sequence take longer than a call may wait.
     const far = through(peers, async (exchange) => {
@@ -181,7 +181,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await counts.close()
   })
 
-  test('admit no more than the limit while the server comes back empty', async () => {
+  test('limits over three nodes admit no more than the limit while the server restarts empty', async () => {
     const counted = limit(90, 60_000)
     await server.kill()
     const back = sleep(500)
@@ -192,7 +192,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(admitted.length).toBeLessThanOrEqual(90)
   })
 
-  test('restore the admitted calls after a flush', async () => {
+  test('limits over three nodes restore the admitted calls after a flush', async () => {
     const counted = limit(90, 60_000)
     for (const node of nodes) expect(await burst(node, counted, 25)).toBe(25)
     const before = nodes.map(({ peers }) => peers.generation)
@@ -203,7 +203,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await bursts(counted, 90)).toBeLessThanOrEqual(15)
   })
 
-  test('neither count spent tokens twice nor overlook those of another node', async () => {
+  test('limits over three nodes neither count spent tokens twice nor miss those of another node', async () => {
     const counted = { ...limit(1_000, 60_000), name: 'key tokens' }
     const [one, other] = nodes as [CountingNode, CountingNode]
     expect((await one.counts.check(counted)).allowed).toBe(true)
@@ -212,7 +212,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     await expect.poll(async () => (await other.counts.check(counted)).allowed).toBe(false)
   })
 
-  test('get back the unused permits of a node that stops', async () => {
+  test('limits over three nodes get back the unused permits of a node that stops', async () => {
     const counted = limit(400, 60_000)
     const [one, other] = nodes as [CountingNode, CountingNode]
     expect(await burst(one, counted, 50)).toBe(50)
@@ -220,7 +220,7 @@ describe.skipIf(withoutRedis('limits over several nodes'))('limits over three no
     expect(await burst(other, counted, 400)).toBe(350)
   })
 
-  test('get back permits that a node is granted while it stops', async () => {
+  test('limits over three nodes get back permits that a node is granted while it stops', async () => {
     const counted = limit(400, 60_000)
     const [one, other] = nodes as [CountingNode, CountingNode]
     const { promise: isStopping, resolve: stop } = Promise.withResolvers<void>()

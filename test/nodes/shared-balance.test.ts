@@ -7,9 +7,9 @@ import { databaseOf } from '../fixtures/database.ts'
 import { ask } from '../fixtures/fixture.ts'
 import { type Nodes, SHARED, setNodes } from './fixture.ts'
 
-/** Maximum output of a call; at four units each it far outweighs the prompt. */
+/** The maximum output of a call; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
-/** Ten holds and a margin below an eleventh, for any count of the prompt up to 10,000 units. */
+/** Ten holds and a margin that is less than an eleventh, if the prompt costs at most 10,000 units. */
 const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
 /** Ten prompt and five output tokens. */
 const COST = 30
@@ -24,7 +24,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       users: [{ ...ROOT, tokens: [token('ann', { remain_quota: quota })] }, user(2, 'bob', [token('bob')])],
     }))
 
-  describe('that are running', () => {
+  describe('two running gateways', () => {
     let shared: Nodes
     const cleanUps: (() => Promise<void>)[] = []
     beforeAll(async () => {
@@ -60,7 +60,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       return Number(row?.['id'])
     }
 
-    test('never spend more together than the balance, and use unused leases of each other', async () => {
+    test("two gateways never spend more together than the balance, and use each other's unused leases", async () => {
       const { upstream, chat, token } = shared
       let release: (value?: unknown) => void = () => {}
       const after = new Promise((resolve) => (release = resolve))
@@ -89,7 +89,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       await vi.waitFor(async () => expect((await token('token-crowd')).used).toBe(10 * COST), SOON)
     })
 
-    test('serve calls one after the other on either until the last affordable hold', async () => {
+    test('two gateways serve successive calls on either until the last affordable hold', async () => {
       const { upstream, chat, token } = shared
       upstream.script('m', { kind: 'whole', usage: usageText(10, 50_000) })
       const statuses: number[] = []
@@ -104,7 +104,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       )
     })
 
-    test('a key that is disabled or deleted on one is refused by the other within a second', async () => {
+    test('a key that is disabled or deleted on one gateway is refused by the other within a second', async () => {
       const { upstream, chat, gateways } = shared
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
       const url = gateways[0]?.url ?? ''
@@ -119,7 +119,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       await vi.waitFor(async () => expect((await onB()).status).toBe(401), { timeout: 30_000, interval: 20 })
     })
 
-    test('a quota set on one applies to the next call of the other', async () => {
+    test('a quota set on one gateway applies to the next call of the other', async () => {
       const { upstream, chat, gateways, token } = shared
       const id = await idOf('token-set')
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -136,7 +136,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
       await vi.waitFor(async () => expect((await token('token-set')).remain).toBe(5_000 - COST), SOON)
     })
 
-    test('charge one key exactly what both delivered, and show it at once and alike', async () => {
+    test('two gateways charge one key exactly what both delivered, and show the same at once', async () => {
       const { upstream, chat, gateways, database, token } = shared
       const id = await idOf('token-charged')
       upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -152,7 +152,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
           }),
         SOON,
       )
-      // Shown right after the call; on a busy machine, after a further call.
+      // Shown immediately after the call; on a busy machine, after a further call.
       await expect
         .poll(async () => {
           answers.push(await chat(0, 'charged', ask('m', { max_tokens: 100 })))
@@ -178,7 +178,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     })
   })
 
-  test('start together on an empty database: one of them creates the declared users, both serve', async () => {
+  test('two gateways can start together on an empty database: one of them creates the declared users, both serve', async () => {
     const { gateways, chat, upstream, database, join } = await nodes(1_000_000, 0)
     await Promise.all([join(), join()])
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
@@ -191,7 +191,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     ])
   })
 
-  test('start together on an empty database without declared users: one of them prints the first credentials, which are valid', async () => {
+  test('of two gateways that start together without declared users, one prints the first credentials, which are valid', async () => {
     const { gateways, join } = await setNodes(engine, 0, () => ({}))
     await Promise.all([join(), join()])
     const told = gateways.flatMap((gateway) => gateway.logs().match(/API key +sk-\w+/g) ?? [])
@@ -202,7 +202,7 @@ describe.each(SHARED)('two gateways on one $name', (engine) => {
     }
   })
 
-  test('a node that is killed charges every seen answer after its restart, and its leases are free', async () => {
+  test('a node that is killed charges every delivered response after its restart, and its leases are free', async () => {
     const { upstream, chat, gateways, database, token } = await nodes(1_000_000)
     upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     const answers = await Promise.all(

@@ -28,7 +28,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
   afterEach(() => stopNodes(nodes))
 
   const limit = () => ({ name: 'key requests', subject: randomUUID(), max: MAX, windowMs: HOUR })
-  /** The number of calls that a node lets through of this many. */
+  /** The number of calls that a node admits of this many. */
   const through = async (node: number, counted: ReturnType<typeof limit>, calls: number): Promise<number> => {
     let allowed = 0
     for (let index = 0; index < calls; index += 1)
@@ -50,17 +50,20 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     ['deletes', (window) => ['DEL', window]],
     ['makes text of', (window) => ['SET', window, 'rubbish']],
     ['expires', (window) => ['PEXPIRE', window, '1']],
-  ])('whoever %s a window gains no call, also where one node alone had used the limit', async (_, spoil) => {
-    const counted = limit()
-    expect(await through(0, counted, MAX)).toBe(MAX)
-    await settled()
-    for (const window of await windows()) await server.command(spoil(window))
-    await repaired()
-    expect(await through(1, counted, MAX)).toBe(0)
-    expect(await through(2, counted, MAX)).toBe(0)
-  })
+  ])(
+    'an attacker who %s a window gains no call, even if one node alone had used the limit',
+    async (_, spoil) => {
+      const counted = limit()
+      expect(await through(0, counted, MAX)).toBe(MAX)
+      await settled()
+      for (const window of await windows()) await server.command(spoil(window))
+      await repaired()
+      expect(await through(1, counted, MAX)).toBe(0)
+      expect(await through(2, counted, MAX)).toBe(0)
+    },
+  )
 
-  test('each node keeps to its share until all have reported again: never the limit times the nodes', async () => {
+  test('each node is limited to its share until all have reported again: never the limit times the nodes', async () => {
     const counted = limit()
     let all = 0
     for (const node of [0, 1, 2]) all += await through(node, counted, MAX / 3)
@@ -73,14 +76,14 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(all).toBe(MAX)
   })
 
-  test('whoever plays an old window back gains no call', async () => {
+  test('an attacker who restores an old window gains no call', async () => {
     const counted = limit()
     expect(await through(0, counted, 2)).toBe(2)
     expect(await through(1, counted, 2)).toBe(2)
     await settled()
     const [window = ''] = await windows()
     const [field = ''] = (await server.command(['HKEYS', window])) as string[]
-    // As text, it would not survive.
+    // As a text, it would be damaged.
     const save = `local v = redis.call('HGET', KEYS[1], ARGV[1]); return redis.call('SET', 'saved', v)`
     const back = `return redis.call('HSET', KEYS[1], ARGV[1], redis.call('GET', 'saved'))`
     await server.command(['EVAL', save, '1', window, field])
@@ -99,7 +102,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     ['a list', ['LPUSH', 'abc']],
     ['nothing but digits', ['SET', '12345']],
     ['100 MB', ['SETRANGE', '104857600', 'x']],
-  ])('a generation of %s is replaced: the nodes stay together', async (_, words) => {
+  ])('a generation of %s is replaced, and the nodes stay together', async (_, words) => {
     const counted = limit()
     expect(await through(0, counted, MAX)).toBe(MAX)
     await settled()
@@ -115,7 +118,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(residentBytes(process.pid) - before).toBeLessThan(60 * 1024 * 1024)
   })
 
-  test('windows of 50 MB and fields of as many are replaced', async () => {
+  test('windows of 50 MB and fields of that size are replaced', async () => {
     const counted = limit()
     expect(await through(0, counted, MAX)).toBe(MAX)
     await settled()
@@ -129,7 +132,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(Number(bytes)).toBeLessThan(100_000)
   })
 
-  test('calls under way are not forgotten with their hash', async () => {
+  test('calls in flight are not forgotten when their hash is deleted', async () => {
     const all = nodes.map(({ peers }) => new SharedPlaces(peers))
     onTestFinished(async () => void (await Promise.all(all.map((places) => places.close()))))
     const parallel = { subject: 'key:1', max: 6 }
@@ -147,7 +150,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(await taken(2)).toBe(0)
   })
 
-  test('a restart of the server, empty or from an old copy, gains no call, and hints come again', async () => {
+  test('a restart of the server, empty or from an old copy, admits no additional call, and hints are sent again', async () => {
     const namespace = `test:${randomUUID()}`
     const messages = new NodeMessages(SECRETS)
     const [teller, hearer] = [0, 1].map(() => new RedisAnnouncements(server.url, namespace, messages))
@@ -179,7 +182,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
       .toBeGreaterThan(0)
   })
 
-  test('messages of 15 MB are dropped unread', async () => {
+  test('messages of 15 MB are dropped without being read', async () => {
     const namespace = `test:${randomUUID()}`
     const messages = new NodeMessages(SECRETS)
     const hearer = new RedisAnnouncements(server.url, namespace, messages, PATIENT.connectionMs)

@@ -3,7 +3,7 @@ import type { OwnPostgres } from '../fixtures/own-postgres.ts'
 /** One change of a token's row; changes are in order. */
 export interface TokenChange {
   readonly token_id: number
-  /** Movement of its quota, and of its recorded use. */
+  /** The change of its quota, and of its recorded use. */
   readonly remain: number
   readonly moved: number
   readonly used: number

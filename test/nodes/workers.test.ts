@@ -8,9 +8,9 @@ import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { isAlive, workerPids } from '../fixtures/worker-pids.ts'
 
-/** Maximum output of a call; at four units each it far outweighs the prompt. */
+/** The maximum output of a call; at four units each it far outweighs the prompt. */
 const MAXIMUM = 100_000
-/** Ten holds and a margin below an eleventh. */
+/** Ten holds and a margin that is less than an eleventh. */
 const FOR_TEN = 10 * (4 * MAXIMUM + 10_000)
 /** Ten prompt and five output tokens. */
 const COST = 30
@@ -61,7 +61,7 @@ function workersIn(log: string): Set<string | undefined> {
   return new Set([...log.matchAll(/"worker":(\d+),.*"msg":"request"/g)].map(([, worker]) => worker))
 }
 
-/** Waits until each worker has answered: connections are spread by chance. */
+/** Waits until each worker has answered, because connections are distributed randomly. */
 async function untilAllServe(): Promise<void> {
   const before = fixture.gateway.logs().length
   await vi.waitFor(async () => {
@@ -75,7 +75,7 @@ function gate(): { readonly opens: Promise<void>; readonly open: () => void } {
   return { opens: promise, open: resolve }
 }
 
-/** Streams under way over all workers, each with some content. */
+/** Streams in progress on all workers, each with some content. */
 async function streams(count: number, after: Promise<unknown>): Promise<LiveResponse[]> {
   const frames = [
     `data: {"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":${usageText(10, 5)}}\n\n`,
@@ -92,7 +92,7 @@ async function streams(count: number, after: Promise<unknown>): Promise<LiveResp
 
 const idOf = (name: string): number => database.token(`token-${name}`).id
 
-/** Compares the quota given to ann with what remains and what the rows of the log charge. */
+/** Compares the quota given to ann with the balance and with the charges in the log. */
 function expectExact(): void {
   const ann = database.token('token-ann')
   const rows = database.usage().filter(({ token_id }) => token_id === ann.id)
@@ -101,8 +101,8 @@ function expectExact(): void {
   expect(database.user('ann')).toMatchObject({ used_quota: charged, quota: GRANTED - charged })
 }
 
-describe('workers share', () => {
-  test('a balance: of fifty calls at once on a token for ten, exactly ten are served', async () => {
+describe('what workers share', () => {
+  test('workers share a balance: of fifty simultaneous calls on a token for ten, exactly ten are served', async () => {
     const { opens, open: release } = gate()
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5), after: opens })
     let refused = 0
@@ -130,7 +130,7 @@ describe('workers share', () => {
     })
   })
 
-  test('the calls under way of a key: of fifty at once, five are', async () => {
+  test("workers share a key's limit of calls in flight: of fifty simultaneous calls, five are admitted", async () => {
     const { opens, open: release } = gate()
     fixture.upstream.script('m', { kind: 'whole', after: opens })
     const statuses: number[] = []
@@ -144,13 +144,13 @@ describe('workers share', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(5)
   })
 
-  test('the requests of a key: of sixty, thirty are let through', async () => {
+  test("workers share a key's request limit: of sixty requests, thirty are admitted", async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, () => fixture.chat('thirty', ask('m'))))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(30)
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
   })
 
-  test('changes: a key that is disabled over one is refused by all, and enabled again served by all', async () => {
+  test('workers share changes: a key that is disabled over one is refused by all, and enabled again served by all', async () => {
     const id = idOf('doomed')
     const all = async (status: number): Promise<void> => {
       await vi.waitFor(async () => {
@@ -165,7 +165,7 @@ describe('workers share', () => {
     await all(200)
   })
 
-  test('a quota that is set over one: no worker spends more', async () => {
+  test('workers share a quota that is set over one: no worker spends more', async () => {
     const set = (remain_quota: number) =>
       manage(fixture.gateway.url, ADMIN, 'PUT /api/token/', {
         id: idOf('set'),
@@ -185,7 +185,7 @@ describe('workers share', () => {
     expect(database.token('token-set').remain_quota).toBe(100)
   })
 
-  test('the configuration: once it is applied, each call of any worker has it', async () => {
+  test('workers share the configuration: once it is applied, each call of any worker uses it', async () => {
     const { upstream, gateway } = fixture
     upstream.script('new', { kind: 'whole', usage: usageText(10, 5) })
     const statuses = async (): Promise<number[]> =>
@@ -201,13 +201,13 @@ describe('workers share', () => {
     expect(new Set(await statuses())).not.toContain(200)
   })
 
-  test('the live stream of calls: it shows those of all', async () => {
+  test('workers share the live stream of calls: it shows the calls of all', async () => {
     const live = await open(fixture.gateway.url, undefined, {
       method: 'GET',
       path: '/api/log/stream',
       headers: { authorization: ROOT.access_token, 'gateway-user': '1' },
     })
-    // The other workers follow once they are told: calls that they settled before are not shown.
+    // The other workers follow once they are informed: calls that they settled before are not shown.
     await vi.waitFor(async () => {
       const before = fixture.gateway.logs().length
       const answers = await Promise.all(Array.from({ length: 16 }, () => fixture.chat('ann', ask('m'))))
@@ -221,7 +221,7 @@ describe('workers share', () => {
     await live.end()
   })
 
-  test('metrics: one text has the sums of all, and no counter falls when a worker dies', async () => {
+  test('workers share metrics: one text has the sums of all, and no counter falls when a worker dies', async () => {
     const requests = async (): Promise<number> => {
       const { text } = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/metrics' })
       const line = /^sluice_requests_total\{path="\/v1\/chat\/completions",status="200"\} (\d+)$/m.exec(text)
@@ -242,7 +242,7 @@ describe('workers share', () => {
 })
 
 describe('a worker that is killed', () => {
-  test('is replaced; its calls are charged what they delivered, and those of others go on', async () => {
+  test('a worker that is killed is replaced; its calls are charged what they delivered, and those of other workers continue', async () => {
     const { opens, open: release } = gate()
     const live = await streams(24, opens)
     await expect.poll(() => database.openHolds().length, SOON).toBe(24)
@@ -269,7 +269,7 @@ describe('a worker that is killed', () => {
     await untilAllServe()
   })
 
-  test('gives back its leases and its places at once', async () => {
+  test('a worker that is killed releases its leases and its slots at once', async () => {
     const { opens, open: release } = gate()
     const live = await streams(8, opens)
     fixture.upstream.script('m', { kind: 'whole', after: opens })
@@ -284,7 +284,7 @@ describe('a worker that is killed', () => {
     expectExact()
   })
 
-  test('starts again with the configuration in force, though the file has a mistake meanwhile', async () => {
+  test('a worker that is killed is restarted with the current configuration, even if the file has an error meanwhile', async () => {
     const refused = (): number => fixture.gateway.logs().match(/configuration refused/g)?.length ?? 0
     const before = refused()
     void fixture.gateway.apply('models: [').catch(() => {})
@@ -298,8 +298,8 @@ describe('a worker that is killed', () => {
   })
 })
 
-describe('the end of all', () => {
-  test('the owner is killed: all end, and the next start settles what was under way', async () => {
+describe('the end of all processes', () => {
+  test('when the owner is killed all workers end, and the next start settles the calls in flight', async () => {
     const { opens, open: release } = gate()
     const live = await streams(16, opens)
     await expect.poll(() => database.openHolds().length, SOON).toBe(16)
@@ -316,7 +316,7 @@ describe('the end of all', () => {
     expect(fixture.gateway.logs()).toContain('Settled 16 calls that an earlier run left open')
   })
 
-  test('SIGTERM: streams of all workers come to their ends, and nothing is left open', async () => {
+  test('on SIGTERM streams of all workers finish, and nothing is left open', async () => {
     const { opens, open: release } = gate()
     const live = await streams(16, opens)
     const pids = workerPids(fixture.gateway.pid)

@@ -13,7 +13,7 @@ import { historyOf, keepHistory, type TokenChange } from './token-history.ts'
 
 const ANN: Account = { id: 2, accessToken: 'the-access-token-of-ann' }
 const AMPLE = 1_000_000_000
-/** Tokens that are deleted during the run, one alone and two at a time. */
+/** Tokens that are deleted during the run, singly and two at a time. */
 const TO_DELETE = Array.from({ length: 12 }, (_, index) => `doomed${index}`)
 const CLIENTS = 12
 
@@ -27,7 +27,7 @@ export interface WritesPlan {
 
 /** The result of writes beside charges. */
 export interface WritesReport {
-  /** The auditor's findings. */
+  /** The broken promises that the auditor found. */
   readonly broken: readonly string[]
   readonly complete: number
   readonly writes: number
@@ -63,7 +63,8 @@ function configuration(upstream: ScriptedUpstream): Configuration {
 }
 
 /**
- * Makes calls while quotas are set, tokens disabled, enabled and deleted, twenty times a second, on any node.
+ * Makes calls on any node while quotas are set and tokens disabled, enabled and deleted, twenty times a
+ * second.
  */
 export async function writeWhileCharging(plan: WritesPlan): Promise<WritesReport> {
   const { nodes, seed } = plan

@@ -69,7 +69,9 @@ const ANSWERS: Readonly<Record<string, DoubleAnswer>> = {
   '/anthropic/v1/messages': { body: JSON.stringify(MESSAGE) },
 }
 
-/** Verifies what Azure does. Responses and the v1 API have the deployment in the body, others in the path. */
+/**
+ * Verifies what Azure verifies. Responses and the v1 API have the deployment in the body, others in the path.
+ */
 function answer({ path, headers, body }: ReceivedByDouble): DoubleAnswer {
   const refused = (status: number, code: string): DoubleAnswer => ({
     status,
@@ -140,7 +142,7 @@ const below = (model: string, path: string): string =>
     : `/openai/v1/${path}`
 
 describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
-  test('embeddings', async () => {
+  test('an Azure channel serves embeddings', async () => {
     const came = await post('/v1/embeddings', { model, input: 'hello there' })
     expect(came.status, came.text).toBe(200)
     expect(JSON.parse(came.text).data[0].embedding).toEqual([0.5, -0.25])
@@ -148,7 +150,7 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
     expectCharged(came, 2)
   })
 
-  test('images', async () => {
+  test('an Azure channel serves images', async () => {
     const came = await post('/v1/images/generations', { model, prompt: 'a dog' })
     expect(came.status, came.text).toBe(200)
     expect(came.text).toBe(ANSWERS['images/generations']?.body)
@@ -156,7 +158,7 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
     expectCharged(came, 9 + 3 * 4)
   })
 
-  test('edits of images, as a form', async () => {
+  test('an Azure channel serves edits of images, as a form', async () => {
     const image = { name: 'image', content: Buffer.from('png'), filename: 'a.png', type: 'image/png' }
     const body = formBytes([image, { name: 'prompt', content: 'a cat' }, { name: 'model', content: model }])
     const came = await call(gateway.url, body, formCall('/v1/images/edits', 'ann', body))
@@ -165,14 +167,14 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
     expect(azure.received[0]?.body.toString()).toContain(DEPLOYMENT)
   })
 
-  test('speech', async () => {
+  test('an Azure channel serves speech', async () => {
     const came = await post('/v1/audio/speech', { model, input: 'hello', voice: 'alloy' })
     expect(came.status, came.text).toBe(200)
     expect(came.bytes).toEqual(SPEECH)
     expect(azure.received[0]?.path).toBe(below(model, 'audio/speech'))
   })
 
-  test.each(['transcriptions', 'translations'])('%s', async (kind) => {
+  test.each(['transcriptions', 'translations'])('an Azure channel serves %s', async (kind) => {
     const body = formBytes(recordingParts(model, waveFile(2)))
     const came = await call(gateway.url, body, formCall(`/v1/audio/${kind}`, 'ann', body))
     expect(came.status, came.text).toBe(200)
@@ -180,7 +182,7 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
     expect(azure.received[0]?.path).toBe(below(model, `audio/${kind}`))
   })
 
-  test('responses, never below a deployment', async () => {
+  test('an Azure channel serves responses, never below a deployment', async () => {
     const came = await post('/v1/responses', { model: `${model}-responses`, input: 'hi' })
     expect(came.status, came.text).toBe(200)
     const { id, ...rest } = JSON.parse(came.text)
@@ -193,7 +195,7 @@ describe.each(['dated', 'undated'])('an Azure channel serves: %s', (model) => {
   })
 })
 
-test('Claude in Foundry is asked at its own path, with its key and version', async () => {
+test('Claude in Foundry is called at its own path, with its key and version', async () => {
   const body = { model: 'claude', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
   const came = await call(gateway.url, body, {
     key: 'ann',

@@ -47,7 +47,7 @@ const FILTERED = JSON.stringify({
 let azure: Double
 let gateway: RunningGateway
 
-/** Verifies what Azure does: the key's header, the version, and a deployment that exists. */
+/** Verifies what Azure verifies: the key's header, the version, and a deployment that exists. */
 function answer({ path, headers, body }: ReceivedByDouble): DoubleAnswer {
   const error = (status: number, code: string, message: string) => ({
     status,
@@ -107,7 +107,7 @@ beforeEach(() => {
 const ask = (model: string, content = 'hi') =>
   call(gateway.url, { model, messages: [{ role: 'user', content }] }, { key: 'ann' })
 
-describe("the double of Azure, asked by the maker's own client", () => {
+describe("the double of Azure, called by the maker's own client", () => {
   const asked = (apiKey: string, apiVersion: string, deployment: string) =>
     new AzureOpenAI({
       endpoint: azure.url,
@@ -120,11 +120,11 @@ describe("the double of Azure, asked by the maker's own client", () => {
       messages: [{ role: 'user', content: 'hi' }],
     })
 
-  test('answers a request that is right', async () => {
+  test('the double of Azure answers a correct request', async () => {
     expect((await asked(KEY, '2024-10-21', 'my-deployment')).choices[0]?.message.content).toBe('Hello')
   })
 
-  test('refuses another key, version or deployment', async () => {
+  test('the double of Azure refuses another key, version or deployment', async () => {
     await expect(asked('other', '2024-10-21', 'my-deployment')).rejects.toThrow(AuthenticationError)
     await expect(asked(KEY, '2020-01-01', 'my-deployment')).rejects.toThrow(NotFoundError)
     await expect(asked(KEY, '2024-10-21', 'other')).rejects.toThrow(NotFoundError)
@@ -135,14 +135,14 @@ describe('a chat completion on an Azure channel', () => {
   test.each([
     ['dated', '/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21'],
     ['undated', '/openai/v1/chat/completions'],
-  ])('is asked of its deployment: %s', async (model, path) => {
+  ])('a chat completion on Azure is sent to its deployment: %s', async (model, path) => {
     const { status, text } = await ask(model)
     expect(status, text).toBe(200)
     expect(text).toBe(COMPLETION)
     expect(azure.received[0]?.path).toBe(path)
   })
 
-  test('that the content filter refuses keeps the code of Azure', async () => {
+  test("a chat completion that Azure's content filter refuses keeps the code of Azure", async () => {
     const { status, text } = await ask('dated', 'forbidden')
     expect(status).toBe(400)
     expect(JSON.parse(text).error).toMatchObject({
@@ -151,7 +151,7 @@ describe('a chat completion on an Azure channel', () => {
     })
   })
 
-  test('is streamed with the frames of the content filter, as they came', async () => {
+  test('a chat completion on Azure is streamed with the frames of the content filter unchanged', async () => {
     const body = {
       model: 'dated',
       stream: true,
@@ -161,7 +161,7 @@ describe('a chat completion on an Azure channel', () => {
     expect((await call(gateway.url, body, { key: 'ann' })).text).toBe(STREAM)
   })
 
-  test('is converted without the frames of the content filter', async () => {
+  test('a chat completion on Azure is converted without the frames of the content filter', async () => {
     const body = { model: 'dated', stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
     const { status, text } = await call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
     expect(status).toBe(200)

@@ -89,14 +89,17 @@ function onlyRequest(): ReceivedByDouble {
 }
 
 describe('a messages call on a Bedrock channel', () => {
-  test.each(['signed', 'session', 'bearer'])('is authenticated by a key of each form: %s', async (model) => {
-    const { status, text } = await messages(model)
-    expect(status, text).toBe(200)
-    expect(text).toBe(JSON.stringify(WHOLE))
-    expect(bedrock.received[0]?.path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/invoke`)
-  })
+  test.each(['signed', 'session', 'bearer'])(
+    'a Bedrock call is authenticated by a key of each form: %s',
+    async (model) => {
+      const { status, text } = await messages(model)
+      expect(status, text).toBe(200)
+      expect(text).toBe(JSON.stringify(WHOLE))
+      expect(bedrock.received[0]?.path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/invoke`)
+    },
+  )
 
-  test('names model and stream in the path, and the version in the body; all other bytes stay', async () => {
+  test('a Bedrock call has model and stream in the path, and the version in the body; all other bytes are unchanged', async () => {
     const text = `{"model": "signed","max_tokens":20,  "messages":[{"role":"user","content":"h\\u0069"}], "stream":true}`
     const { status } = await call(gateway.url, Buffer.from(text), { key: 'ann', path: '/v1/messages' })
     expect(status).toBe(200)
@@ -107,7 +110,7 @@ describe('a messages call on a Bedrock channel', () => {
     )
   })
 
-  test('passes on the beta features that Bedrock knows, in the body', async () => {
+  test('a Bedrock call passes on the beta features that Bedrock knows, in the body', async () => {
     await messages('signed', {}, { 'anthropic-beta': 'context-1m-2025-08-07, unknown-2030-01-01' })
     const { body, headers } = onlyRequest()
     expect(JSON.parse(body.toString()).anthropic_beta).toEqual(['context-1m-2025-08-07'])
@@ -122,7 +125,7 @@ describe('a messages call on a Bedrock channel', () => {
     ['mid-conversation-output-config-2026-07-01', { messages: [...hi, ...effort] }],
     ['mid-conversation-tool-changes-2026-07-01', { messages: [...hi, ...toolChange] }],
     ['thinking-display-updates-2026-08-18', { thinking: { type: 'adaptive', display: 'updates' } }],
-  ])('has what a beta feature brings, beside its name: %s', async (beta, fields) => {
+  ])('a Bedrock call has the fields of a beta feature, beside its name: %s', async (beta, fields) => {
     const { status, headers, text } = await messages('signed', fields, { 'anthropic-beta': beta })
     expect(status, text).toBe(200)
     expect(headers).not.toHaveProperty('x-gateway-dropped')
@@ -135,7 +138,7 @@ describe('a messages call on a Bedrock channel', () => {
     ['mid-conversation-tool-changes-2026-07-01', { messages: [...hi, { role: 'system', content: 'look' }] }],
     ['thinking-display-updates-2026-08-18', { thinking: { type: 'adaptive', display: 'omitted' } }],
   ])(
-    'goes without a beta feature that it does not use and AWS does not confirm: %s',
+    'a Bedrock call is sent without a beta feature that it does not use and AWS does not confirm: %s',
     async (beta, fields) => {
       const asked = { 'anthropic-beta': `${beta},context-1m-2025-08-07` }
       const { status, headers, text } = await messages('signed', fields, asked)
@@ -148,14 +151,14 @@ describe('a messages call on a Bedrock channel', () => {
     },
   )
 
-  test('has no safeguards without their beta feature, which Bedrock would refuse', async () => {
+  test('a Bedrock call has no safeguards without their beta feature, which Bedrock would refuse', async () => {
     const { status, headers } = await messages('signed', { safeguards: [{ type: 'dangerous_tool_use' }] })
     expect(status).toBe(200)
     expect(headers['x-gateway-dropped']).toBe('safeguards')
     expect(JSON.parse(onlyRequest().body.toString())).not.toHaveProperty('safeguards')
   })
 
-  test('is streamed as server-sent events without the figures of the service, and charged by its usage', async () => {
+  test("a Bedrock call is streamed as server-sent events without the service's metrics, and charged by its usage", async () => {
     const { status, headers, text } = await messages('signed', { stream: true })
     expect(status).toBe(200)
     expect(headers['content-type']).toContain('text/event-stream')
@@ -168,7 +171,7 @@ describe('a messages call on a Bedrock channel', () => {
     })
   })
 
-  test('ends with the exception of its stream', async () => {
+  test('a Bedrock stream ends with the exception in it', async () => {
     answer = {
       events: EVENTS.slice(0, 3),
       exception: { name: 'throttlingException', message: 'Too many tokens' },
@@ -179,28 +182,28 @@ describe('a messages call on a Bedrock channel', () => {
     )
   })
 
-  test('that is cut inside a frame ends in an error', async () => {
+  test('a Bedrock stream that is cut off inside a frame ends in an error', async () => {
     answer = { events: EVENTS.slice(0, -1), cutBytes: 9 }
     const { text } = await messages('signed', { stream: true })
     expect(text).toContain('event: error')
     expect(text).not.toContain('message_stop')
   })
 
-  test('that is cut behind its stop reason is complete', async () => {
+  test('a Bedrock stream that is cut off after its stop reason is complete', async () => {
     answer = { events: EVENTS, cutBytes: 9 }
     const { text } = await messages('signed', { stream: true })
     expect(text).toContain('"stop_reason"')
     expect(text).not.toContain('event: error')
   })
 
-  test('with a wrong secret is refused, and the log names the cause and no secret', async () => {
+  test('a Bedrock call with a wrong secret is refused, and the log names the cause and no secret', async () => {
     const { status } = await messages('wrong')
     expect(status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain('The request signature does not match')
     expect(gateway.logs()).not.toContain('x'.repeat(40))
   })
 
-  test('leaves out what Bedrock refuses, and names it', async () => {
+  test('a Bedrock call omits what Bedrock refuses, and names it', async () => {
     const tools = [{ name: 't', input_schema: { type: 'object' }, eager_input_streaming: true }]
     const fields = { metadata: { user_id: 'u' }, container: 'c', tools }
     const { status, headers, text } = await messages('signed', fields, {
@@ -223,7 +226,7 @@ describe('a messages call on a Bedrock channel', () => {
     system: [{ type: 'text', text: 's', cache_control: MARK }],
     messages: [{ role: 'user', content: [{ type: 'text', text: '"ttl"', cache_control: MARK }] }],
   }
-  test('has lifetimes of its cache where the model takes them, and none where it refuses them', async () => {
+  test('a Bedrock call has cache lifetimes where the model supports them, and none where it refuses them', async () => {
     const taken = await messages('signed', marked)
     expect(taken.status, taken.text).toBe(200)
     expect(taken.headers).not.toHaveProperty('x-gateway-dropped')
@@ -247,7 +250,7 @@ describe('a messages call on a Bedrock channel', () => {
     ['waits with its beta feature', [DEFERRED], 'advanced-tool-use-2025-11-20', [DEFERRED]],
     ['waits beside a tool that finds it', [SEARCH, DEFERRED], '', [SEARCH, DEFERRED]],
     ['does not wait without', [DEFERRED], '', [{ name: 't', input_schema: { type: 'object' } }]],
-  ])('has a tool that %s', async (_, tools, beta, sent) => {
+  ])('a Bedrock call has a tool that %s', async (_, tools, beta, sent) => {
     const { status, headers, text } = await messages(
       'signed',
       { tools },
@@ -261,7 +264,7 @@ describe('a messages call on a Bedrock channel', () => {
     expect(headers['x-gateway-dropped']).toBe(waits ? undefined : 'defer_loading')
   })
 
-  test('has no tools that Anthropic alone runs, and no choice without tools', async () => {
+  test('a Bedrock call has no tools that only Anthropic runs, and no tool choice without tools', async () => {
     const tools = [{ type: 'web_search_20250305', name: 'web_search' }]
     const { status, headers, text } = await messages('signed', { tools, tool_choice: { type: 'auto' } })
     expect(status, text).toBe(200)
@@ -269,7 +272,7 @@ describe('a messages call on a Bedrock channel', () => {
     expect(JSON.parse(onlyRequest().body.toString())).not.toHaveProperty('tools')
   })
 
-  test("keeps the version and the beta features of the client's own body", async () => {
+  test("a Bedrock call keeps the version and the beta features of the client's own body", async () => {
     const fields = {
       anthropic_version: 'bedrock-2023-05-31',
       anthropic_beta: ['interleaved-thinking-2025-05-14', 'unknown-2030-01-01'],
@@ -282,7 +285,7 @@ describe('a messages call on a Bedrock channel', () => {
     })
   })
 
-  test('keeps its status and gets the type of its error', async () => {
+  test('a Bedrock error keeps its status and gets the matching type', async () => {
     answer = { error: { status: 400, name: 'ValidationException', message: 'Malformed input request' } }
     const { status, text } = await messages('signed')
     expect(status).toBe(400)
@@ -292,7 +295,7 @@ describe('a messages call on a Bedrock channel', () => {
     })
   })
 
-  test('has its tokens counted', async () => {
+  test('the tokens of a Bedrock call are counted', async () => {
     const body = { model: 'signed', messages: [{ role: 'user', content: 'hi' }] }
     const { status, text } = await call(gateway.url, body, {
       key: 'ann',
@@ -303,13 +306,13 @@ describe('a messages call on a Bedrock channel', () => {
     expect(onlyRequest().path).toBe(`/model/${encodeURIComponent(MODEL_ID)}/count-tokens`)
   })
 
-  test('with a clock that is ten minutes off: the log names the cause', async () => {
+  test('a Bedrock call with a clock that is ten minutes off fails, and the log names the cause', async () => {
     answer = { whole: WHOLE, clockAheadMs: 600_000 }
     expect((await messages('session')).status).toBe(500)
     await expect.poll(() => gateway.logs()).toContain('Signature expired')
   })
 
-  test('is what the test of a channel asks', async () => {
+  test('a Bedrock call is made by the test of a channel', async () => {
     const account = { id: 1, accessToken: ROOT.access_token }
     const listed = await manage<{ items: { id: number; name: string }[] }>(
       gateway.url,

@@ -105,7 +105,7 @@ beforeEach(() => {
 
 const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } } }
 
-/** A request of each dialect that offers a tool; its path, its body, and where it is streamed. */
+/** A request of each dialect that offers a tool: its path, its body, and its path for streams. */
 const CLIENTS = {
   chat: (model: string, stream: boolean) => ({
     path: '/v1/chat/completions',
@@ -175,7 +175,7 @@ function dropped({ headers }: FullResponse): string[] {
 }
 
 describe.each(DIALECTS)('a call in %s', (dialect) => {
-  test('reaches the Converse API in its words, signed, and comes back whole', async () => {
+  test('a Converse call is converted, signed, and its response returned whole', async () => {
     const { status, text } = await ask(dialect, 'nova')
     expect(status, text).toBe(200)
     expect(bedrock.received[0]?.path).toBe(`/model/${encodeURIComponent(MODELS.nova)}/converse`)
@@ -187,7 +187,7 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
     for (const part of ['I look.', 'weather', 'Paris', 'Where?', MODELS.nova]) expect(text).toContain(part)
   })
 
-  test('is streamed, and charged by the usage at its end', async () => {
+  test('a Converse call is streamed, and charged by the usage at its end', async () => {
     const { status, headers, text } = await ask(dialect, 'nova', true)
     expect(status, text).toBe(200)
     expect(bedrock.received[0]?.path).toBe(`/model/${encodeURIComponent(MODELS.nova)}/converse-stream`)
@@ -202,7 +202,7 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
     })
   })
 
-  test('ends with the exception of its stream', async () => {
+  test('a Converse stream ends with the exception in it', async () => {
     answer = {
       events: EVENTS.slice(0, 9),
       exception: { name: 'modelStreamErrorException', message: 'The model broke off' },
@@ -215,7 +215,7 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
 test.each([
   ['after its reason', { events: EVENTS.slice(0, -1) }],
   ['inside a frame behind it', { events: EVENTS, cutBytes: 9 }],
-])('a stream that ends %s is complete, and its tokens are counted', async (_, cut) => {
+])('a Converse stream that ends %s is complete, and its tokens are counted', async (_, cut) => {
   answer = cut
   const { headers, text } = await ask('chat', 'nova', true)
   expect(text).toContain('[DONE]')
@@ -227,12 +227,12 @@ test.each([
 test.each([
   ['without a reason', { events: EVENTS.slice(0, -2) }],
   ['inside the frame of its reason', { events: EVENTS.slice(0, -1), cutBytes: 9 }],
-])('a stream that is cut %s does not look finished', async (_, cut) => {
+])('a Converse stream that is cut off %s does not look finished', async (_, cut) => {
   answer = cut
   expect((await ask('chat', 'nova', true)).text).not.toContain('[DONE]')
 })
 
-test('a guardrail that stepped in is a refusal', async () => {
+test('a guardrail that intervened is a refusal', async () => {
   answer = {
     whole: {
       ...WHOLE,
@@ -244,7 +244,7 @@ test('a guardrail that stepped in is a refusal', async () => {
   expect((await ask('messages', 'nova')).json()).toMatchObject({ stop_reason: 'refusal' })
 })
 
-test('an error keeps its status, and gets the type of its exception', async () => {
+test('a Converse error keeps its status, and gets the type of its exception', async () => {
   answer = { error: { status: 400, name: 'ValidationException', message: 'Malformed input request' } }
   const { status, text } = await ask('chat', 'nova')
   expect(status).toBe(400)
@@ -265,15 +265,18 @@ const HISTORY = [
 ]
 
 describe('a conversation with tools', () => {
-  test.each(NAMES)('is taken by %s, whether the tools are still offered or not', async (model) => {
-    const { status, text } = await chat(model, { messages: HISTORY })
-    expect(status, text).toBe(200)
-    expect(sent().toolConfig.tools).toEqual([
-      { toolSpec: { name: 'weather', inputSchema: { json: { type: 'object' } } } },
-    ])
-  })
+  test.each(NAMES)(
+    'a conversation with tools is accepted by %s, whether the tools are still offered or not',
+    async (model) => {
+      const { status, text } = await chat(model, { messages: HISTORY })
+      expect(status, text).toBe(200)
+      expect(sent().toolConfig.tools).toEqual([
+        { toolSpec: { name: 'weather', inputSchema: { json: { type: 'object' } } } },
+      ])
+    },
+  )
 
-  test('has no text beside calls and results where a model takes none', async () => {
+  test('a conversation with tools has no text beside calls and results where a model does not accept it', async () => {
     const response = await chat('llama', { messages: HISTORY })
     expect(sent().messages).toEqual([
       { role: 'user', content: [{ text: 'Weather?' }] },
@@ -285,7 +288,7 @@ describe('a conversation with tools', () => {
     expect(dropped(response)).toEqual(['content'])
   })
 
-  test('has ids of nine letters for models that know no others, the same for a call and its result', async () => {
+  test('a conversation with tools has ids of nine letters for models that need them, the same for a call and its result', async () => {
     await chat('mistral', { messages: HISTORY })
     const [, called, answered] = sent().messages
     const id = called.content[1].toolUse.toolUseId
@@ -304,14 +307,17 @@ describe('a conversation with tools', () => {
     ['mistral', { tool_choice: 'required' }, { any: {} }, 2, []],
     ['llama', { tool_choice: 'required' }, undefined, 2, ['tool_choice']],
     ['nova', { tool_choice: 'none' }, undefined, undefined, []],
-  ] as const)('can be told to call, as far as %s can: %j', async (model, choice, toolChoice, count, left) => {
-    const response = await chat(model, { tools, ...choice })
-    expect(response.status, response.text).toBe(200)
-    const { toolConfig } = sent()
-    expect(toolConfig?.toolChoice).toEqual(toolChoice)
-    expect(toolConfig?.tools.length).toBe(count)
-    expect(dropped(response)).toEqual([...left])
-  })
+  ] as const)(
+    'a conversation with tools can force a call as far as %s supports it: %j',
+    async (model, choice, toolChoice, count, left) => {
+      const response = await chat(model, { tools, ...choice })
+      expect(response.status, response.text).toBe(200)
+      const { toolConfig } = sent()
+      expect(toolConfig?.toolChoice).toEqual(toolChoice)
+      expect(toolConfig?.tools.length).toBe(count)
+      expect(dropped(response)).toEqual([...left])
+    },
+  )
 })
 
 const FORMAT = {
@@ -321,7 +327,7 @@ const FORMAT = {
 
 describe('a schema for the answer', () => {
   test.each(['oss', 'claude'] as const)(
-    'is stated where %s follows one, with its keys in their order',
+    'a schema for the answer is sent where %s supports one, with its keys in order',
     async (model) => {
       const { status, text } = await chat(model, { response_format: FORMAT })
       expect(status, text).toBe(200)
@@ -332,7 +338,7 @@ describe('a schema for the answer', () => {
     },
   )
 
-  test('is the input of a forced tool elsewhere, and the client gets text', async () => {
+  test('a schema for the answer is otherwise the input of a forced tool, and the client gets text', async () => {
     const content = [{ toolUse: { ...CALL, name: 'person', input: { name: 'Bob' } } }]
     answer = { whole: { ...WHOLE, output: { message: { role: 'assistant', content } } } }
     const { text } = await chat('nova', { response_format: FORMAT })
@@ -342,7 +348,7 @@ describe('a schema for the answer', () => {
     })
   })
 
-  test('is an instruction for models that cannot be forced', async () => {
+  test('a schema for the answer is an instruction for models that cannot be forced', async () => {
     const response = await chat('llama', { response_format: FORMAT })
     expect(sent().system[0].text).toContain('"properties"')
     expect(dropped(response)).toEqual(['response_format'])
@@ -359,14 +365,14 @@ describe('thinking', () => {
     ['oss', { reasoning_effort: 'high' }, { reasoning_effort: 'high' }],
     ['claude', { reasoning_effort: 'low' }, { thinking: { type: 'enabled', budget_tokens: 1280 } }],
     ['llama', { reasoning_effort: 'low' }, undefined],
-  ] as const)('is asked of %s in its own words: %j', async (model, fields, additional) => {
+  ] as const)('thinking is requested from %s in its own form: %j', async (model, fields, additional) => {
     const response = await chat(model, fields)
     expect(response.status, response.text).toBe(200)
     expect(sent().additionalModelRequestFields).toEqual(additional)
     expect(dropped(response)).toEqual(additional ? [] : ['thinking'])
   })
 
-  test('comes back signed to the model that signed it', async () => {
+  test('thinking is returned signed to the model that signed it', async () => {
     const first = await ask('messages', 'claude')
     bedrock.received.length = 0
     const { status, text } = await call(
@@ -385,7 +391,7 @@ describe('thinking', () => {
     expect(sent().messages[1].content[0]).toEqual(WHOLE.output.message.content[0])
   })
 
-  test('comes back signed though a chat client has lost it', async () => {
+  test('thinking is returned signed even if a chat client has lost it', async () => {
     await ask('chat', 'claude')
     bedrock.received.length = 0
     const messages = [
@@ -405,7 +411,7 @@ describe('thinking', () => {
   })
 })
 
-describe('marks of the cache', () => {
+describe('cache marks', () => {
   const body = (model: string, ttl?: string) => {
     const cache_control = { type: 'ephemeral', ...(ttl && { ttl }) }
     return {
@@ -420,16 +426,19 @@ describe('marks of the cache', () => {
     ['claude', { type: 'default', ttl: '1h' }, 2, []],
     ['nova', { type: 'default' }, 1, ['cache_control', 'cache_control.ttl']],
     ['llama', undefined, 1, ['cache_control']],
-  ] as const)('are cache points as far as %s takes them', async (model, point, tools, left) => {
-    const response = await call(gateway.url, body(model, '1h'), { key: 'ann', path: '/v1/messages' })
-    expect(response.status, response.text).toBe(200)
-    const request = sent()
-    const marked = point ? [{ cachePoint: point }] : []
-    expect(request.system).toEqual([{ text: 'long' }, ...marked])
-    expect(request.messages[0].content).toEqual([{ text: 'hi' }, ...marked])
-    expect(request.toolConfig.tools).toHaveLength(tools)
-    expect(dropped(response)).toEqual([...left])
-  })
+  ] as const)(
+    'cache marks are cache points as far as %s supports them',
+    async (model, point, tools, left) => {
+      const response = await call(gateway.url, body(model, '1h'), { key: 'ann', path: '/v1/messages' })
+      expect(response.status, response.text).toBe(200)
+      const request = sent()
+      const marked = point ? [{ cachePoint: point }] : []
+      expect(request.system).toEqual([{ text: 'long' }, ...marked])
+      expect(request.messages[0].content).toEqual([{ text: 'hi' }, ...marked])
+      expect(request.toolConfig.tools).toHaveLength(tools)
+      expect(dropped(response)).toEqual([...left])
+    },
+  )
 })
 
 describe('files', () => {
@@ -440,7 +449,7 @@ describe('files', () => {
     file: { filename, file_data: 'data:application/pdf;base64,JVBERi0xLjQ=' },
   })
 
-  test('are images and documents, with names that the API takes, and a word beside them', async () => {
+  test('files are images and documents, with names that the API accepts, and a text beside them', async () => {
     const content = [image, file('a  b_c.pdf'), file('a b-c.pdf')]
     const { status, text } = await chat('nova', { messages: [{ role: 'user', content }] })
     expect(status, text).toBe(200)
@@ -455,7 +464,7 @@ describe('files', () => {
     ])
   })
 
-  test('of a type that no model takes are refused, not left out', async () => {
+  test('files of a type that no model supports are refused, not omitted', async () => {
     const svg = { type: 'image_url', image_url: { url: 'data:image/svg+xml;base64,PHN2Zy8+' } }
     const { status } = await chat('nova', { messages: [{ role: 'user', content: [svg] }] })
     expect(status).toBe(400)

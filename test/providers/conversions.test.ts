@@ -56,27 +56,30 @@ test('the table has every channel of every provider', () => {
 })
 
 describe.each(CHANNELS)('a channel of %s', (model) => {
-  describe.each(DIALECTS)('asked by a client of %s', (client) => {
+  describe.each(DIALECTS)('called by a client of %s', (client) => {
     test.each([
       ['whole', false],
       ['streamed', true],
-    ])('gets picture, call and result, and answers with text and a call: %s', async (_, stream) => {
-      providers.become('answer')
-      const answer = await ask(client, model, stream)
-      expect(answer.status, answer.text).toBe(200)
-      expect(CLIENTS[client].read(answer.text, stream)).toEqual({
-        text: SAID.text,
-        calls: SAID.calls.map(({ id, name, input }) => ({ id, name, input: JSON.parse(input) })),
-      })
-      if (stream) expect(CLIENTS[client].isFinished(answer.text)).toBe(true)
-      const sent = providers.lastBody(model)
-      for (const part of [PICTURE, RESULT, '"look"', 'integer']) expect(sent).toContain(part)
-      const row = databaseOf(gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
-      expect(row).toMatchObject({ channel: model, input_tokens: 10, output_tokens: 5, reason: 'complete' })
-    })
+    ])(
+      'an image, a call and its result reach the provider, and a text and a call are returned: %s',
+      async (_, stream) => {
+        providers.become('answer')
+        const answer = await ask(client, model, stream)
+        expect(answer.status, answer.text).toBe(200)
+        expect(CLIENTS[client].read(answer.text, stream)).toEqual({
+          text: SAID.text,
+          calls: SAID.calls.map(({ id, name, input }) => ({ id, name, input: JSON.parse(input) })),
+        })
+        if (stream) expect(CLIENTS[client].isFinished(answer.text)).toBe(true)
+        const sent = providers.lastBody(model)
+        for (const part of [PICTURE, RESULT, '"look"', 'integer']) expect(sent).toContain(part)
+        const row = databaseOf(gateway.dataDir).usageOf(String(answer.headers['x-request-id']))
+        expect(row).toMatchObject({ channel: model, input_tokens: 10, output_tokens: 5, reason: 'complete' })
+      },
+    )
 
     test.each([false, true])(
-      "passes on the provider's refusal, in the client's words: stream %s",
+      "the provider's refusal is passed on in the client's dialect: stream %s",
       async (stream) => {
         providers.become('refuse')
         const answer = await ask(client, model, stream)
@@ -88,7 +91,7 @@ describe.each(CHANNELS)('a channel of %s', (model) => {
       },
     )
 
-    test('is given a complete stream by a connection that breaks after the reason was stated', async () => {
+    test('a connection that breaks after the finish reason gives a complete stream', async () => {
       providers.become('reset after the reason')
       const answer = await ask(client, model, true)
       expect(CLIENTS[client].read(answer.text, true)).toMatchObject({
@@ -100,7 +103,7 @@ describe.each(CHANNELS)('a channel of %s', (model) => {
       expect(row).toMatchObject({ input_tokens: 10, output_tokens: 5, reason: 'complete' })
     })
 
-    test('never makes a stream that broke off look finished', async () => {
+    test('a stream that broke off never looks finished', async () => {
       providers.become('break off')
       const answer = await ask(client, model, true)
       expect(CLIENTS[client].isFinished(answer.text), answer.text).toBe(false)

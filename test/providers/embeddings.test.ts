@@ -17,9 +17,9 @@ const ON_VERTEX = ['text-embedding-005', 'gemini-embedding-001', 'gemini-embeddi
 let bedrock: Double
 let vertex: VertexDouble
 let gateway: RunningGateway
-/** Requests after which Bedrock fails. */
+/** The number of requests after which Bedrock fails. */
 let failsAfter = Number.POSITIVE_INFINITY
-/** Numbers of a vector by Vertex, and texts that it never answers, or with an error. */
+/** The number of dimensions of a vector by Vertex, and texts that it never answers, or with an error. */
 let dimensions = 2
 const NEVER = 'wait'
 const FAILING = 'one that fails'
@@ -72,7 +72,7 @@ beforeEach(() => {
   vertex.received.length = 0
 })
 
-/** Answers as Vertex does: by `:predict`, or by the method of its newer models. */
+/** Responds as Vertex does: by `:predict`, or by the method of its newer models. */
 function vectorsOf({ path, body }: ReceivedByDouble): DoubleAnswer | Promise<DoubleAnswer> {
   const sent = JSON.parse(body.toString())
   if (path.endsWith(':embedContent')) {
@@ -128,7 +128,7 @@ describe.each([
   ['gemini-embedding-001', 3],
   ['gemini-embedding-2', 3],
 ])('embeddings of %s', (model, requests) => {
-  test('come in the order of the texts, from as many requests as it needs, charged together', async () => {
+  test('embeddings are returned in the order of the texts, from as many requests as needed, charged together', async () => {
     const response = await embed(model, TEXTS)
     expect(response.status, response.text).toBe(200)
     const { usage } = JSON.parse(response.text)
@@ -138,13 +138,13 @@ describe.each([
     expect(bodies(bedrock).length + bodies(vertex).length).toBe(requests)
   })
 
-  test('are in base64 where the client asks for it', async () => {
+  test('embeddings are in base64 where the client requests it', async () => {
     const { text } = await embed(model, 'a b', { encoding_format: 'base64' })
     const bytes = Buffer.from(JSON.parse(text).data[0].embedding, 'base64')
     expect([bytes.readFloatLE(0), bytes.readFloatLE(4)]).toEqual([3, 0.5])
   })
 
-  test('are given to clients of the Gemini API, one or many', async () => {
+  test('embeddings are returned to Gemini clients, one or many', async () => {
     const content = (text: string) => ({ content: { parts: [{ text }] }, taskType: 'RETRIEVAL_QUERY' })
     const ask = (method: string, body: object) =>
       call(gateway.url, body, { key: 'ann', path: `/v1beta/models/${model}:${method}` })
@@ -161,7 +161,7 @@ describe.each([
 })
 
 test.each(['titan', 'cohere', 'text-embedding-005', 'gemini-embedding-2'])(
-  'token ids are refused before a quota is held: %s',
+  'token ids are refused before a hold: %s',
   async (model) => {
     for (const input of [
       [1, 2],
@@ -177,7 +177,7 @@ test.each(['titan', 'cohere', 'text-embedding-005', 'gemini-embedding-2'])(
   },
 )
 
-test('dimensions are asked for in the words of each model, and named where it has none', async () => {
+test('dimensions are sent in the form of each model, and named where it has none', async () => {
   expect((await embed('titan', 'x', { dimensions: 256 })).headers['x-gateway-dropped']).toBeUndefined()
   await embed('cohere-v4', 'x', { dimensions: 256 })
   const without = await embed('cohere', 'x', { dimensions: 256 })
@@ -210,9 +210,9 @@ test('a later request that fails leaves the client without vectors and without a
   await expect.poll(row).toMatchObject({ quota: 0, reason: 'failed' })
 })
 
-describe('of several requests, what was used is charged:', () => {
-  test('those that were answered, where a later one fails after vectors were delivered', async () => {
-    // Above 1 MiB, vectors are delivered before all are there; the first request has 250 texts.
+describe('the charge of several requests', () => {
+  test('of several requests, those that were answered are charged, where a later one fails after vectors were delivered', async () => {
+    // Above 1 MiB, vectors are delivered before all have arrived; the first request has 250 texts.
     dimensions = 2_000
     const input = [...Array.from({ length: 250 }, () => 'a b'), FAILING]
     const body = { model: 'text-embedding-005', input }
@@ -222,7 +222,7 @@ describe('of several requests, what was used is charged:', () => {
     await expect.poll(row).toMatchObject({ input_tokens: 500, reason: 'cut' })
   })
 
-  test('those that were sent, where the client leaves', async () => {
+  test('of several requests, those that were sent are charged, where the client leaves', async () => {
     const sent = send(
       gateway.url,
       { model: 'gemini-embedding-2', input: ['a b c', NEVER, 'd e'] },
@@ -235,12 +235,12 @@ describe('of several requests, what was used is charged:', () => {
   })
 })
 
-test('a model that embeds nothing is refused before anything is sent', async () => {
+test('a model that does not embed is refused before anything is sent', async () => {
   expect((await embed('nova', 'x')).status).toBe(400)
   expect(bedrock.received).toEqual([])
 })
 
-test('model lists name the endpoint', async () => {
+test('model lists name the endpoint of embeddings', async () => {
   const { text } = await call(gateway.url, undefined, { key: 'ann', path: '/v1/models', method: 'GET' })
   const { data } = JSON.parse(text) as { data: { id: string; endpoints: string[] }[] }
   const endpoints = (id: string) => data.find((one) => one.id === id)?.endpoints

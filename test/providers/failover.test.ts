@@ -96,7 +96,7 @@ test.each([
     80,
   ],
 ])(
-  'of two providers the one that answers is paid (stream %s, %j)',
+  'of two providers, the one that answers is charged (stream %s, %j)',
   async (stream, given, channel, model, quota) => {
     answer = given
     const body = { model: 'claude', stream, max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }

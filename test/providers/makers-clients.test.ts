@@ -9,8 +9,8 @@ import type { Double } from '../fixtures/providers/double.ts'
 import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
 
 /**
- * The doubles of the providers are themselves verified here, by the clients of those who make the services: a
- * double that took a wrong signature, or sent a wrong frame, would prove nothing of the gateway.
+ * The doubles of the providers are verified here by the clients of the services' makers: a double that
+ * accepted a wrong signature, or sent a wrong frame, would prove nothing about the gateway.
  */
 
 const CLAUDE = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
@@ -100,7 +100,7 @@ describe("Vercel's client of Bedrock", () => {
     ['a signature', signed],
     ['a signature and a session', { ...signed, sessionToken: ACCOUNT.session }],
     ['an API key', { apiKey: API_KEY }],
-  ])('is answered by the double with %s', async (_, credentials) => {
+  ])("Vercel's client is answered by the double of Bedrock with %s", async (_, credentials) => {
     const { text, toolCalls, usage } = await generateText({
       model: modelWith(credentials),
       prompt: 'hi',
@@ -112,7 +112,7 @@ describe("Vercel's client of Bedrock", () => {
     expect(usage).toMatchObject({ inputTokens: 12, outputTokens: 7 })
   })
 
-  test('reads its stream', async () => {
+  test("Vercel's client reads the stream of the double", async () => {
     const stream = streamText({ model: modelWith(signed), prompt: 'hi', tools: TOOLS, maxRetries: 0 })
     let text = ''
     for await (const piece of stream.textStream) text += piece
@@ -126,12 +126,12 @@ describe("Vercel's client of Bedrock", () => {
     ['a wrong session', { ...signed, sessionToken: 'another' }],
     ['another region', { ...signed, region: 'us-east-1' }],
     ['an unknown API key', { apiKey: 'ABSKunknown' }],
-  ])('is refused with %s', async (_, credentials) => {
+  ])("Vercel's client is refused by the double with %s", async (_, credentials) => {
     const refused = generateText({ model: modelWith(credentials), prompt: 'hi', maxRetries: 0 })
     await expect(refused).rejects.toMatchObject({ statusCode: 403 })
   })
 
-  test('is refused what the service refuses, and what it says itself is taken', async () => {
+  test("Vercel's client is refused what the service refuses, and its own requests are accepted", async () => {
     const model = modelWith(signed)
     const toolCall = { type: 'tool-call', toolCallId: 'tooluse_1', toolName: 'weather', input: {} } as const
     const unanswered = generateText({
@@ -161,17 +161,17 @@ describe("Anthropic's client of Bedrock", () => {
     answer = { whole: MESSAGE, events: EVENTS }
   })
 
-  test('is answered by the double', async () => {
+  test("Anthropic's client is answered by the double of Bedrock", async () => {
     const message = await clientWith(ACCOUNT.secret).messages.create({ model: CLAUDE, ...ASKED })
     expect(message.content).toEqual(MESSAGE.content)
   })
 
-  test('reads its stream', async () => {
+  test("Anthropic's client reads the stream of the double", async () => {
     const stream = clientWith(ACCOUNT.secret).messages.stream({ model: CLAUDE, ...ASKED })
     expect((await stream.finalMessage()).content).toEqual(MESSAGE.content)
   })
 
-  test('is refused with a wrong secret', async () => {
+  test("Anthropic's client is refused with a wrong secret", async () => {
     const refused = clientWith('x'.repeat(40)).messages.create({ model: CLAUDE, ...ASKED })
     await expect(refused).rejects.toMatchObject({ status: 403 })
   })
@@ -180,7 +180,7 @@ describe("Anthropic's client of Bedrock", () => {
 describe("Google's and Anthropic's clients of Vertex", () => {
   const clientOf = (account: string) => {
     const { client_email, private_key, private_key_id } = JSON.parse(account)
-    // The library knows one token endpoint, whose requests go to the double here.
+    // The library knows only one token endpoint, whose requests are redirected to the double here.
     const transporter = new gaxios.Gaxios({
       fetchImplementation: (url, init) =>
         fetch((url as URL).href.replace('https://oauth2.googleapis.com', vertex.url), init),
@@ -202,7 +202,7 @@ describe("Google's and Anthropic's clients of Vertex", () => {
   }
   const model = 'claude-sonnet-4-5@20250929'
 
-  test('are answered by the double', async () => {
+  test("Google's and Anthropic's clients are answered by the double of Vertex", async () => {
     const message = await clientOf(vertex.serviceAccount).messages.create({ model, ...ASKED })
     expect(message.content).toEqual(MESSAGE.content)
     expect(vertex.received.at(-1)?.path).toBe(
@@ -210,12 +210,12 @@ describe("Google's and Anthropic's clients of Vertex", () => {
     )
   })
 
-  test('read its stream', async () => {
+  test("Google's and Anthropic's clients read the stream of the double", async () => {
     const stream = clientOf(vertex.serviceAccount).messages.stream({ model, ...ASKED })
     expect((await stream.finalMessage()).content).toEqual(MESSAGE.content)
   })
 
-  test('are refused with an unknown account', async () => {
+  test("Google's and Anthropic's clients are refused with an unknown account", async () => {
     const refused = clientOf(vertex.unknownAccount).messages.create({ model, ...ASKED })
     await expect(refused).rejects.toMatchObject({
       cause: { message: expect.stringContaining('invalid_grant') },

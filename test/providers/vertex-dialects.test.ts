@@ -4,7 +4,7 @@ import { priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { startVertex, type VertexDouble } from '../fixtures/providers/vertex.ts'
 
-/** Models by what decides their dialect: the upstream's name, not the client's. */
+/** Models by what determines their dialect: the upstream's name, not the client's. */
 const MAPPING = {
   'my-claude': 'claude-sonnet-4-5@20250929',
   'my-gemini': 'gemini-2.5-pro',
@@ -90,7 +90,7 @@ describe.each(Object.keys(CLIENTS))(
   'a client of %s on a channel of Vertex with several dialects',
   (client) => {
     test.each(Object.entries(PATHS))(
-      'reaches %s by the dialect of its upstream name',
+      "a call reaches %s in the dialect of the upstream's name",
       async (model, path) => {
         const [to, body] = CLIENTS[client]?.(model) ?? ['', {}]
         const answer = await call(gateway.url, body, { key: 'ann', path: to })
@@ -106,7 +106,7 @@ describe.each(Object.keys(CLIENTS))(
 test.each([
   ['/v1/embeddings', { model: 'my-embedder', input: 'hi' }],
   ['/v1beta/models/my-embedder:embedContent', { content: { parts: [{ text: 'hi' }] } }],
-])('embeddings are asked in the words of the publisher Google: %s', async (path, body) => {
+])('embeddings are requested in the form of the publisher Google: %s', async (path, body) => {
   const answer = await call(gateway.url, body, { key: 'ann', path })
   expect(answer.status, answer.text).toBe(200)
   expect(vertex.received.at(-1)?.path).toContain('/publishers/google/models/text-embedding-005:predict')
@@ -122,7 +122,7 @@ test('tokens are counted by the gateway where the model has no such dialect', as
   expect(vertex.received).toHaveLength(0)
 })
 
-test('model lists name the dialect in which the channel is asked', async () => {
+test('model lists name the dialect in which the channel is called', async () => {
   const listed = await call(gateway.url, undefined, { key: 'ann', path: '/v1/models', method: 'GET' })
   const { data } = JSON.parse(listed.text) as { data: { id: string; supported_endpoint_types: string[] }[] }
   const types = Object.fromEntries(data.map((model) => [model.id, model.supported_endpoint_types]))

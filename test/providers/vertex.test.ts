@@ -138,7 +138,7 @@ function claude(
 
 const modelRequests = (): ReceivedByDouble[] => vertex.received.filter(({ path }) => path !== '/token')
 
-test('a channel with a proxy gets its tokens through it, too', async () => {
+test('a channel with a proxy gets its access tokens through it, too', async () => {
   const { status, text } = await claude({ model: 'proxied' })
   expect(status, text).toBe(200)
   const host = vertex.url.slice('http://'.length)
@@ -146,7 +146,7 @@ test('a channel with a proxy gets its tokens through it, too', async () => {
 })
 
 describe('a call on a Vertex channel', () => {
-  test('of Claude names the model in the path and the version in the body; the rest stays', async () => {
+  test('a Vertex call of Claude has the model in the path and the version in the body; all else is unchanged', async () => {
     const { status, text } = await claude({}, { 'anthropic-beta': 'context-1m-2025-08-07' })
     expect(status, text).toBe(200)
     expect(text).toBe(MESSAGE)
@@ -159,14 +159,14 @@ describe('a call on a Vertex channel', () => {
     )
   })
 
-  test('of another vendor goes to the chat endpoint of its project', async () => {
+  test('a Vertex call of another vendor goes to the chat endpoint of its project', async () => {
     await call(gateway.url, { model: 'other', messages: [{ role: 'user', content: 'hi' }] }, { key: 'ann' })
     expect(modelRequests()[0]?.path).toBe(
       '/v1/projects/another/locations/europe-west4/endpoints/openapi/chat/completions',
     )
   })
 
-  test('of Gemini goes to the publisher Google, with the system prompt of its channel', async () => {
+  test('a Vertex call of Gemini goes to the publisher Google, with the system prompt of its channel', async () => {
     answers = () => ({ body: GENERATED })
     const { status, text } = await call(
       gateway.url,
@@ -181,7 +181,7 @@ describe('a call on a Vertex channel', () => {
     )
   })
 
-  test('uses a token as long as it is valid, and asks once for many calls', async () => {
+  test('a Vertex call uses an access token as long as it is valid, and requests one for many calls', async () => {
     vertex.revoke()
     const before = vertex.issued.length
     const answers = await Promise.all(Array.from({ length: 10 }, () => claude()))
@@ -189,7 +189,7 @@ describe('a call on a Vertex channel', () => {
     expect(vertex.issued.length - before).toBe(1)
   })
 
-  test('gets a new token once where its own is refused', async () => {
+  test('a Vertex call gets a new access token once where its own is refused', async () => {
     await claude()
     vertex.revoke()
     vertex.received.length = 0
@@ -197,7 +197,7 @@ describe('a call on a Vertex channel', () => {
     expect(modelRequests()).toHaveLength(2)
   })
 
-  test('fails with the words of the token endpoint in the log, and goes on afterwards', async () => {
+  test("a Vertex call fails with the token endpoint's message in the log, and succeeds afterwards", async () => {
     vertex.revoke()
     vertex.failTokens(400)
     expect((await claude()).status).toBe(500)
@@ -206,19 +206,19 @@ describe('a call on a Vertex channel', () => {
     expect((await claude()).status).toBe(200)
   })
 
-  test('tells nobody the key', () => {
+  test('a Vertex call does not reveal the key', () => {
     const { private_key: key } = JSON.parse(vertex.serviceAccount)
     expect(gateway.logs()).not.toContain(key.split('\n')[1])
   })
 
-  test('of the second account is made where the token endpoint refuses the first', async () => {
+  test('a Vertex call is made with the second account where the token endpoint refuses the first', async () => {
     const body = { model: 'two-accounts', max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
     const asked = () => call(gateway.url, body, { key: 'ann', path: '/v1/messages' })
     expect([(await asked()).status, (await asked()).status]).toEqual([200, 200])
     await expect.poll(() => gateway.logs()).toContain('wrong claims')
   })
 
-  test('goes to another channel while the token endpoint is down', async () => {
+  test('a Vertex call goes to another channel while the token endpoint is down', async () => {
     vertex.revoke()
     vertex.failTokens(503)
     const body = { model: 'spare', max_tokens: 20, messages: [{ role: 'user', content: 'hi' }] }
@@ -226,7 +226,7 @@ describe('a call on a Vertex channel', () => {
     expect(status, text).toBe(200)
   })
 
-  test('has its tokens counted, with the model in the body', async () => {
+  test('the tokens of a Vertex call are counted, with the model in the body', async () => {
     const body = { model: 'claude', messages: [{ role: 'user', content: 'hi' }] }
     const { status, text } = await call(gateway.url, body, {
       key: 'ann',
@@ -241,13 +241,13 @@ describe('a call on a Vertex channel', () => {
     })
   })
 
-  test("keeps a version of the client's own", async () => {
+  test("a Vertex call keeps the client's own version", async () => {
     await claude({ anthropic_version: 'vertex-2023-10-16' })
     const [{ body }] = modelRequests() as [ReceivedByDouble]
     expect(body.toString().match(/anthropic_version/g)).toHaveLength(1)
   })
 
-  test("passes on Google's refusals with their words", async () => {
+  test("a Vertex call passes on Google's refusals with their message", async () => {
     answers = () => ({ status: 429, body: EXHAUSTED })
     const { status, text } = await claude()
     expect(status).toBe(429)
@@ -257,7 +257,7 @@ describe('a call on a Vertex channel', () => {
     })
   })
 
-  test('that an upstream quotes in its refusal shows neither token nor key', async () => {
+  test('a refusal of Vertex with a quote shows neither access token nor key', async () => {
     const { private_key: key } = JSON.parse(vertex.serviceAccount) as { private_key: string }
     const line = key.split('\n')[3] ?? ''
     answers = () => ({

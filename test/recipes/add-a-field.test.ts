@@ -11,7 +11,7 @@ import { addedCode } from './recipe.ts'
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 const LINE = addedCode('add-a-field', 'ts')
 
-/** A field that is added: its line, its values in gateway.yaml, in a new object and after a change. */
+/** A field that is added: its line, and its values in gateway.yaml, in a new object and after a change. */
 interface Added {
   readonly line: string
   readonly usual: unknown
@@ -36,7 +36,7 @@ const note: Added = {
 const setting = (name: string, type: string, usual: string): string =>
   `  ${name}: { type: ${type}, default: ${usual}, edit: 'admin', audit: true, declared: true },`
 
-/** Records with the place of new fields in their file. */
+/** Records, with the position of new fields in their file. */
 const RECORDS = [
   {
     record: 'token',

@@ -10,7 +10,7 @@ import { addedCode } from './recipe.ts'
 const ROOT_ACCOUNT = { id: 1, accessToken: ROOT.access_token }
 
 const END_OF_TABLE = '] as const satisfies readonly KindOfTokens[]'
-/** Row of a kind whose tokens have no count before. */
+/** The row of a kind whose tokens were not counted before. */
 const COUNTED_ROW = `{
   name: 'video_input',
   count: 'videoInput',
@@ -98,7 +98,7 @@ test('a row with a column adds the count to the usage log, its sums and the CSV'
   expect(csv.text.split('\r\n')[0]).toContain('image_input_tokens,video_tokens,audio_output_tokens')
 })
 
-test('nothing but its two texts is missing in the console then', async () => {
+test('afterwards only its two texts are missing in the console', async () => {
   const text = `    image: 'Images',`
   const english = {
     file: 'console/locales/en/call.ts',

@@ -24,7 +24,7 @@ const ACME = {
     isConversation: false,`,
 }
 
-test('a protocol that is added to the table does not compile where it needs a decision', async () => {
+test('a protocol that is added to the table causes compile errors where a decision is needed', async () => {
   expect(await filesWithErrors([ACME], 'acme')).toEqual([
     'console/locales/en/channels.ts',
     'console/pages/channels/channel-inputs.tsx',
@@ -43,7 +43,7 @@ test('a protocol that is added to the table does not compile where it needs a de
   ])
 })
 
-test('no file but the table lists the protocols, so that none decides silently', () => {
+test('only the table lists the protocols, so that no other place decides silently', () => {
   const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
   const list = new RegExp(String.raw`${name}(?:\s*[,|]\s*${name}){2}`)
   const listing = ['src', 'console'].flatMap((folder) =>

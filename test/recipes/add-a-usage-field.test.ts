@@ -15,7 +15,7 @@ const FIELD = {
   text: LAST_FIELD,
   by: `${addedCode('add-a-usage-field', 'ts')}${LAST_FIELD}`,
 }
-/** The place where the value comes from. */
+/** The place that the value comes from. */
 const SOURCE = {
   file: 'src/relay/call.ts',
   text: '      note: lasting?.note,\n',
@@ -26,7 +26,7 @@ interface Page {
   readonly items: readonly Readonly<Record<string, unknown>>[]
 }
 
-/** Database of a gateway: its own file, or a server. */
+/** The database of a gateway: its own file, or a server. */
 async function databaseOf(engine: string): Promise<Record<string, string>> {
   if (engine === 'SQLite') return {}
   const postgres = await startOwnPostgres()
@@ -35,7 +35,7 @@ async function databaseOf(engine: string): Promise<Record<string, string>> {
 }
 
 test.each(['SQLite', 'PostgreSQL'])(
-  'a line of the record adds a field to the usage log, its answers, their schema and the CSV: %s',
+  'a line of the record adds a field to the usage log, its responses, their schema and the CSV: %s',
   async (engine) => {
     const copy = await patchedProgram([FIELD, SOURCE])
     onTestFinished(() => copy.discard())

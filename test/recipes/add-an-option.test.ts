@@ -60,7 +60,7 @@ test('a row of the table adds an option to gateway.yaml, HTTP, its description a
   ])
 })
 
-test('nothing but its two texts is missing in the console then', async () => {
+test('afterwards only its two texts are missing in the console', async () => {
   const text = `    usage_log_days: [`
   const by = `    report_days: ['Days of reports', 'For operators.'],\n${text}`
   const english = { file: 'console/locales/en/settings.ts', text, by }

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import type { Patch } from '../fixtures/patch.ts'
 import { patchedSources } from '../fixtures/patched-copy.ts'
 
-/** Files of the program and of its console with an error about `what` once the patches are made, in order. */
+/**
+ * The files of the program and of its console that have an error about `what` after the patches, in order.
+ */
 export async function filesWithErrors(patches: readonly Patch[], what: string): Promise<readonly string[]> {
   const copy = patchedSources(patches, ['console', 'tsconfig.json'])
   try {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Code that a recipe adds: the text of the only block of `language` on its page. */
+/** The code that a recipe adds: the text of the only block of `language` on its page. */
 export function addedCode(recipe: string, language: string): string {
   const page = readFileSync(join(import.meta.dirname, '../../docs/recipes', `${recipe}.md`), 'utf8')
   const [block, ...others] = [...page.matchAll(/^ *```(\w+)\n(.*?)^ *```$/gms)].filter(

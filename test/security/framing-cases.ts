@@ -4,7 +4,7 @@ import { MISFRAMED } from '../faults/ambiguous-requests.ts'
 export type FramingCase = readonly [name: string, bytes: Buffer]
 
 const HOST = 'host: x\r\n'
-/** Request within a body: a server that ends the body too early takes these bytes for a request. */
+/** A request within a body: a server that ends the body too early reads these bytes as a request. */
 const HIDDEN = `GET /hidden HTTP/1.1\r\n${HOST}\r\n`
 const CHUNKED = 'transfer-encoding: chunked\r\n'
 
@@ -26,7 +26,7 @@ const PLAIN: readonly FramingCase[] = [
   ],
 ]
 
-/** Requests that smuggle another one past a server which ends them at another byte. */
+/** Requests that smuggle another one past a server that ends them at a different byte. */
 const SMUGGLING: readonly FramingCase[] = [
   [
     'a length to the end, chunks that end before',

@@ -7,22 +7,22 @@ import { bodyOf, startOwnServer } from '../fixtures/own-server.ts'
 
 /** A server whose reading of given bytes is observed. */
 export interface FramingServer {
-  /** Name and version, as in the head of the table. */
+  /** Name and version, as in the first row of the table. */
   readonly title: string
-  /** Sends the bytes; resolves to the requests and refusals that they led to, as a cell of the table. */
+  /** Sends the bytes; resolves to the resulting requests and refusals, as a cell of the table. */
   readonly interpret: (bytes: Buffer) => Promise<string>
   readonly stop: () => void
 }
 
-/** Request sent after the bytes; a server that reads it closes the connection. */
+/** The request after the bytes; a server that reads it closes the connection. */
 const LAST = Buffer.from('GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
-/** Bounds on waiting: for a proxy without anything more to send, and for any server. */
+/** Maximum waits in milliseconds: for a proxy without anything more to send, and for any server. */
 const QUIET_MS = 900
 const MAX_WAIT_MS = 10_000
-/** Time for which a proxy keeps a connection open for the next request of a case. */
+/** Milliseconds for which a proxy keeps a connection open for the next request of a case. */
 const KEEP_ALIVE_MS = 800
 
-/** Requests that a server read in one case, in their order. */
+/** The requests that a server read in one case, in order. */
 interface CaseRecord {
   readonly requests: string[]
 }

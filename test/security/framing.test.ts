@@ -27,21 +27,23 @@ afterAll(() => {
 
 const requestsIn = (cell: string): string[] => cell.split(', ').filter((word) => !/^\d+$|^closed$/.test(word))
 
-test('the table of framing has each case', () => {
+test('the table of framing has every case', () => {
   expect(rows.map(([, name]) => name)).toEqual(FRAMING_CASES.map(([name]) => name))
 })
 
-test('what it says of the gateway, and of this version of Node, is so', () => {
+test('the table of framing is right about the gateway and this version of Node.js', () => {
   const titled = found.filter(([{ title }]) => head.includes(title))
   expect(titled.map(([{ title }]) => title)).toContain('Sluice')
   for (const [{ title }, column] of titled)
     expect(rows.map((row) => row[head.indexOf(title)])).toEqual(column)
 })
 
-/** The case in which Node reads less: its server closes a connection after an unhandled upgrade. */
+/**
+ * The case in which Node.js reads less, because its server closes a connection after an unhandled upgrade.
+ */
 const NODE_CLOSES = 'an upgrade with a body'
 
-test('the gateway understands what Node understands, or less of it, and refuses what it does not answer', () => {
+test('the gateway reads the same requests as Node.js or fewer, and refuses what it does not answer', () => {
   const [[, own], [, node]] = found as [[FramingServer, string[]], [FramingServer, string[]]]
   for (const [i, [name]] of FRAMING_CASES.entries()) {
     const [ours, theirs] = [requestsIn(own[i] ?? ''), requestsIn(node[i] ?? '')]
@@ -51,11 +53,11 @@ test('the gateway understands what Node understands, or less of it, and refuses 
   }
 })
 
-test('no request that is hidden in a body is ever found by the gateway', () => {
+test('a request that is hidden in a body is never read by the gateway', () => {
   const [[, own]] = found as [[FramingServer, string[]]]
   const hidden = FRAMING_CASES.filter((_, i) => requestsIn(own[i] ?? '').includes('hidden')).map(
     ([name]) => name,
   )
-  // Leading zeros change no size (RFC 9112, 7.1), so the bytes after the last chunk are a request.
+  // Leading zeros do not change a size (RFC 9112, 7.1), so that the bytes after the last chunk are a request.
   expect(hidden).toEqual(['a chunk size of leading zeros'])
 })
