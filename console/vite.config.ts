@@ -5,17 +5,17 @@ import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
 const FOLDER = import.meta.dirname
-/** Address of the gateway that the console's development server passes requests of the API on to. */
+/** The address of the gateway to which the console's development server forwards API requests. */
 const GATEWAY = `http://127.0.0.1:${process.env['PORT'] ?? 3000}`
 
-/** Each file below the hash of its content, so that it can be cached for ever. */
+/** Each file is in a folder named by the hash of its content, so that it can be cached forever. */
 const NAMES = 'assets/[hash]/[name]'
 
 export default defineConfig({
   root: FOLDER,
   publicDir: false,
   plugins: [react(), earlyTheme()],
-  // The gateway puts a fresh nonce in for each response.
+  // The gateway inserts a new nonce into each response.
   html: { cspNonce: '{{nonce}}' },
   build: {
     outDir: 'built',
@@ -24,7 +24,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Maps stay beside the files, to look a position up; the gateway does not serve them.
+    // Source maps are beside the files for debugging; the gateway does not serve them.
     sourcemap: 'hidden',
     rolldownOptions: {
       output: {
@@ -37,7 +37,10 @@ export default defineConfig({
   server: { proxy: { '/api': GATEWAY, '/v1': GATEWAY, '/healthz': GATEWAY } },
 })
 
-/** A script that runs before the first paint: the content security policy allows none in the page itself. */
+/**
+ * A script that runs before the first paint, because the content security policy permits none in the page
+ * itself.
+ */
 function earlyTheme(): Plugin {
   const source = readFileSync(join(FOLDER, 'app/early-theme.js'), 'utf8')
   const hash = createHash('sha256').update(source).digest('base64url').slice(0, 8)

@@ -6,16 +6,16 @@ import type { identitiesSchema } from '../../src/management/users/own-identities
 import type { sessionsSchema } from '../../src/management/users/own-sessions.ts'
 import { queryText, request, send } from './client.ts'
 
-/** The account that is signed in, and the gateway as every page needs it. */
+/** The signed-in account, and the information about the gateway that every page needs. */
 export type Shell = z.output<typeof consoleShellSchema>
 
-/** The account that is signed in. */
+/** The signed-in account. */
 export type Profile = Shell['user']
 
 /** A session of the account. */
 export type Session = z.output<typeof sessionsSchema>[number]
 
-/** An identity of the account at a provider. */
+/** An identity of the account at an identity provider. */
 export type LinkedIdentity = z.output<typeof identitiesSchema>[number]
 
 /** Credentials of a sign-in. */
@@ -23,12 +23,15 @@ export type Credentials =
   | { readonly username: string; readonly password: string }
   | { readonly access_token: string }
 
-/** Asks who is signed in, and for the gateway as every page needs it. */
+/** Requests the signed-in account and the information about the gateway that every page needs. */
 export function readShell(): Promise<Shell> {
   return send<Shell>('GET', '/api/console')
 }
 
-/** Data that every page needs. Not asked again by itself: forms and the rail depend on it. */
+/**
+ * The data that every page needs. It is not refreshed by itself, because forms and the navigation depend on
+ * it.
+ */
 export const shellQuery = queryOptions({
   queryKey: ['shell'],
   queryFn: readShell,
@@ -36,7 +39,7 @@ export const shellQuery = queryOptions({
   retry: false,
 })
 
-/** The same, asked again and again while the page is visible; a session that is over is told. */
+/** The same data, refreshed at intervals while the page is visible; an ended session is reported. */
 export function watchedShellQuery(everyMs: number, staleTime: number) {
   return queryOptions({
     ...shellQuery,
@@ -46,7 +49,7 @@ export function watchedShellQuery(everyMs: number, staleTime: number) {
   })
 }
 
-/** Ways to sign in. */
+/** The ways to sign in. */
 export const statusQuery = queryOptions({
   queryKey: ['status'],
   queryFn: () => send<z.output<typeof statusSchema>>('GET', '/api/status'),
@@ -69,7 +72,7 @@ export function identitiesQuery(userId: number) {
   })
 }
 
-/** Begins to link an identity at a provider. Resolves to where the browser goes for that. */
+/** Starts to link an identity at a provider. Resolves to the address that the browser must open. */
 export async function beginLink(provider: string, next: string): Promise<string> {
   const { url } = await request<{ readonly url: string }>('POST', '/api/user/self/identities', {
     provider,
@@ -78,7 +81,7 @@ export async function beginLink(provider: string, next: string): Promise<string>
   return url
 }
 
-/** Takes an identity from the account. */
+/** Removes an identity from the account. */
 export async function unlinkIdentity({ issuer, subject }: LinkedIdentity): Promise<void> {
   await request('DELETE', `/api/user/self/identities${queryText({ issuer, subject })}`)
 }
@@ -88,13 +91,15 @@ export async function signIn(credentials: Credentials): Promise<void> {
   await send('POST', '/api/user/login', credentials)
 }
 
-/** Ends the session. Resolves to where the session at an identity provider is ended, if there is one. */
+/**
+ * Ends the session. Resolves to the address that ends the session at an identity provider, if there is one.
+ */
 export async function signOut(): Promise<string | undefined> {
   const ended = await send<{ readonly logout_url: string } | undefined>('POST', '/api/user/logout')
   return ended?.logout_url
 }
 
-/** Where a sign-in at an identity provider begins, which leads back to a page of the console. */
+/** The address at which a sign-in at an identity provider begins; it leads back to a page of the console. */
 export function providerPath(provider: string, next: string): string {
   return `/api/user/oidc/${encodeURIComponent(provider)}?${new URLSearchParams({ next })}`
 }
@@ -104,7 +109,7 @@ export async function endSession(id: string): Promise<void> {
   await request('DELETE', `/api/user/self/sessions/${encodeURIComponent(id)}`)
 }
 
-/** Changes display name or password. */
+/** Changes the display name or the password. */
 export async function changeProfile(fields: {
   readonly display_name?: string
   readonly password?: string
@@ -113,7 +118,7 @@ export async function changeProfile(fields: {
   return request<Profile>('PUT', '/api/user/self', fields)
 }
 
-/** Makes a new access token; the old one ends. */
+/** Creates a new access token; the old one becomes invalid. */
 export async function createAccessToken(): Promise<string> {
   return request<string>('GET', '/api/user/token')
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { auditPageSchema, auditSchema } from '../../src/management/audit/list-audit.ts'
 import { queryText, request } from './client.ts'
 
-/** Kinds of objects that the audit log is about. */
+/** The kinds of objects in the audit log. */
 export const AUDIT_KINDS = [
   'user',
   'key',
@@ -40,7 +40,7 @@ export function auditQuery(userId: number, filter: AuditFilter, page: number) {
   })
 }
 
-/** The address of the entries that a filter finds, as CSV. */
+/** The address of the CSV file with the entries that a filter finds. */
 export function auditCsvUrl(filter: AuditFilter): string {
   return `/api/audit/export${queryText({ ...filter })}`
 }

@@ -9,23 +9,26 @@ import type { Usage } from './usage.ts'
 
 type AnyCall = z.output<typeof callSchema>
 
-/** A settled call; channel and upstream's model are for administrators. */
+/** A settled call; the channel and the upstream's model are only present for administrators. */
 export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'channel' | 'upstream_model'>>
 
-/** A call with what it cost; attempts are for administrators, empty where the only one was answered. */
+/**
+ * A call with its cost. Attempts are only present for administrators, and empty where the only attempt
+ * succeeded.
+ */
 export type CallDetail = z.output<typeof ownCallSchema> &
   Partial<Pick<AnyCall, 'attempts' | 'channel' | 'upstream_model'>>
 
-/** A request to an upstream; times from the start of the call. */
+/** A request to an upstream; its times begin with the start of the call. */
 export type CallAttempt = Omit<AnyCall['attempts'][number], 'key_index'>
 
-/** Sums over calls. */
+/** The sums over calls. */
 export type CallSums = Pick<
   z.output<typeof usageStatSchema>,
   'quota' | 'requests' | 'prompt_tokens' | 'completion_tokens'
 >
 
-/** The filters that the gateway knows; empty ones are absent. */
+/** The filters that the gateway supports; empty ones are absent. */
 export interface CallFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
@@ -35,11 +38,11 @@ export interface CallFilter {
   readonly channel?: string | undefined
   readonly group?: string | undefined
   readonly request_id?: string | undefined
-  /** With commas between several. */
+  /** Several reasons are separated by commas. */
   readonly reason?: string | undefined
 }
 
-/** Calls of the account alone, or of all users. */
+/** Only the calls of the account, or those of all users. */
 export type Scope = 'own' | 'all'
 
 export const CALL_PAGE_SIZE = 50
@@ -50,7 +53,7 @@ function callsPath(scope: Scope, part: '' | 'stat' | 'export'): string {
   return part === '' ? '/api/log/self' : `/api/log/self/${part}`
 }
 
-/** A page of calls, the newest first. */
+/** A page of calls, newest first. */
 export function callsQuery(
   userId: number,
   scope: Scope,
@@ -79,8 +82,8 @@ export function callSumsQuery(userId: number, scope: Scope, filter: CallFilter) 
 }
 
 /**
- * The sums of calls since a half hour, which are kept: otherwise a million calls of today are added up each
- * time that somebody looks. Undefined where only the calls themselves know.
+ * The sums of calls since the start of a half hour, for which the gateway stores sums: otherwise a million
+ * calls of today would be added up for each request. Undefined where only the calls themselves can answer.
  */
 async function sumsOfHalfHours(
   scope: Scope,
@@ -95,12 +98,12 @@ async function sumsOfHalfHours(
   return { quota, requests, prompt_tokens: input + cached + cache_write, completion_tokens: output }
 }
 
-/** The address of the calls that a filter finds, as CSV. */
+/** The address of the CSV file with the calls that a filter finds. */
 export function callsCsvUrl(scope: Scope, filter: CallFilter): string {
   return `${callsPath(scope, 'export')}${queryText({ ...filter })}`
 }
 
-/** One call by its id; null where there is none, or not for this account. */
+/** One call by its id; null where it does not exist or belongs to another account. */
 export function callQuery(userId: number, scope: Scope, id: string) {
   const path = scope === 'all' ? '/api/log/' : '/api/log/self/'
   return queryOptions({

@@ -4,16 +4,16 @@ import type { channelHealthSchema } from '../../src/management/channels/channel-
 import { ApiError } from './api-error.ts'
 import { request } from './client.ts'
 
-/** The channels as the node sees them that answered, and the node's clock, in Unix seconds. */
+/** The state of the channels at the node that answered, and the node's clock in Unix seconds. */
 export type NodeHealth = z.output<typeof channelHealthSchema>
 
-/** How a channel does, as one node sees it; times in Unix seconds. */
+/** The health of a channel as one node sees it; times are in Unix seconds. */
 export type ChannelHealth = NodeHealth['items'][number]
 
-/** Attempts of one minute; durations are null without any that was answered. */
+/** The attempts of one minute; durations are null if none succeeded. */
 export type ChannelMinute = ChannelHealth['minutes'][number]
 
-/** The health of all channels, asked for again and again while the page is visible. */
+/** The health of all channels, refreshed at intervals while the page is visible. */
 export function channelHealthQuery(userId: number, everyMs: number) {
   return queryOptions({
     queryKey: [userId, 'channel-health'],

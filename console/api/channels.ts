@@ -9,21 +9,21 @@ import { ApiError } from './api-error.ts'
 import { queryText, request, sendWhole } from './client.ts'
 import type { Paged } from './paged.ts'
 
-/** Fields of an object that are known, where it may have others. */
+/** The known fields of an object that may have others. */
 type Known<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
 
 /** A channel, without its keys. */
 export type Channel = Known<ShownChannel>
 
-/** The fields of a channel that a person sets; an empty key in a change: the keys stay. */
+/** The fields of a channel that a person sets; in a change, an empty key means that the keys stay. */
 export type ChannelFields = Known<z.input<typeof channelFields>>
 
-/** The result of a test; `time` in seconds, `success` null where there was no time for it. */
+/** The result of a test; `time` is in seconds, and `success` is null where there was no time for the test. */
 export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs'> & {
   readonly success: boolean | null
 }
 
-/** As many as one page holds. */
+/** The maximum size of a page. */
 const PAGE_SIZE = 100
 
 /** The channels. */
@@ -65,17 +65,17 @@ export async function deleteChannel(id: number): Promise<void> {
   await request('DELETE', `/api/channel/${id}`)
 }
 
-/** Tests the upstream of a saved channel; a failure of the upstream is a result. */
+/** Tests the upstream of a saved channel; a failure of the upstream is a result, not an error. */
 export function testChannel(id: number): Promise<ChannelTest> {
   return outcome(sendWhole<ChannelTest>('GET', `/api/channel/test/${id}`))
 }
 
-/** As `testChannel`, for the fields of a form; `id` is that of the channel that they change. */
+/** Like `testChannel`, for the fields of a form; `id` is that of the channel that they change. */
 export function testFields(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
   return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
 }
 
-/** Tests all channels of these ids, none with a picture or speech. */
+/** Tests all channels with these ids, none of them with an image or speech. */
 export async function testAllChannels(ids: readonly number[]): Promise<ReadonlyMap<number, ChannelTest>> {
   const results = await request<z.output<typeof testAllResult>>('POST', '/api/channel/test/all', { ids })
   return new Map(results.map((result) => [result.id, { ...result, costs: false }]))
@@ -93,7 +93,7 @@ async function outcome(test: Promise<ChannelTest>): Promise<ChannelTest> {
   try {
     return await test
   } catch (error) {
-    // The envelope of a test that failed says so by `success: false`, with the status 200.
+    // A failed test has `success: false` in its envelope, with the status 200.
     if (!(error instanceof ApiError) || error.status !== 200) throw error
     return { success: false, message: error.message, time: 0, costs: false }
   }

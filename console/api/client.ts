@@ -1,12 +1,12 @@
 import { ApiError } from './api-error.ts'
 
-/** Effects beyond a single request. */
+/** Callbacks for effects beyond a single request. */
 interface Surroundings {
-  /** Resolves when somebody has signed in again; the request is then repeated. */
+  /** Resolves when the user has signed in again; the request is then repeated. */
   readonly signInAgain: () => Promise<void>
-  /** The gateway does not answer. */
+  /** Called when the gateway does not respond. */
   readonly connectionLost: () => void
-  /** The account of the session has been disabled. */
+  /** Called when the account of the session was disabled. */
   readonly userDisabled: () => void
 }
 
@@ -14,7 +14,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 let surroundings: Surroundings | undefined
 
-/** Sets what ended sessions and lost connections lead to. */
+/** Sets the callbacks for ended sessions and lost connections. */
 export function setSurroundings(given: Surroundings): void {
   surroundings = given
 }
@@ -30,13 +30,13 @@ export async function request<Data>(method: Method, path: string, body?: object)
   }
 }
 
-/** As `request`, for requests whose 401 is an answer to show. */
+/** Like `request`, for requests whose 401 is a result to show. */
 export async function send<Data>(method: Method, path: string, body?: object): Promise<Data> {
   const answer = await sendWhole<{ readonly data: Data }>(method, path, body)
   return answer.data
 }
 
-/** As `send`, for endpoints that put their fields beside `success` and `message`. */
+/** Like `send`, for endpoints whose fields are beside `success` and `message`. */
 export async function sendWhole<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
   const response = await reach(method, path, body)
   const text = await response.text().catch(() => '')
@@ -58,7 +58,7 @@ function refusalOf(response: Response, answer: Record<string, unknown> | undefin
   })
 }
 
-/** Opens a stream of events, from behind the event of that id on. Throws `ApiError`. */
+/** Opens a stream of events, beginning after the event with that id. Throws `ApiError`. */
 export async function openStream(
   path: string,
   lastId: string | undefined,
@@ -74,18 +74,18 @@ export async function openStream(
   throw refusalOf(response, parsed(await response.text().catch(() => '')))
 }
 
-/** Sends a request whose response is read as it comes. Errors with a status are responses, too. */
+/** Sends a request whose response is read while it arrives. Responses with an error status do not throw. */
 export async function openResponse(path: string, body: object, options: OpenOptions): Promise<Response> {
   const response = await reach('POST', path, body, options)
   if (response.status !== 401 || !surroundings) return response
   const { success } = parsed(await response.clone().text()) ?? {}
-  // Only refusals of the session have the management envelope.
+  // Only refusals of the session are in the management envelope.
   if (success !== false) return response
   await surroundings.signInAgain()
   return reach('POST', path, body, options)
 }
 
-/** Headers and the end of a request. */
+/** The headers of a request, and the signal that aborts it. */
 interface OpenOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -122,7 +122,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A query text of the fields that are given. */
+/** A query string with the given fields; undefined ones are omitted. */
 export function queryText(fields: Readonly<Record<string, string | number | undefined>>): string {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== '')
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()

@@ -13,22 +13,22 @@ export function isLimitedFor(role: number, { limits_by }: ApiKey): boolean {
   return limits_by === 'operator' && role < Role.root
 }
 
-/** The models that a key may call; undefined where it may call all. */
+/** The models that a key may call; undefined where it may call all models. */
 export function allowedModels({ model_limits_enabled, model_limits }: ApiKey): string[] | undefined {
   return model_limits_enabled ? model_limits.split(',').filter(Boolean) : undefined
 }
 
-/** A key that was just made, whole. */
+/** A key that was just created, in full. */
 export interface NewKey {
   readonly id: number
   readonly key: string
 }
 
 export const KEY_PAGE_SIZE = 50
-/** Characters from which the gateway searches. */
+/** The minimum number of characters for which the gateway searches. */
 const MIN_SEARCH = 2
 
-/** A page of the account's keys, the newest first, whose name contains `search`. */
+/** A page of the account's keys whose name contains `search`, newest first. */
 export function keysQuery(userId: number, page: number, search: string) {
   const part = search.replaceAll('%', '').trim()
   const keyword = characterCount(part) < MIN_SEARCH ? undefined : `%${part}%`
@@ -49,12 +49,12 @@ export function keyQuery(userId: number, id: number) {
   })
 }
 
-/** Creates a key and returns it whole. */
+/** Creates a key and returns it in full. */
 export function createKey(fields: NewTokenFields): Promise<NewKey> {
   return request<NewKey>('POST', '/api/token/?reveal=1', fields)
 }
 
-/** The whole key. Never kept in the cache of queries. */
+/** Returns the full key, which is never stored in the query cache. */
 export async function revealKey(id: number): Promise<string> {
   const { key } = await request<{ readonly key: string }>('POST', `/api/token/${id}/key`)
   return key

@@ -6,15 +6,15 @@ import { openStream, queryText } from './client.ts'
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
-/** Callbacks of a follower of calls. */
+/** Callbacks for calls as they end. */
 export interface Follower {
   /** Calls that have just ended, in order. */
   readonly onCalls: (calls: readonly Call[]) => void
-  /** Calls were left out, or may have been: the list has to be asked for. */
+  /** Called when calls were or may have been left out, so that the list must be requested. */
   readonly onGap: () => void
 }
 
-/** Follows calls as they end until it is stopped, and connects again where the stream breaks. */
+/** Reports calls as they end until it is stopped, and reconnects where the stream breaks. */
 export async function followCalls(
   scope: Scope,
   filter: CallFilter,
@@ -28,7 +28,7 @@ export async function followCalls(
     try {
       const response = await openStream(path, lastId, signal)
       pauseMs = FIRST_PAUSE_MS
-      // Calls that ended before the stream began are in the list alone.
+      // Calls that ended before the stream began are only in the list.
       onGap()
       for await (const { name, data, id } of eventsOf(response)) {
         lastId = id ?? lastId

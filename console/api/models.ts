@@ -6,7 +6,7 @@ import { request, sendWhole } from './client.ts'
 
 type Pricing = z.output<typeof pricingSchema>
 
-/** USD per million tokens that a ratio of 1 stands for; `docs/administration.md: Prices`. */
+/** The USD per million tokens of a ratio of 1; `docs/administration.md: Prices`. */
 const USD_PER_RATIO = 2
 
 /** A model that the account may call; prices in USD per million tokens, `perCall` in USD. */
@@ -33,7 +33,7 @@ export function managedModelsQuery(userId: number) {
   })
 }
 
-/** Sets the price of a model that has that version; null is the built-in one again. */
+/** Sets the price of a model if the model still has this version; null restores the built-in price. */
 export async function setPrice(
   { model, version }: Pick<ManagedModel, 'model' | 'version'>,
   price: object | null,
@@ -66,7 +66,7 @@ function pricedModel(model: Pricing['data'][number]): PricedModel {
   }
 }
 
-// Ratios are decimals; their products must not show errors of binary fractions.
+// Ratios are decimals, so that their products must not show binary rounding errors.
 function rounded(price: number): number {
   return Number(price.toPrecision(12))
 }

@@ -3,10 +3,10 @@ import type { z } from 'zod'
 import type { optionSchema } from '../../src/management/settings/list-options.ts'
 import { request } from './client.ts'
 
-/** An option of the gateway; a managed one is set in gateway.yaml. */
+/** An option of the gateway; a managed option is set in gateway.yaml. */
 export type GatewayOption = z.output<typeof optionSchema>
 
-/** The options in force. */
+/** The options in effect. */
 export function optionsQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'options'],
@@ -14,7 +14,7 @@ export function optionsQuery(userId: number) {
   })
 }
 
-/** Sets an option, where `version` is given only if it still has that one. */
+/** Sets an option; if `version` is given, only if the option still has that version. */
 export async function setOption(key: string, value: string, version: string | undefined): Promise<void> {
   await request('PUT', '/api/option/', { key, value, version })
 }

@@ -5,7 +5,10 @@ const PATHS = {
   messages: '/api/playground/messages',
 } as const
 
-/** Calls a model with one of the account's own keys, by its id. The response is that of the relay. */
+/**
+ * Calls a model with one of the account's own keys, given by its id. The response is that of the model
+ * endpoint.
+ */
 export function callWithKey(
   protocol: keyof typeof PATHS,
   keyId: number,

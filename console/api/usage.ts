@@ -9,10 +9,10 @@ import { queryText, request } from './client.ts'
 /** Sums by time. */
 export type Usage = z.output<typeof usageSeriesSchema>
 
-/** Sums of one slot. */
+/** The sums of one interval. */
 export type UsagePoint = Usage['totals']
 
-/** Query for sums; undefined filters are absent. */
+/** A query for sums; undefined filters are absent. */
 export interface UsageQuery {
   readonly from: number
   readonly to: number
@@ -39,12 +39,12 @@ export function usageQuery(userId: number, scope: Scope, asked: UsageQuery) {
   })
 }
 
-/** The address of the sums of a period as CSV. */
+/** The address of the CSV file with the sums of a period. */
 export function usageCsvUrl(scope: Scope, asked: UsageQuery): string {
   return `${usagePath(scope)}${queryText({ ...asked, format: 'csv' })}`
 }
 
-/** The refused calls of a period; of the filters, keys and users are known of them alone. */
+/** The refused calls of a period. Of the filters, only keys and users apply to them. */
 export function refusalsQuery(userId: number, scope: Scope, asked: UsageQuery) {
   const { from, to, tz, step, top, token_name, username } = asked
   const query = { from, to, tz, step, top, token_name, username, by: 'code' }

@@ -21,7 +21,7 @@ type Action = 'disable' | 'enable' | 'delete'
 
 export const USER_PAGE_SIZE = 50
 
-/** A page of users with `search` in their name. */
+/** A page of users whose name contains `search`. */
 export function usersQuery(userId: number, page: number, search: string) {
   return queryOptions({
     queryKey: [userId, 'users', page, search],

@@ -2,7 +2,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import { useIsLost } from './connection.ts'
 import classes from './connection-lost.module.css'
 
-/** A bar over the page while the gateway does not answer. */
+/** A bar over the page while the gateway does not respond. */
 export function ConnectionLost() {
   const { errors } = useTexts()
   return (

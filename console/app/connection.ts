@@ -5,18 +5,18 @@ const RETRY_MS = 2000
 const listeners = new Set<() => void>()
 let waiting: Promise<void> | undefined
 
-/** Notes that the gateway does not answer, and asks until it does; then data is loaded again. */
+/** Records that the gateway does not respond, and polls until it does; then data is loaded again. */
 export function reportLost(): void {
   waiting ??= waitForGateway()
   notify()
 }
 
-/** Resolves when the gateway answers again; at once where it is not known to be away. */
+/** Resolves when the gateway responds again, or at once if it is not known to be unreachable. */
 export function reconnected(): Promise<void> {
   return waiting ?? Promise.resolve()
 }
 
-/** Whether the gateway answers now. One that cannot write still answers what the console reads. */
+/** Whether the gateway responds now. A gateway that cannot write still answers the console's reads. */
 export async function isReachable(): Promise<boolean> {
   try {
     const response = await fetch('/readyz', { cache: 'no-store' })
@@ -26,7 +26,7 @@ export async function isReachable(): Promise<boolean> {
   }
 }
 
-/** Whether the gateway does not answer at present. */
+/** Whether the gateway does not respond at present. */
 export function useIsLost(): boolean {
   return useSyncExternalStore(subscribe, () => waiting !== undefined)
 }

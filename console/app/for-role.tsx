@@ -4,7 +4,10 @@ import { PageHead } from '../components/page-head.tsx'
 import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 
-/** Shows the pages below to a role and those above it; others learn whom the page is for, and ask nothing. */
+/**
+ * Shows the pages below to users with at least this role. Others see who the page is for, and no request is
+ * made.
+ */
 export function ForRole({ role }: { readonly role: number }) {
   const { errors } = useTexts()
   const { profile } = useSignedIn()

@@ -2,12 +2,12 @@ import type { RouteComponent } from '@tanstack/react-router'
 import { type ComponentType, createElement, lazy } from 'react'
 import { isReachable, reconnected, reportLost } from './connection.ts'
 
-/** Noted for the page that was loaded anew, so that it happens once. */
+/** Set when the page was reloaded, so that this happens only once. */
 const RELOADED = 'reloaded'
 
 /**
- * A page whose code is loaded when it is opened. While the gateway is away the page waits; a file that a
- * newer build has replaced loads everything anew.
+ * A page whose code is loaded when it is opened. While the gateway is unreachable the page waits; where a
+ * newer build has replaced the file, everything is reloaded.
  */
 export function lazyPage(load: () => Promise<ComponentType>): RouteComponent {
   let loading: Promise<ComponentType> | undefined

@@ -6,7 +6,7 @@ import { Problem } from '../components/problem.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './load-failed.module.css'
 
-/** In place of a page that could not be loaded. */
+/** Shown instead of a page that could not be loaded. */
 export function LoadFailed({ error }: { readonly error: unknown }) {
   const { errors, common } = useTexts()
   return (
@@ -20,7 +20,7 @@ export function LoadFailed({ error }: { readonly error: unknown }) {
   )
 }
 
-/** In place of a page that the console does not have. */
+/** Shown for an address that the console does not have. */
 export function NotFound() {
   const { common } = useTexts()
   const { pathname } = useLocation()

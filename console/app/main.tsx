@@ -18,7 +18,7 @@ import { leaveDisabled, signInAgain } from './session-recovery.ts'
 import { cssVariables, theme } from './theme.ts'
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
-// Read by the library that keeps the page from scrolling behind dialogs.
+// Read by the library that prevents scrolling of the page behind dialogs.
 Object.assign(globalThis, { __webpack_nonce__: nonce })
 
 setSurroundings({ signInAgain, connectionLost: reportLost, userDisabled: leaveDisabled })

@@ -15,7 +15,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './rail.module.css'
 import { signedOut } from './session-recovery.ts'
 
-/** The name of the account, its page and the way out. */
+/** The menu of the account: its name, its page and the sign-out. */
 export function AccountMenu() {
   const { shell, account } = useTexts()
   const { profile } = useSignedIn()
@@ -89,7 +89,7 @@ function ChoiceMenu<Value extends string>({
 }: {
   readonly label: string
   readonly icon: ReactNode
-  /** Values with the words for them. */
+  /** The values with their labels. */
   readonly choices: readonly (readonly [Value, string])[]
   readonly chosen: Value
   readonly onChoose: (value: Value) => void

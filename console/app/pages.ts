@@ -14,7 +14,7 @@ import {
 import { Role } from '../../src/domain/role.ts'
 import type { Texts } from '../locales/use-texts.tsx'
 
-/** A page of the rail. */
+/** A page in the navigation. */
 export interface Page {
   readonly name:
     | 'overview'
@@ -29,13 +29,13 @@ export interface Page {
     | 'settings'
   readonly path: string
   readonly icon: Icon
-  /** The lowest role that it is for. */
+  /** The lowest role that may open the page. */
   readonly role: number
-  /** The letter after `g`. */
+  /** The letter that opens the page after `g`. */
   readonly letter: string
 }
 
-/** The pages in the rail, in its order. */
+/** The pages in the navigation, in order. */
 const PAGES: readonly Page[] = [
   { name: 'overview', path: '/', icon: IconHome, role: Role.user, letter: 'o' },
   { name: 'keys', path: '/keys', icon: IconKey, role: Role.user, letter: 'k' },
@@ -72,7 +72,7 @@ export function pagesOf(role: number): readonly Page[] {
   return PAGES.filter((page) => role >= page.role)
 }
 
-/** The heading of a page, which is also its name in the rail. */
+/** The heading of a page, which is also its name in the navigation. */
 export function titleOf(name: Page['name'], texts: Texts): string {
   return texts[name].title
 }

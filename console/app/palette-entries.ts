@@ -15,10 +15,10 @@ import { useSignedIn } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { pagesOf, titleOf } from './pages.ts'
 
-/** A page or an action. */
+/** A page or an action in the palette. */
 interface PaletteEntry {
   readonly label: string
-  /** Further words that find it. */
+  /** Further words by which the entry is found. */
   readonly words: string
   readonly icon: Icon
   readonly run: () => void
@@ -27,7 +27,7 @@ interface PaletteEntry {
 /** The id of a call. */
 const CALL_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Pages and actions of this role that what somebody typed stands for. */
+/** The pages and actions for this role that match the typed text. */
 export function usePaletteEntries(text: string, onHelp: () => void): readonly PaletteEntry[] {
   const texts = useTexts()
   const { palette, keys, channels, account, shell, shortcuts } = texts

@@ -5,7 +5,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './palette.module.css'
 import { usePaletteEntries } from './palette-entries.ts'
 
-/** Finds pages and actions by what somebody types. */
+/** A search for pages and actions by typed text. */
 export function Palette({
   opened,
   onClose,

@@ -3,15 +3,15 @@ import { ApiError } from '../api/api-error.ts'
 
 const STALE_MS = 30_000
 const RETRIES = 2
-/** Longest wait before a refused request is sent again. */
+/** Maximum seconds before a refused request is sent again. */
 const MAX_WAIT_S = 180
 
-/** The one cache of what the server said. */
+/** The cache of all responses of the server. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: STALE_MS,
-      // A gateway in a private network answers also where the browser believes to be offline.
+      // A gateway in a private network also responds where the browser believes that it is offline.
       networkMode: 'always',
       retry: (failures, error) => failures < RETRIES && error instanceof ApiError && error.isPassing,
       retryDelay: (failures, error) =>

@@ -8,7 +8,7 @@ import { AccountMenu, LanguageMenu, ThemeMenu } from './menus.tsx'
 import { type Page, pagesOf, titleOf } from './pages.ts'
 import classes from './rail.module.css'
 
-/** The navigation: pages of this role, and the menus of the account. */
+/** The navigation: the pages for this role, and the menus of the account. */
 export function Rail({
   onSearch,
   isNamed = true,
@@ -16,10 +16,10 @@ export function Rail({
   onFold,
 }: {
   readonly onSearch: () => void
-  /** Whether words are left to tooltips and screen readers. */
+  /** Whether labels are only in tooltips and for screen readers. */
   readonly isFolded?: boolean
   readonly onFold?: () => void
-  /** Whether the product's name stands above. */
+  /** Whether the product's name is shown at the top. */
   readonly isNamed?: boolean
 }) {
   const { shell, product } = useTexts()
@@ -106,7 +106,7 @@ function RailLink({ page, isFolded }: { readonly page: Page; readonly isFolded: 
   )
 }
 
-/** A gate in running water, two strokes. */
+/** The logo: a gate in running water, in two strokes. */
 function Mark() {
   return (
     <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden className={classes['mark']}>

@@ -128,10 +128,10 @@ const ofAdmins = [
   }),
 ]
 
-/** Age of an answer that the same page has asked for. */
+/** Maximum milliseconds since a response for it to count as requested by the same page. */
 const JUST_ASKED_MS = 1000
 
-/** Leads root to the first steps while there is no channel; asked until there is one. */
+/** Leads root to the first steps while there is no channel, which is requested until there is one. */
 async function beginSetup(): Promise<void> {
   const { user } = await queryClient.ensureQueryData(shellQuery)
   if (user.role < Role.root || preferences().isSetUp) return
@@ -165,7 +165,7 @@ export const router = createRouter({
     ]),
   ]),
   defaultPreload: 'intent',
-  // Texts as they are: an id of digits is no number.
+  // Parameters stay texts: an id that consists of digits is not a number.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
     const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')

@@ -5,10 +5,10 @@ import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { signedIn, useIsSessionOver } from './session-recovery.ts'
 
-/** Above dialogs that are open already. */
+/** Above dialogs that are already open. */
 const ABOVE_ALL = 1000
 
-/** Asks for a new sign-in over the page, so that nothing typed is lost. */
+/** Requests a new sign-in over the page, so that typed text is not lost. */
 export function SessionEnded() {
   const { shell, common } = useTexts()
   const isOver = useIsSessionOver()
@@ -28,10 +28,10 @@ export function SessionEnded() {
         username={known?.username}
         onSubmit={async (credentials) => {
           await signIn(credentials)
-          // The query itself may be one of those that wait for the session.
+          // The query itself may wait for the session.
           const shell = await readShell()
           client.setQueryData(shellQuery.queryKey, shell)
-          // A page that another person had opened is not for this one.
+          // A page that another user had opened must not be shown to this one.
           if (shell.user.id === known?.id) signedIn()
           else location.assign('/')
         }}

@@ -2,10 +2,10 @@ import { useSyncExternalStore } from 'react'
 import { signOut } from '../api/account.ts'
 import { queryClient } from './query-client.ts'
 
-/** The sign-in, which says why the session is over. */
+/** The sign-in page with the reason why the session ended. */
 const DISABLED_PAGE = '/login?disabled=1'
 
-/** Tells other tabs of the same console. */
+/** Messages to other tabs of the same console. */
 const channel = new BroadcastChannel('sluice-session')
 const listeners = new Set<() => void>()
 let isLeaving = false
@@ -17,7 +17,7 @@ channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   if (data === 'disabled') location.assign(DISABLED_PAGE)
 })
 
-/** Resolves when somebody has signed in again, here or in another tab. */
+/** Resolves when the user has signed in again, here or in another tab. */
 export function signInAgain(): Promise<void> {
   if (!waiting) {
     waiting = Promise.withResolvers<void>()
@@ -26,12 +26,12 @@ export function signInAgain(): Promise<void> {
   return waiting.promise
 }
 
-/** Whether requests wait for a new session. */
+/** Whether requests are waiting for a new session. */
 export function useIsSessionOver(): boolean {
   return useSyncExternalStore(subscribe, () => waiting !== undefined)
 }
 
-/** Goes on with what waits; told to other tabs. */
+/** Continues the waiting requests, also in other tabs. */
 export function signedIn(): void {
   finish()
   channel.postMessage('signed-in')
@@ -43,9 +43,12 @@ export function signedOut(): void {
   channel.postMessage('signed-out')
 }
 
-/** Ends the session of a disabled user, in all tabs, and says so; once, however many requests are refused. */
+/**
+ * Ends the session of a disabled user in all tabs with a message; only once, however many requests are
+ * refused.
+ */
 export function leaveDisabled(): void {
-  // A sign-in shows its own refusal.
+  // The sign-in page shows its own error.
   if (isLeaving || location.pathname === '/login') return
   isLeaving = true
   void signOut()

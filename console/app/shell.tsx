@@ -13,7 +13,7 @@ import classes from './shell.module.css'
 import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
 
-/** The frame of all pages behind the sign-in: rail, palette, shortcuts. */
+/** The frame of all pages behind the sign-in: navigation, palette, shortcuts. */
 export function Shell() {
   const { shell, product, common } = useTexts()
   const [isMenuOpen, menu] = useDisclosure()
@@ -27,7 +27,7 @@ export function Shell() {
   useShortcuts({ openPalette: palette.open, openHelp: help.open })
   useEffect(() => {
     menu.close()
-    // After a change of the page, focus goes on from its beginning; not for a sheet over the same page.
+    // After a change of the page, the focus moves to its beginning; not for a sheet over the same page.
     if (pathname.split('/')[1] !== shown.current.split('/')[1]) main.current?.focus({ preventScroll: true })
     shown.current = pathname
   }, [pathname])
@@ -72,7 +72,7 @@ export function Shell() {
   )
 }
 
-/** Offers a password to an account that has none: its access token is shown once alone. */
+/** Offers a password to an account without one, because its access token is shown only once. */
 function PasswordOffer() {
   const { shell } = useTexts()
   const { profile } = useSignedIn()

@@ -1,4 +1,4 @@
-// The styles of Mantine's components that the console uses, in the order that Mantine asks for.
+// The styles of the Mantine components that the console uses, in the order that Mantine requires.
 import '@mantine/core/styles/baseline.css'
 import '@mantine/core/styles/default-css-variables.css'
 import '@mantine/core/styles/global.css'

@@ -2,12 +2,15 @@ import { createTheme, type CSSVariablesResolver } from '@mantine/core'
 
 const NO_VARIABLES: CSSVariablesResolver = () => ({ variables: {}, light: {}, dark: {} })
 
-/** Mantine's own variables stay; `theme.css` replaces its colours. */
+/** Mantine's own variables are not changed; `theme.css` replaces its colours. */
 export const cssVariables = NO_VARIABLES
 
 const FLOATING = { transitionProps: { duration: 120, timingFunction: 'ease-out' } }
 
-/** Sizes and behaviour of Mantine's components, by name: an import would load each with the first page. */
+/**
+ * Sizes and behaviour of Mantine's components, by name: importing the components would load each of them with
+ * the first page.
+ */
 export const theme = createTheme({
   fontFamily: "system-ui, 'PingFang SC', 'Noto Sans CJK SC', 'Microsoft YaHei', sans-serif",
   fontFamilyMonospace: 'var(--font-mono)',

@@ -4,17 +4,17 @@ import { usePreferences } from '../components/preferences.ts'
 import { useSignedIn } from '../components/session.tsx'
 import { pagesOf } from './pages.ts'
 
-/** Time for the letter after `g`. */
+/** Maximum milliseconds between `g` and its letter. */
 const SEQUENCE_MS = 1500
 const TYPED_INTO = 'input, textarea, select, [contenteditable], [role="combobox"]'
 
-/** Dialogs that shortcuts open. */
+/** The dialogs that shortcuts open. */
 interface Dialogs {
   readonly openPalette: () => void
   readonly openHelp: () => void
 }
 
-/** Listens to the keyboard while the frame is there. Pages mark their parts by `data-` attributes. */
+/** Listens to the keyboard while the frame is mounted. Pages mark their elements by `data-` attributes. */
 export function useShortcuts({ openPalette, openHelp }: Dialogs): void {
   const navigate = useNavigate()
   const { profile } = useSignedIn()
@@ -66,7 +66,7 @@ function click(selector: string): boolean {
   return found !== null
 }
 
-/** Moves the focus among the links of rows; Enter then opens the row, as with any link. */
+/** Moves the focus among the links of rows; Enter then opens the row, like any link. */
 function moveRow(by: number): boolean {
   const links = [...document.querySelectorAll<HTMLElement>('main [data-row-link]')]
   if (links.length === 0) return false

@@ -8,14 +8,14 @@ import { Problem } from './problem.tsx'
 
 const SKELETON_AFTER_MS = 150
 
-/** The data of a query; before it a skeleton of rows, in place of it the reason why there is none. */
+/** Shows the data of a query, a skeleton of rows while it is loading, or the error. */
 export function AnswerOf<Data>({
   query,
   rows = 5,
   children,
 }: {
   readonly query: UseQueryResult<Data>
-  /** Rows of the skeleton. */
+  /** The number of rows of the skeleton. */
   readonly rows?: number
   readonly children: (data: Data) => ReactNode
 }) {
@@ -24,7 +24,7 @@ export function AnswerOf<Data>({
   return <Rows count={rows} />
 }
 
-/** Why something could not be loaded, and the way to try again. */
+/** Why data could not be loaded, with a button to try again. */
 function Failure({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
   const { errors, common } = useTexts()
   const said = error instanceof ApiError ? error : undefined

@@ -12,7 +12,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   'lost-node': 'warn',
 }
 
-/** End of a call, with its note. */
+/** How a call ended, with its note. */
 export function CallState({ reason, note }: Pick<Call, 'reason' | 'note'>) {
   const { call, logs } = useTexts()
   const words: Readonly<Record<string, string>> = logs.reasons

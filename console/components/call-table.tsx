@@ -7,14 +7,14 @@ import { MoneyText } from './money-text.tsx'
 import { useFormats } from './session.tsx'
 import { TimeText } from './time-text.tsx'
 
-/** Settled calls, one a row; each opens its details. */
+/** A table of settled calls; each row opens its details. */
 export function CallTable({
   calls,
   hidden,
   isStale = false,
 }: {
   readonly calls: readonly Call[]
-  /** Columns that are not shown. */
+  /** The columns that are hidden. */
   readonly hidden: readonly string[]
   readonly isStale?: boolean
 }) {

@@ -3,18 +3,18 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './changed-meanwhile.module.css'
 import type { Difference } from './differences.ts'
 
-/** Asks whose values stay, where somebody else changed the object of a form meanwhile. */
+/** Asks which values to keep, where another user changed the object of a form in the meantime. */
 export function ChangedMeanwhile({
   differences,
   onTake,
   onOverwrite,
   onClose,
 }: {
-  /** Undefined: nobody did. */
+  /** Undefined if no other user changed the object. */
   readonly differences: readonly Difference[] | undefined
   readonly onTake: () => void
   readonly onOverwrite: () => void
-  /** The form stays as it is, unsaved. */
+  /** Closes the dialog; the form stays unchanged and unsaved. */
   readonly onClose: () => void
 }) {
   const { meanwhile, common } = useTexts()

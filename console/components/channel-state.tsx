@@ -11,14 +11,14 @@ const TONES: Readonly<Record<ChannelHealth['state'], Tone>> = {
   disabled: 'off',
 }
 
-/** Whether calls go to a channel; for how long not, and why. */
+/** Whether calls are sent to a channel; if not, until when and why. */
 export function ChannelState({
   isEnabled,
   health,
   at = 0,
 }: {
   readonly isEnabled: boolean
-  /** Undefined before the node has said. */
+  /** Undefined until the node has answered. */
   readonly health?: Pick<ChannelHealth, 'state' | 'rests_until' | 'last_error'> | undefined
   /** The node's clock, in Unix seconds. */
   readonly at?: number

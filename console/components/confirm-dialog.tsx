@@ -3,7 +3,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import { Refusal } from './refusal.tsx'
 import { useAction } from './use-action.ts'
 
-/** Asks before something is lost. */
+/** Asks for confirmation before something is lost. */
 export function ConfirmDialog({
   opened,
   title,
@@ -15,7 +15,7 @@ export function ConfirmDialog({
   readonly opened: boolean
   readonly title: string
   readonly text: string
-  /** The verb of the button. */
+  /** The label of the button, a verb. */
   readonly label: string
   readonly onConfirm: () => Promise<void>
   readonly onClose: () => void

@@ -5,14 +5,14 @@ import { useTexts } from '../locales/use-texts.tsx'
 
 const SHOWN_MS = 2000
 
-/** Puts a text on the clipboard and says so. */
+/** Copies a text to the clipboard, and reports it. */
 export function CopyButton({
   label,
   text,
   isPrimary = false,
 }: {
   readonly label: string
-  /** The text, or the way to get it. */
+  /** The text, or a function that returns it. */
   readonly text: string | (() => Promise<string>)
   readonly isPrimary?: boolean
 }) {
@@ -43,7 +43,7 @@ export function CopyButton({
   )
 }
 
-/** Browsers have no clipboard on pages that came over plain HTTP from another machine. */
+/** Browsers have no clipboard on pages loaded over plain HTTP from another machine. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')

@@ -8,26 +8,29 @@ export interface Column<Row> {
   readonly key: string
   readonly label: string
   readonly cell: (row: Row) => ReactNode
-  /** Numbers stand at the end of their column. */
+  /** Numbers are aligned at the end of their column. */
   readonly isNumber?: boolean
   /**
-   * Where the cell stands on a phone: in the first line at its beginning or end, or with its label in the
+   * The position of the cell on a phone: at the beginning or end of the first line, or with its label in the
    * lines below.
    */
   readonly phone?: 'title' | 'value' | 'line' | 'hidden' | 'actions'
   /** A column without a visible heading. */
   readonly isLabelHidden?: boolean
-  /** Sort key of a row, if the column can be chosen; all rows must be here, not a page of them. */
+  /**
+   * Returns the sort key of a row, if the table can be sorted by this column. This requires all rows, not
+   * only a page of them.
+   */
   readonly sortBy?: (row: Row) => number | string
 }
 
-/** A chosen order of rows. */
+/** The chosen order of rows. */
 interface Order {
   readonly key: string
   readonly isDescending: boolean
 }
 
-/** Rows in columns; two or three lines a row on a phone. */
+/** A table of rows and columns; on a phone, each row has two or three lines. */
 export function DataTable<Row>({
   label,
   columns,
@@ -40,9 +43,9 @@ export function DataTable<Row>({
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
-  /** Whether newer rows are on their way. */
+  /** Whether newer rows are being loaded. */
   readonly isStale?: boolean
-  /** A last row that stays last: sums. */
+  /** A last row that is not sorted: the sums. */
   readonly foot?: Row
 }) {
   const [order, setOrder] = useState<Order>()
@@ -59,12 +62,12 @@ export function DataTable<Row>({
         ref={region}
         className={classes['scroll']}
         data-stale={isStale || undefined}
-        // Keyboards scroll it where it is wider than the page.
+        // Makes it scrollable by keyboard where it is wider than the page.
         tabIndex={0}
         role="group"
         aria-label={label}
       >
-        {/* Roles are stated, since browsers drop those of tables that are laid out otherwise. */}
+        {/* Roles are explicit, because browsers remove those of tables with another layout. */}
         <table role="table" aria-label={label} className={classes['table']}>
           <thead role="rowgroup">
             <tr role="row">
@@ -117,7 +120,7 @@ function Heading<Row>({
       {sortBy ? (
         <button
           type="button"
-          // Numbers are asked for from the largest on.
+          // Numbers are sorted from the largest first.
           onClick={() => onOrder({ key, isDescending: isChosen ? !order.isDescending : isNumber === true })}
         >
           {label}

@@ -1,13 +1,13 @@
 /** A server-sent event. */
 export interface ServerEvent {
-  /** Empty without a name. */
+  /** Empty for an event without a name. */
   readonly name: string
   readonly data: string
-  /** Undefined where the event has none of its own. */
+  /** Undefined for an event without an id. */
   readonly id?: string
 }
 
-/** Splits a stream of server-sent events; comments are left out. */
+/** Splits a stream of server-sent events; comments are omitted. */
 export class EventSplitter {
   #rest = ''
 
@@ -19,7 +19,7 @@ export class EventSplitter {
   }
 }
 
-/** The events of a response as they come. */
+/** The events of a response as they arrive. */
 export async function* eventsOf(response: Response): AsyncGenerator<ServerEvent> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   const splitter = new EventSplitter()

@@ -1,12 +1,12 @@
 import classes from './figures.module.css'
 
-/** A number with its name. */
+/** A number with its label. */
 export interface Figure {
   readonly label: string
   readonly value: string
   /** The exact value. */
   readonly title?: string | undefined
-  /** A second line: a part of the figure. */
+  /** A second line with a part of the figure. */
   readonly note?: string | undefined
 }
 

@@ -5,7 +5,7 @@ import { useState } from 'react'
 
 const PAUSE_MS = 250
 
-/** Narrows a list, a moment after the last letter. */
+/** A field that filters a list, shortly after the last letter was typed. */
 export function FilterField({
   label,
   value,

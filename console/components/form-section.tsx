@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import classes from './form-section.module.css'
 
-/** A part of a page of forms: its name at the left, its fields at the right. */
+/** A section of a form page: its name on the left, its fields on the right. */
 export function FormSection({
   title,
   text,

@@ -2,7 +2,7 @@ import { UnstyledButton } from '@mantine/core'
 import { type Language, LANGUAGES, setPreferences, usePreferences } from './preferences.ts'
 import classes from './language-choice.module.css'
 
-/** The languages side by side, each in its own words. */
+/** The languages side by side, each with its own name. */
 export function LanguageChoice() {
   const { language } = usePreferences()
   return (

@@ -2,7 +2,7 @@ import { Button, Group, Modal } from '@mantine/core'
 import { useBlocker } from '@tanstack/react-router'
 import { useTexts } from '../locales/use-texts.tsx'
 
-/** Asks before a page is left whose form is changed. Closing the tab asks in the browser's words. */
+/** Asks before a page with a changed form is left. When the tab is closed, the browser asks. */
 export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
   const { leave, common } = useTexts()
   const blocker = useBlocker({
@@ -32,7 +32,7 @@ export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
   )
 }
 
-// The form of a tab ends with it; other parts of the address leave forms as they are.
+// The form of a tab ends with it; other parts of the address do not affect forms.
 function tabOf(search: object): unknown {
   return (search as Readonly<Record<string, unknown>>)['tab']
 }

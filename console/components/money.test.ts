@@ -6,7 +6,7 @@ const USD: MoneyDisplay = { kind: 'USD', quotaPerUnit: 500_000, usdExchangeRate:
 const CNY: MoneyDisplay = { ...USD, kind: 'CNY' }
 const TOKENS: MoneyDisplay = { ...USD, kind: 'TOKENS' }
 
-describe('an amount for people', () => {
+describe('a displayed amount', () => {
   test.each([
     [0, USD, '$0.00'],
     [500_000, USD, '$1.00'],
@@ -20,11 +20,11 @@ describe('an amount for people', () => {
     [1234, TOKENS, '1,234'],
     ['172.5', USD, '$0.000345'],
     ['172.5', TOKENS, '172.5'],
-  ])('%d units of %o are %s', (quota, display, text) => {
+  ])('an amount of %d units of %o is displayed as %s', (quota, display, text) => {
     expect(formatMoney(quota, display, 'en')).toBe(text)
   })
 
-  test('is never rounded to zero', () => {
+  test('a displayed amount is never rounded to zero', () => {
     expect(formatMoney(1, { ...USD, quotaPerUnit: 9_000_000 }, 'en')).toBe('<$0.000001')
   })
 })
@@ -35,7 +35,7 @@ test('an exact amount has every digit', () => {
   expect(exactAmount(1, { ...USD, quotaPerUnit: 3 })).toBe('0.333333333333')
 })
 
-describe('an amount that was typed', () => {
+describe('a typed amount', () => {
   test.each([
     ['2.50', USD, 1_250_000],
     ['2.50', { ...USD, quotaPerUnit: 1000 }, 2500],
@@ -44,16 +44,16 @@ describe('an amount that was typed', () => {
     ['7.3', CNY, 500_000],
     ['12', TOKENS, 12],
     ['0.0000011', USD, 1],
-  ])('%s in %o is %d units', (text, display, quota) => {
+  ])('the typed amount %s in %o is %d units', (text, display, quota) => {
     expect(parseMoney(text, display)).toBe(quota)
   })
 
-  test.each(['', '-1', '1e3', '1.2.3', 'free', '99999999999999999999'])('%j is none', (text) => {
+  test.each(['', '-1', '1e3', '1.2.3', 'free', '99999999999999999999'])('%j is not an amount', (text) => {
     expect(parseMoney(text, USD)).toBeUndefined()
   })
 })
 
-test('an exact amount, typed again, is the same quota', () => {
+test('an exact amount that is typed again is the same quota', () => {
   fc.assert(
     fc.property(
       fc.nat({ max: 2 ** 45 }),

@@ -1,4 +1,4 @@
-/** How quota is shown, as the server says. */
+/** How quota is displayed, as configured on the server. */
 export interface MoneyDisplay {
   readonly kind: 'USD' | 'CNY' | 'TOKENS'
   /** Quota units in one US dollar. */
@@ -7,21 +7,21 @@ export interface MoneyDisplay {
   readonly usdExchangeRate: string
 }
 
-/** Digits behind the point of exact amounts. */
+/** Decimal places of exact amounts. */
 const EXACT_DIGITS = 12
-/** The smallest amount with a figure of its own. */
+/** The smallest amount that is displayed with digits. */
 const SMALLEST = 0.000001
 
-/** A decimal as an integer and the number of its digits behind the point. */
+/** A decimal as an integer and its number of decimal places. */
 interface Decimal {
   readonly digits: bigint
   readonly scale: number
 }
 
-/** Quota units: whole ones, or a decimal text where they are not rounded yet. */
+/** Quota units: integers, or a decimal text where they are not rounded yet. */
 export type Quota = number | string
 
-/** An amount for people: two decimals, four significant digits below one, never rounded to zero. */
+/** A displayed amount: two decimals, four significant digits below one, never rounded to zero. */
 export function formatMoney(quota: Quota, display: MoneyDisplay, locale: string): string {
   if (display.kind === 'TOKENS')
     return new Intl.NumberFormat(locale, { maximumFractionDigits: EXACT_DIGITS }).format(Number(quota))
@@ -41,7 +41,7 @@ export function formatMoney(quota: Quota, display: MoneyDisplay, locale: string)
   }).format(Number(amount.toPrecision(4)))
 }
 
-/** The exact amount as a plain decimal text, to twelve digits behind the point. */
+/** The exact amount as a plain decimal text, with twelve decimal places. */
 export function exactAmount(quota: Quota, { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay): string {
   if (kind === 'TOKENS') return String(quota)
   const rate = kind === 'CNY' ? decimal(usdExchangeRate) : { digits: 1n, scale: 0 }
@@ -51,7 +51,7 @@ export function exactAmount(quota: Quota, { kind, quotaPerUnit, usdExchangeRate 
   return decimalText(amount, EXACT_DIGITS)
 }
 
-/** Quota units of an amount that somebody typed, rounded once; undefined where it is no amount from 0 on. */
+/** The quota units of a typed amount, rounded once; undefined where it is not an amount from 0 on. */
 export function parseMoney(
   text: string,
   { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay,
@@ -65,7 +65,7 @@ export function parseMoney(
   return quota <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(quota) : undefined
 }
 
-/** The unit of amounts beside a field. */
+/** The unit of amounts, shown beside a field. */
 export function moneyUnit({ kind }: MoneyDisplay): string {
   return kind
 }

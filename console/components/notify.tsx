@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { ApiError } from '../api/api-error.ts'
 import type { Texts } from '../locales/use-texts.tsx'
 
-/** Says that something was done, with a way back where there is one. */
+/** Shows that an action was done, with an undo button where possible. */
 export function say(text: string, undo?: { readonly label: string; readonly run: () => void }): void {
   const id = notifications.show({
     role: 'status',
@@ -28,7 +28,7 @@ export function say(text: string, undo?: { readonly label: string; readonly run:
   })
 }
 
-/** Says why something was not done. */
+/** Shows why an action was not done. */
 export function sayFailure(error: unknown, texts: Texts): void {
   notifications.show({
     role: 'alert',
@@ -40,7 +40,7 @@ export function sayFailure(error: unknown, texts: Texts): void {
   })
 }
 
-/** A refusal in the reader's language. */
+/** An error in the user's language. */
 export function reasonOf(error: unknown, { errors }: Texts): string {
   const codes: Readonly<Record<string, string>> = errors.byCode
   return (error instanceof ApiError ? codes[error.code] : undefined) ?? errors.notDone

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isOwnPath } from './own-path.ts'
 
 test.each(['/', '/?a=1', '/usage?period=7d', '/keys/12', '/logs/0191-ab?model=m#x', '/channels/new'])(
-  '%s is a page to go on with',
+  '%s is a page that a sign-in may lead to',
   (path) => {
     expect(isOwnPath(path)).toBe(true)
   },
@@ -17,6 +17,6 @@ test.each([
   '/usagee',
   'javascript:alert(1)',
   '',
-])('%s is none', (path) => {
+])('%s is not a page that a sign-in may lead to', (path) => {
   expect(isOwnPath(path)).toBe(false)
 })

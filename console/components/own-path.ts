@@ -1,4 +1,4 @@
-/** Pages that a sign-in may lead to. */
+/** Matches pages that a sign-in may lead to. */
 const OWN =
   /^\/(?:$|[?#]|(?:setup|keys|playground|usage|logs|models|channels|users|audit|settings|account)(?:\/[\w-]+)?(?:[?#]|$))/
 

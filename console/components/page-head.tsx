@@ -10,9 +10,9 @@ export function PageHead({
   children,
 }: {
   readonly title: string
-  /** Link to the page above. */
+  /** A link to the parent page. */
   readonly above?: ReactNode
-  /** State beside the heading. */
+  /** The state beside the heading. */
   readonly beside?: ReactNode
   readonly children?: ReactNode
 }) {

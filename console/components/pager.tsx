@@ -3,7 +3,7 @@ import { IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './pager.module.css'
 
-/** Goes through pages; nothing where there is one alone. */
+/** Buttons to move through pages; nothing where there is only one page. */
 export function Pager({
   page,
   pageSize,
@@ -15,7 +15,7 @@ export function Pager({
   readonly pageSize: number
   readonly total: number
   readonly onPage: (page: number) => void
-  /** Names of the buttons, where rows have an order in time. */
+  /** Labels of the buttons, where rows are ordered by time. */
   readonly labels?: { readonly previous: string; readonly next: string }
 }) {
   const { common } = useTexts()

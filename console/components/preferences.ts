@@ -1,15 +1,15 @@
 import { useSyncExternalStore } from 'react'
 
-/** Languages of the console, by their tag. */
+/** The languages of the console, by tag. */
 export const LANGUAGES = { en: 'English', zh: '简体中文' } as const
 
 /** A language of the console. */
 export type Language = keyof typeof LANGUAGES
 
-/** A colour scheme as it is chosen. */
+/** A chosen colour scheme. */
 export type ThemeChoice = 'system' | 'light' | 'dark'
 
-/** Choices of a person in this browser. */
+/** The choices of a user in this browser. */
 export interface Preferences {
   readonly theme: ThemeChoice
   readonly language: Language
@@ -17,9 +17,9 @@ export interface Preferences {
   readonly timeZone: string
   /** Whether single letters are shortcuts (WCAG 2.1.4). */
   readonly hasLetterShortcuts: boolean
-  /** Columns of the calls that are hidden. */
+  /** The columns of calls that are hidden. */
   readonly hiddenColumns: readonly string[]
-  /** Whether the navigation shows icons alone. */
+  /** Whether the navigation only shows icons. */
   readonly isRailFolded: boolean
   /** Whether the start page no longer leads to the first steps. */
   readonly isSetUp: boolean
@@ -31,17 +31,17 @@ let current = read()
 
 addEventListener('storage', refresh)
 
-/** The preferences, and a new render when they change, in another tab too. */
+/** The preferences; renders again when they change, also in another tab. */
 export function usePreferences(): Preferences {
   return useSyncExternalStore(subscribe, preferences)
 }
 
-/** The preferences at present. */
+/** The current preferences. */
 export function preferences(): Preferences {
   return current
 }
 
-/** Changes preferences, and keeps them in this browser. */
+/** Changes preferences, and stores them in this browser. */
 export function setPreferences(changes: Partial<Preferences>): void {
   const { theme, language, timeZone, hasLetterShortcuts, hiddenColumns, isRailFolded, isSetUp } = changes
   if (theme !== undefined) keep('theme', theme === 'system' ? undefined : theme)

@@ -2,7 +2,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import { reasonOf } from './notify.tsx'
 import { Problem } from './problem.tsx'
 
-/** Why an action was not done; nothing without an error. */
+/** Why an action was refused; nothing without an error. */
 export function Refusal({ error }: { readonly error: unknown }) {
   const texts = useTexts()
   if (error === undefined || error === null) return null

@@ -4,7 +4,7 @@ import { useCallback } from 'react'
 /** The parameters of the address by name. */
 export type SearchState = Readonly<Record<string, string | undefined>>
 
-/** Filters, page and what is open, kept in the address, so that Back restores them. */
+/** Filters, page and opened item, which are kept in the address, so that Back restores them. */
 export function useSearchState(): readonly [SearchState, (changes: SearchState) => void] {
   const search = useSearch({ strict: false }) as SearchState
   const navigate = useNavigate()

@@ -7,7 +7,7 @@ import { usePreferences } from './preferences.ts'
 import { formatDuration, formatRecent, formatTime } from './time.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 
-/** The account that is signed in, and the gateway. */
+/** The signed-in account, and the gateway. */
 export interface SignedIn {
   readonly profile: Profile
   /** Version of the gateway. */
@@ -19,7 +19,7 @@ export interface SignedIn {
   readonly display: MoneyDisplay
 }
 
-/** The account that is signed in. The query is answered before a page is shown. */
+/** The signed-in account. Pages are only shown after its query was answered. */
 export function useSignedIn(): SignedIn {
   const { data: shell } = useSuspenseQuery(shellQuery)
   return useMemo(() => {
@@ -39,7 +39,7 @@ export function useSignedIn(): SignedIn {
   }, [shell])
 }
 
-/** Numbers, money and times as this person reads them. */
+/** Formats of numbers, money and times for this user. */
 export function useFormats() {
   const { tag, common } = useTexts()
   const { timeZone } = usePreferences()

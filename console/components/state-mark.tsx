@@ -1,9 +1,9 @@
 import classes from './state-mark.module.css'
 
-/** The meaning of a state, beside its word. */
+/** The severity of a state, shown beside its word. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'off'
 
-/** A state as a word, with a mark whose form differs with its colour. */
+/** A state as a word, with a mark whose shape differs as well as its colour. */
 export function StateMark({
   tone,
   word,

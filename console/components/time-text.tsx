@@ -1,6 +1,6 @@
 import { useFormats } from './session.tsx'
 
-/** A moment: relative while it is recent, whole in the tooltip. */
+/** A time: relative while it is recent, complete in the tooltip. */
 export function TimeText({ at, isWhole = false }: { readonly at: number; readonly isWhole?: boolean }) {
   const { recent, time, timeZone } = useFormats()
   return (

@@ -3,19 +3,19 @@ import { formatDuration, formatRecent, formatTime, startOfDay, startOfMonth } fr
 
 const NOON = Date.UTC(2026, 10, 21, 12) / 1000
 
-test('a moment is shown in the given zone', () => {
+test('a time is shown in the given time zone', () => {
   expect(formatTime(NOON, 'en-GB', 'UTC')).toBe('21/11/2026, 12:00:00')
   expect(formatTime(NOON, 'en-GB', 'Asia/Shanghai')).toBe('21/11/2026, 20:00:00')
 })
 
-describe('a recent moment', () => {
+describe('a recent time', () => {
   test.each([
     [5, 'now'],
     [90, '1 min. ago'],
     [7200, '2 hr. ago'],
     [86_400, 'Nov 20, 2026, 12:00'],
     [-60, 'Nov 21, 2026, 12:01'],
-  ])('%d seconds ago is %s', (age, text) => {
+  ])('a time %d seconds ago is shown as %s', (age, text) => {
     expect(formatRecent(NOON - age, NOON, 'en', 'UTC')).toBe(text)
   })
 })
@@ -26,7 +26,7 @@ test.each([
   [4210, '4.2 s'],
   [59_949, '59.9 s'],
   [125_000, '2 min 5 s'],
-])('%d ms are %s', (milliseconds, text) => {
+])('%d ms are shown as %s', (milliseconds, text) => {
   expect(formatDuration(milliseconds, 'en')).toBe(text)
 })
 
@@ -36,22 +36,22 @@ describe('the start of a day', () => {
     ['Asia/Shanghai', '2026-11-20T16:00:00Z'],
     ['Asia/Kolkata', '2026-11-20T18:30:00Z'],
     ['America/New_York', '2026-11-21T05:00:00Z'],
-  ])('in %s', (zone, start) => {
+  ])('the start of a day is right in %s', (zone, start) => {
     expect(new Date(startOfDay(NOON, zone) * 1000).toISOString()).toBe(start.replace('Z', '.000Z'))
   })
 
-  test('on which the clock is changed', () => {
+  test('the start of a day on which the clock is changed is right', () => {
     const at = Date.UTC(2026, 10, 1, 20) / 1000
     expect(new Date(startOfDay(at, 'America/New_York') * 1000).toISOString()).toBe('2026-11-01T04:00:00.000Z')
   })
 
-  test('that begins at one, because the clock is put forward at midnight', () => {
+  test("the start of a day is one o'clock where the clock is put forward at midnight", () => {
     const at = Date.UTC(2026, 2, 8, 20) / 1000
     expect(new Date(startOfDay(at, 'America/Havana') * 1000).toISOString()).toBe('2026-03-08T05:00:00.000Z')
   })
 })
 
-test('the start of a month', () => {
+test('the start of a month is right', () => {
   expect(new Date(startOfMonth(NOON, 'America/New_York') * 1000).toISOString()).toBe(
     '2026-11-01T04:00:00.000Z',
   )

@@ -2,7 +2,7 @@ const MINUTE_S = 60
 const HOUR_S = 3600
 const DAY_S = 86_400
 
-/** A moment in a time zone, to the second; `unixSeconds` 0 or less is none. */
+/** A time in a time zone, to the second; `unixSeconds` of 0 or less means no time. */
 export function formatTime(unixSeconds: number, locale: string, timeZone: string): string {
   return new Intl.DateTimeFormat(locale, {
     timeZone,
@@ -16,7 +16,7 @@ export function formatTime(unixSeconds: number, locale: string, timeZone: string
   }).format(unixSeconds * 1000)
 }
 
-/** A moment of the last 24 hours relative to now; an older or later one as a date and time of day. */
+/** A time in the last 24 hours relative to now; any other as a date and time of day. */
 export function formatRecent(
   unixSeconds: number,
   nowSeconds: number,
@@ -49,13 +49,13 @@ export function formatDuration(milliseconds: number, locale: string): string {
   return `${new Intl.NumberFormat(locale).format(Math.floor(seconds / 60))} min ${seconds % 60} s`
 }
 
-/** The start, in Unix seconds, of the day that a moment falls into in a time zone. */
+/** The start, in Unix seconds, of the day that contains this time in a time zone. */
 export function startOfDay(unixSeconds: number, timeZone: string): number {
   const { year, month, day } = partsOf(unixSeconds, timeZone)
   return midnight(year, month, day, timeZone)
 }
 
-/** The start, in Unix seconds, of the month that a moment falls into in a time zone. */
+/** The start, in Unix seconds, of the month that contains this time in a time zone. */
 export function startOfMonth(unixSeconds: number, timeZone: string): number {
   const { year, month } = partsOf(unixSeconds, timeZone)
   return midnight(year, month, 1, timeZone)
@@ -64,7 +64,7 @@ export function startOfMonth(unixSeconds: number, timeZone: string): number {
 /** The first second of a calendar day, also where the clock is put forward at midnight. */
 function midnight(year: number, month: number, day: number, timeZone: string): number {
   const asUtc = Date.UTC(year, month - 1, day) / 1000
-  // The offset is looked up at the result, since it may differ from the one at the same time in UTC.
+  // The offset is determined at the result, because it may differ from the one at the same time in UTC.
   let at = asUtc - offsetAt(asUtc, timeZone)
   at = asUtc - offsetAt(at, timeZone)
   return partsOf(at, timeZone).day === day ? at : at + HOUR_S

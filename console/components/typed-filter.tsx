@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 
 const PAUSE_MS = 300
 
-/** A filter that is kept in the address, a moment after the last letter. */
+/** A filter that is stored in the address shortly after the last letter was typed. */
 export function TypedFilter({
   label,
   value,
@@ -13,7 +13,7 @@ export function TypedFilter({
 }: {
   readonly label: string
   readonly value: string
-  /** Whether the shortcut for filters leads here. */
+  /** Whether the shortcut for filters moves the focus here. */
   readonly isFirst?: boolean
   readonly onChange: (text: string) => void
 }) {

@@ -1,6 +1,6 @@
 import { type FocusEvent, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
 
-/** Interval at which an open dialog is waited for, and how long. */
+/** The interval at which an open dialog is checked, and the maximum wait, in milliseconds. */
 const STEP_MS = 50
 const MAX_STEPS = 60
 const FOCUSABLE = 'a[href], button:not(:disabled), input:not(:disabled)'
@@ -12,8 +12,8 @@ interface Focused {
 }
 
 /**
- * Gives the focus to the next row where the row that had it is gone, deleted in a dialog for example: the
- * browser would leave it nowhere. Returns a listener to the focus within the table's body.
+ * Moves the focus to the next row when the row with the focus is deleted, for example in a dialog; the
+ * browser would remove the focus. Returns a listener for the focus within the table's body.
  */
 export function useNextRowFocus(
   body: RefObject<HTMLTableSectionElement | null>,
@@ -37,7 +37,9 @@ export function useNextRowFocus(
   }
 }
 
-/** Calls `act` once the focus is nowhere, unless it is outside of dialogs; returns the end of waiting. */
+/**
+ * Calls `act` once no element has the focus, unless it is in a dialog; returns a function that stops waiting.
+ */
 function whenFocusIsNowhere(act: () => void): () => void {
   let steps = 0
   const timer = setInterval(() => {

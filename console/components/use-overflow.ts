@@ -1,16 +1,19 @@
 import { type RefObject, useEffect, useRef } from 'react'
 
-/** Elements of a region whose content may be wider than itself. */
+/** The elements of a region whose content may be wider than itself. */
 export interface Overflow {
   /** The region; its first child is the content. */
   readonly region: RefObject<HTMLDivElement | null>
-  /** A scroll bar for it, with one child, which stays in the window when the region's end does not. */
+  /**
+   * A scroll bar for the region with one child, which stays visible when the region's end is outside the
+   * window.
+   */
   readonly bar: RefObject<HTMLDivElement | null>
 }
 
 /**
- * Marks a region with `data-wide` while its content is wider than itself: only then does it scroll by itself,
- * and only otherwise can a heading in it stay at the top of the window.
+ * Marks a region with `data-wide` while its content is wider than itself. Only then does it scroll, and only
+ * otherwise can a heading in it stay at the top of the window.
  */
 export function useOverflow(): Overflow {
   const region = useRef<HTMLDivElement>(null)
@@ -27,7 +30,7 @@ export function useOverflow(): Overflow {
     }
     const follow = ({ target }: Event): void => {
       const [from, to] = target === one ? [one, other] : [other, one]
-      // Equal positions send no further event, so the two do not answer each other for ever.
+      // Equal positions send no further event, so that the two do not trigger each other forever.
       if (to.scrollLeft !== from.scrollLeft) to.scrollLeft = from.scrollLeft
     }
     const watching = new ResizeObserver(look)

@@ -4,19 +4,19 @@ import { ApiError } from '../api/api-error.ts'
 /** The version of an object that a form is based on. */
 export interface FormVersion<Present> {
   readonly version: string | undefined
-  /** The object as it is now, after a save that somebody else's change preceded. */
+  /** The present object, after a save that another user's change preceded. */
   readonly present: Present | undefined
-  /** Goes on from another version: that of a save, or of somebody else's change. */
+  /** Continues from another version: that of a save, or of another user's change. */
   readonly continueFrom: (version: string | undefined) => void
-  /** Whether a save was refused because of somebody else's change, which is then `present`. */
+  /** Whether a save was refused because of another user's change, which is then `present`. */
   readonly isOutdated: (error: unknown) => boolean
-  /** Goes on with the form, and decides at the next save. */
+  /** Continues with the form; the decision is made at the next save. */
   readonly decideLater: () => void
 }
 
 const REFUSED = 'changed_meanwhile'
 
-/** Keeps the version that a form began with: what the page asks for meanwhile may be newer. */
+/** Keeps the version that a form began with, because the page may load a newer one in the meantime. */
 export function useVersion<Present extends object>(first: string | undefined): FormVersion<Present> {
   const [version, setVersion] = useState(first)
   const [present, setPresent] = useState<Present>()

@@ -20,7 +20,7 @@ import { shortcuts } from './en/shortcuts.ts'
 import { usage } from './en/usage.ts'
 import { users } from './en/users.ts'
 
-/** The texts in English, a file for each page. */
+/** The texts in English, with a file for each page. */
 export const texts = {
   tag: 'en',
   product: 'Sluice',

@@ -6,7 +6,7 @@ export type { Texts } from './en.ts'
 
 const TextsContext = createContext<Texts | undefined>(undefined)
 
-/** Loads the texts of a language, a file of its own each. */
+/** Loads the texts of a language, which are in a separate file. */
 export async function loadTexts(language: Language): Promise<Texts> {
   const { texts } = await (language === 'zh' ? import('./zh.ts') : import('./en.ts'))
   return texts

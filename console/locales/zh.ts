@@ -21,7 +21,7 @@ import { shortcuts } from './zh/shortcuts.ts'
 import { usage } from './zh/usage.ts'
 import { users } from './zh/users.ts'
 
-/** The texts in simplified Chinese, a file for each page. */
+/** The texts in simplified Chinese, with a file for each page. */
 export const texts: Texts = {
   tag: 'zh-CN',
   product: 'Sluice',

@@ -1,7 +1,7 @@
 import type { CostKind } from '../../../src/domain/cost-lines.ts'
 import type { MediumLine } from '../../../src/domain/token-kinds.ts'
 
-/** Lines of a cost with a text; those of audio and images are composed. */
+/** Lines of a cost that have a text; those of audio and images are composed. */
 type NamedLine = Exclude<CostKind, MediumLine> | 'reasoning'
 
 /** Texts in English: call. */

@@ -1,2 +1,2 @@
-/** The ending of a noun with that number. */
+/** The plural ending of an English noun for this number. */
 export const s = (count: number): string => (count === 1 ? '' : 's')

@@ -6,7 +6,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Makes an access token, and shows it once. */
+/** Creates an access token, and shows it once. */
 export function AccessTokenSection() {
   const { account, common } = useTexts()
   const [token, setToken] = useState<string>()

@@ -15,7 +15,7 @@ import { IdentitiesSection } from './identities-section.tsx'
 import { PasswordSection } from './password-section.tsx'
 import { SessionsSection } from './sessions-section.tsx'
 
-/** Settings of a person's own. */
+/** The settings of the user's own account. */
 export function AccountPage() {
   const { account } = useTexts()
   return (

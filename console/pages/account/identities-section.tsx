@@ -17,7 +17,9 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
 
-/** Identities at providers that open this account; nothing where there are no providers either. */
+/**
+ * Identities at providers that open this account; nothing where there are neither identities nor providers.
+ */
 export function IdentitiesSection() {
   const texts = useTexts()
   const { account } = texts

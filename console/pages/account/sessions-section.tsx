@@ -9,7 +9,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
 
-/** Where the account is signed in. */
+/** The sessions of the account. */
 export function SessionsSection() {
   const texts = useTexts()
   const { account } = texts
@@ -69,7 +69,7 @@ function SessionRow({ session, onEnd }: { readonly session: Session; readonly on
   )
 }
 
-/** The name of a browser and its system, as far as it tells. */
+/** The name of a browser and its system, as far as the user agent states it. */
 function browserOf(userAgent: string): string {
   const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/\d+/.exec(userAgent)?.[0]?.replace('Edg', 'Edge')
   const system = /\(([^;)]+)/.exec(userAgent)?.[1]

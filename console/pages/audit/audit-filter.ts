@@ -13,17 +13,17 @@ export function periodOf({ period }: SearchState): (typeof PERIODS)[number] {
   return PERIODS.find((one) => one === period) ?? '30d'
 }
 
-/** Whether anything narrows the list beside its period. */
+/** Whether the list is filtered by more than its period. */
 export function isAuditFiltered({ actor, kind, object }: SearchState): boolean {
   return [actor, kind, object].some((text) => (text ?? '') !== '')
 }
 
-/** The filter of the address. */
+/** The filter in the address. */
 export function auditFilterOf(search: SearchState, nowMs: number, timeZone: string): AuditFilter {
   const period = periodOf(search)
   const today = startOfDay(nowMs / 1000, timeZone)
   return {
-    // Noon of a day lies in it, whatever the clock does.
+    // Noon is within the day, even if the clock is changed.
     from: period === 'all' ? undefined : startOfDay(today + DAY_S / 2 - DAYS[period] * DAY_S, timeZone),
     kind: AUDIT_KINDS.find((kind) => kind === search['kind']),
     actor: search['actor'] || undefined,

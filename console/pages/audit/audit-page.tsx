@@ -17,7 +17,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { auditFilterOf, isAuditFiltered, PERIODS, periodOf } from './audit-filter.ts'
 import { useAuditColumns } from './use-audit-columns.tsx'
 
-/** Changes and who made them, the newest first. */
+/** The list of changes and who made them, newest first. */
 export function AuditPage() {
   const { audit, common, logs } = useTexts()
   const { profile } = useSignedIn()

@@ -5,7 +5,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './audit-page.module.css'
 
-/** Changes of an entry that are shown at once. */
+/** The number of changes of an entry that are shown at first. */
 const SHOWN = 3
 
 /** The columns of the audit log. */

@@ -4,11 +4,11 @@ import type { Channel, ChannelFields } from '../../api/channels.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { COMPATIBLE_TYPE } from './providers.ts'
 
-/** A channel as it is typed. */
+/** The typed values of a channel. */
 export interface TypedChannel {
   readonly name: string
   readonly type: string
-  /** Empty: the provider's. */
+  /** Empty for the protocol of the provider. */
   readonly protocol: string
   readonly baseUrl: string
   readonly keys: string
@@ -33,7 +33,7 @@ export function useChannelForm(channel: Channel | undefined) {
   })
 }
 
-/** A channel as it is typed into the form; without one, a new channel. */
+/** The form values of a channel; without a channel, those of a new one. */
 export function typedChannel(channel: Channel | undefined): TypedChannel {
   return {
     name: channel?.name ?? '',
@@ -48,7 +48,7 @@ export function typedChannel(channel: Channel | undefined): TypedChannel {
   }
 }
 
-/** The fields as the gateway takes them. */
+/** The fields in the gateway's format. */
 export function channelFieldsOf(typed: TypedChannel): ChannelFields {
   return {
     name: typed.name.trim(),
@@ -78,7 +78,7 @@ const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
 /** The form that `useChannelForm` returns. */
 export type ChannelForm = ReturnType<typeof useChannelForm>
 
-/** Shows a refusal at the field that it names; false where it names none. */
+/** Shows an error at the field that it names; returns false where it names none. */
 export function placeAtField(error: unknown, form: ChannelForm): boolean {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field === undefined) return false

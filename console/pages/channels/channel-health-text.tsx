@@ -5,7 +5,7 @@ import classes from './channels-page.module.css'
 import { hourOf } from './hour.ts'
 import { Sparkline } from './sparkline.tsx'
 
-/** The last hour and the last failure of a channel, as one node saw them. */
+/** The last hour and the last failure of a channel, as one node has seen them. */
 export function ChannelHealthText({
   health,
   node,

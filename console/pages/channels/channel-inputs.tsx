@@ -11,9 +11,9 @@ import classes from './channels-page.module.css'
 import { FetchModels } from './fetch-models.tsx'
 import { COMPATIBLE_TYPE, PROVIDERS } from './providers.ts'
 
-/** Separators of the names of models that are pasted. */
+/** Separators in a pasted list of model names. */
 const SEPARATORS = [',', ' ', '\n']
-/** Names that are shown at once; more are found by typing. */
+/** The number of names that are shown at first; more are found by typing. */
 const SUGGESTED = 50
 
 /** The fields of a channel: connection, models, routing. */
@@ -22,7 +22,7 @@ export function ChannelInputs({
   id,
 }: {
   readonly form: ChannelForm
-  /** The channel that is changed; undefined for a new one. */
+  /** The id of the channel that is changed; undefined for a new one. */
   readonly id: number | undefined
 }) {
   const { channels } = useTexts()

@@ -38,7 +38,7 @@ import { TestFields } from './test-fields.tsx'
 
 const ENABLED = 1
 
-/** A new channel. */
+/** The page for a new channel. */
 export function NewChannelPage() {
   const { channels, common } = useTexts()
   const { profile } = useSignedIn()
@@ -78,7 +78,7 @@ export function NewChannelPage() {
   )
 }
 
-/** An existing channel: its test and its fields. */
+/** The page of an existing channel: its test and its fields. */
 export function ChannelPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()
@@ -174,7 +174,7 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
   )
 }
 
-/** Names of the fields that may differ; keys are never shown. */
+/** Labels of the fields that may differ; keys are never shown. */
 function channelLabels(channels: Texts['channels']) {
   return {
     name: channels.name,

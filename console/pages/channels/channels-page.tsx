@@ -28,7 +28,7 @@ import { useChannelColumns } from './use-channel-columns.tsx'
 
 const PAGE_SIZE = 100
 
-/** Where the gateway sends calls. */
+/** The list of channels that the gateway sends calls to. */
 export function ChannelsPage() {
   const { channels, common } = useTexts()
   const { profile } = useSignedIn()

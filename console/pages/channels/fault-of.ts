@@ -1,9 +1,9 @@
-/** Part of a channel that a failed test speaks against. */
+/** The part of a channel that a failed test points to. */
 export type Fault = 'address' | 'key' | 'model' | 'upstream'
 
 const STATUS = /\banswered (\d{3})\b/
 
-/** The part of a channel that is at fault by the gateway's message of a failed test. */
+/** Determines the faulty part of a channel by the gateway's message of a failed test. */
 export function faultOf(message: string): Fault {
   const status = Number(STATUS.exec(message)?.[1])
   if (Number.isNaN(status)) return 'address'

@@ -6,7 +6,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type ChannelForm, channelFieldsOf, placeAtField } from './channel-form.ts'
 
-/** Asks the upstream for its models, and takes all of them; those that are not wanted are removed. */
+/** Requests the upstream's models and adds all of them; the user removes those that are not wanted. */
 export function FetchModels({
   form,
   id,

@@ -18,7 +18,7 @@ const minute: fc.Arbitrary<ChannelMinute> = fc
     p95_ms: p50_ms,
   }))
 
-test('a minute without answers interrupts the line, and one alone is still seen', () => {
+test('a minute without responses interrupts the line, and a single minute is still visible', () => {
   const at = (p50_ms: number | null): ChannelMinute => ({ ...EMPTY, requests: 1, p50_ms })
   const { lines } = sparkline([at(10), at(20), at(null), at(30), EMPTY])
   expect(lines.map((points) => points.split(' ').length)).toEqual([2, 2])

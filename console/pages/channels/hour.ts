@@ -1,30 +1,30 @@
 import type { ChannelMinute } from '../../api/channel-health.ts'
 
-/** Between two looks at the health of channels, on the pages that are about it. */
+/** Milliseconds between two requests for the health of channels, on the pages that show it. */
 export const HEALTH_MS = 5000
 
 const WIDTH = 96
 const HEIGHT = 24
-/** Height of the line of failures, at the foot. */
+/** The height of the line of failures at the bottom. */
 const FAILURES = 6
-/** Room above and below the line. */
+/** The space above and below the line. */
 const INSET = 1
 
-/** Sums of the last hour of a channel. */
+/** The sums of the last hour of a channel. */
 export interface Hour {
   readonly requests: number
   readonly failed: number
-  /** The median of the latest minute with an answer; null without one. */
+  /** The median duration of the latest minute with a response; null without one. */
   readonly latestMs: number | null
 }
 
-/** The drawing of an hour: one line of medians for each run of minutes that have one. */
+/** The drawing of an hour: one line of medians for each run of minutes with responses. */
 export interface SparklineShape {
   readonly width: number
   readonly height: number
-  /** Points of polylines. */
+  /** The points of polylines. */
   readonly lines: readonly string[]
-  /** Minutes with failures; `size` by the part of the attempts that failed. */
+  /** The minutes with failures; `size` is the failed share of the attempts. */
   readonly failures: readonly { readonly x: number; readonly size: number }[]
 }
 
@@ -37,7 +37,7 @@ export function hourOf(minutes: readonly ChannelMinute[]): Hour {
   }
 }
 
-/** Medians from 0 to the largest, the oldest minute at the left. */
+/** Medians from 0 to the largest, with the oldest minute on the left. */
 export function sparkline(minutes: readonly ChannelMinute[]): SparklineShape {
   const step = WIDTH / Math.max(1, minutes.length - 1)
   const top = Math.max(1, ...minutes.map(({ p50_ms }) => p50_ms ?? 0))
@@ -54,7 +54,7 @@ export function sparkline(minutes: readonly ChannelMinute[]): SparklineShape {
   return {
     width: WIDTH,
     height: HEIGHT,
-    // A single minute is a short dash, since a line of one point is none.
+    // A single minute is a short dash, because a line with one point is not visible.
     lines: lines.map((points) =>
       points.length === 1 ? `${points[0]} ${nudged(points[0] ?? '')}` : points.join(' '),
     ),

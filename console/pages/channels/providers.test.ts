@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { CHANNEL_TYPES } from '../../../src/management/channels/channel-types.ts'
 import { COMPATIBLE_TYPE, PROVIDERS } from './providers.ts'
 
-test('every provider is a type of the gateway that has an address of its own', () => {
+test('every provider is a channel type of the gateway that has its own address', () => {
   const known = new Map(CHANNEL_TYPES.map(({ type, defaultAddress }) => [type, defaultAddress]))
   expect(PROVIDERS.filter(({ type }) => !known.get(type)).map(({ name }) => name)).toEqual([])
   expect(known.has(COMPATIBLE_TYPE)).toBe(true)

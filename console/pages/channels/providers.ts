@@ -1,12 +1,12 @@
-/** A provider as people choose it; `type` is its number in channels. */
+/** A provider as users choose it; `type` is its number in channels. */
 export interface Provider {
   readonly type: number
   readonly name: string
-  /** Whether a channel must state an address. */
+  /** Whether a channel must have an address. */
   readonly needsUrl?: true
 }
 
-/** Providers with an address of their own, and the ways to reach all others. */
+/** Providers with their own address, and the options for all others. */
 export const PROVIDERS: readonly Provider[] = [
   { type: 1, name: 'OpenAI' },
   { type: 14, name: 'Anthropic' },

@@ -3,7 +3,7 @@ import { sharesOf } from './shares.ts'
 
 const CHANNEL = { status: 1, priority: 0, weight: 1, models: 'm' }
 
-test('channels of one model and priority share by weight; disabled ones have no share', () => {
+test('channels of one model and priority share calls by weight; disabled ones have no share', () => {
   const shares = sharesOf([
     { ...CHANNEL, id: 1, weight: 3 },
     { ...CHANNEL, id: 2, weight: 0 },
@@ -19,7 +19,7 @@ test('channels of one model and priority share by weight; disabled ones have no 
   ])
 })
 
-test('a channel that is alone for one of two models has the mean of both shares', () => {
+test('a channel that serves one of two models alone has the mean of both shares', () => {
   const shares = sharesOf([
     { ...CHANNEL, id: 1, models: 'm,n' },
     { ...CHANNEL, id: 2 },

@@ -5,8 +5,8 @@ const ENABLED = 1
 type Weighed = Pick<Channel, 'id' | 'priority' | 'weight' | 'models'> & { readonly status: number }
 
 /**
- * The share of each enabled channel in the calls of its models, among the channels of the same priority: from
- * 0 to 1, by id, the mean over its models. A channel without a weight counts as the weight 1.
+ * The share of each enabled channel in the calls of its models, among channels of the same priority: from 0
+ * to 1, by id, the mean over its models. A channel without a weight has the weight 1.
  */
 export function sharesOf(channels: readonly Weighed[]): ReadonlyMap<number, number> {
   const enabled = channels.filter(({ status }) => status === ENABLED)
@@ -22,7 +22,7 @@ export function sharesOf(channels: readonly Weighed[]): ReadonlyMap<number, numb
   )
 }
 
-/** Routes that channels compete for: a model within a priority each. */
+/** The routes that channels compete for: each is a model and a priority. */
 function routesOf({ priority, models }: Weighed): readonly string[] {
   return models.split(',').flatMap((model) => (model === '' ? [] : [`${priority} ${model}`]))
 }

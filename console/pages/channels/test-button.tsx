@@ -8,7 +8,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
 import { faultOf } from './fault-of.ts'
 
-/** Tests a channel, and shows the result beside itself. */
+/** A button that tests a channel and shows the result beside it. */
 export function TestButton({
   channel: { id, test_costs },
   label,
@@ -49,7 +49,10 @@ export function TestButton({
   )
 }
 
-/** How an upstream answered, or why it did not and which field is at fault, and whether that costs. */
+/**
+ * The result of a test: how the upstream responded, or the reason and the faulty field, and whether the test
+ * costs money.
+ */
 export function TestResult({ result }: { readonly result: ChannelTest }) {
   const { channels } = useTexts()
   return (

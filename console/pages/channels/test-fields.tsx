@@ -8,7 +8,7 @@ import { type ChannelForm, channelFieldsOf, placeAtField } from './channel-form.
 import classes from './channels-page.module.css'
 import { TestResult } from './test-button.tsx'
 
-/** Tests a channel as it is typed: nothing is saved, and saving does not wait for it. */
+/** Tests a channel with the typed values: nothing is saved, and saving does not wait for the test. */
 export function TestFields({ form, id }: { readonly form: ChannelForm; readonly id: number | undefined }) {
   const { channels } = useTexts()
   const [result, setResult] = useState<ChannelTest>()

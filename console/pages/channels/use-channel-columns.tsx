@@ -18,7 +18,7 @@ import { TestButton } from './test-button.tsx'
 const ENABLED = 1
 const DISABLED = 2
 
-/** The results of tests by id, and the setter of one. */
+/** The results of tests by channel id, and a function that sets one. */
 export interface ChannelTests {
   readonly results: ReadonlyMap<number, ChannelTest>
   readonly onResult: (id: number, result: ChannelTest | undefined) => void

@@ -19,7 +19,7 @@ export function CreateKeyDialog({
 }: {
   readonly opened: boolean
   readonly onClose: () => void
-  /** After the new key was seen. */
+  /** Called after the new key was shown. */
   readonly onDone?: () => void
 }) {
   const { keys, common } = useTexts()

@@ -6,7 +6,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { maskedKey } from './masked-key.ts'
 import { SnippetTabs } from './snippet-tabs.tsx'
 
-/** A key that was just created: masked until somebody wants to see it. */
+/** A key that was just created; it is masked until the user reveals it. */
 export function CreatedKeyDialog({
   made,
   onDone,

@@ -3,7 +3,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Names the key and when it was last used. */
+/** Asks for confirmation, with the key's name and its last use. */
 export function DeleteKeyDialog({
   apiKey,
   onDelete,

@@ -5,7 +5,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 
 const ENABLED = 1
 
-/** Actions on the key of a row. */
+/** The actions on the key of a row. */
 export function KeyActions({
   status,
   isRevealed,

@@ -1,6 +1,6 @@
 import classes from './key-cell.module.css'
 
-/** A key in its column: masked, or whole for half a minute. */
+/** A key in its column: masked, or in full for half a minute. */
 export function KeyCell({
   masked,
   revealed,

@@ -17,9 +17,9 @@ export function KeyFieldInputs({
   apiKey,
 }: {
   readonly form: KeyForm
-  /** The key that is changed. */
+  /** The key that is changed; absent for a new one. */
   readonly apiKey?: ApiKey
-  /** Limits that an operator gave: nothing looser is offered. */
+  /** Limits that an operator set: nothing looser is offered. */
   readonly limits?: OperatorLimits
 }) {
   const { keys, common } = useTexts()
@@ -95,7 +95,7 @@ export function KeyFieldInputs({
   )
 }
 
-/** Models that the operator's list has, if there is one. */
+/** The models on the operator's list, or all where there is none. */
 function allowed(models: readonly PricedModel[], { model_limits }: OperatorLimits): readonly PricedModel[] {
   const names = model_limits?.split(',').map((name) => name.trim())
   return names ? models.filter(({ name }) => names.includes(name)) : models
@@ -107,7 +107,7 @@ function isInTime(expiry: keyof typeof EXPIRY_DAYS, { expired_time }: OperatorLi
   return end !== undefined && end > 0 && end <= expired_time
 }
 
-/** Models by their vendor; models that are chosen and no longer served stay choosable. */
+/** Models grouped by vendor; chosen models that are no longer served can still be chosen. */
 function byVendor(models: readonly PricedModel[], chosen: readonly string[]) {
   const vendors = Map.groupBy(models, ({ vendor }) => vendor)
   const known = new Set(models.map(({ name }) => name))

@@ -15,22 +15,22 @@ import {
   typedLimits,
 } from './key-limits.ts'
 
-/** The fields of a key as they are typed. */
+/** The typed values of a key. */
 export interface TypedKey extends TypedLimits {
   readonly name: string
   readonly isUnlimited: boolean
   readonly limit: string
-  /** A preset, or `kept`: the time that is set. */
+  /** A preset, or `kept` for the present expiry. */
   readonly expiry: Expiry
   readonly models: string[]
   readonly group: string
   readonly addresses: string
 }
 
-/** The presets of a key's end, in days. */
+/** The presets of a key's expiry, in days. */
 export const EXPIRY_DAYS = { never: undefined, day: 1, week: 7, month: 30, quarter: 90 } as const
 
-/** A choice of a key's end. */
+/** A choice of a key's expiry. */
 export type Expiry = keyof typeof EXPIRY_DAYS | 'kept'
 
 const NEVER = -1
@@ -79,7 +79,7 @@ export function useKeyForm(key: ApiKey | undefined) {
   })
 }
 
-/** A key as it is typed into the form. */
+/** The form values of a key. */
 export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   return {
     ...typedLimits(key, display),
@@ -93,7 +93,7 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   }
 }
 
-/** The fields as the gateway takes them, and the limits that differ from those of `present`. */
+/** The fields in the gateway's format, and the limits that differ from those of `present`. */
 export function keyFieldsOf(
   typed: TypedKey,
   display: MoneyDisplay,
@@ -114,7 +114,7 @@ export function keyFieldsOf(
   }
 }
 
-/** Unix seconds of a preset; -1: never. */
+/** The Unix seconds of a preset; -1 means never. */
 export function expiryTime(expiry: keyof typeof EXPIRY_DAYS, nowSeconds: number): number {
   const days = EXPIRY_DAYS[expiry]
   return days === undefined ? NEVER : Math.floor(nowSeconds) + days * DAY_S
@@ -135,7 +135,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
   allow_ips: 'addresses',
 }
 
-/** Shows a refusal at the field that it names; false where it names none. */
+/** Shows an error at the field that it names; returns false where it names none. */
 export function placeAtField(error: unknown, form: KeyForm): boolean {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field === undefined) return false

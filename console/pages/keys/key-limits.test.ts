@@ -23,7 +23,7 @@ describe('the typed limits of a key', () => {
       { ...NO_LIMITS, rate_limit_parallel: '3' },
       { rate_limit_requests: 1000, rate_limit_parallel: 0 },
     ],
-  ])('send %s', (_, typed, before, sent) => {
+  ])('the typed limits of a key are sent as %s', (_, typed, before, sent) => {
     expect(changedLimits({ ...before, ...typed }, before, USD)).toEqual(sent)
   })
 
@@ -37,7 +37,7 @@ describe('the typed limits of a key', () => {
     ['rate_limit_window', '1', true],
     ['rate_limit_window', '', false],
     ['rate_limit_window', '0', false],
-  ] as const)('have the bounds of the record: %s, %j', (name, typed, isWithin) => {
+  ] as const)('the typed limits of a key have the bounds of the record: %s, %j', (name, typed, isWithin) => {
     expect(brokenBounds(name, typed) === undefined).toBe(isWithin)
   })
 })

@@ -8,7 +8,7 @@ import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/mon
 /** The fields of the rate limit of a key. */
 export const RATE_LIMIT_NAMES = Object.keys(RATE_LIMIT) as readonly RateLimitName[]
 
-/** Budget and rate limit of a key as they are typed; an empty text is none. */
+/** The typed budget and rate limit of a key; an empty text means none. */
 export type TypedLimits = Readonly<Record<RateLimitName, string>> & {
   readonly budget: string
   readonly budget_period: BudgetPeriod
@@ -24,7 +24,7 @@ export const NO_LIMITS: TypedLimits = {
   rate_limit_window: '60',
 }
 
-/** The limits of a key as they are typed. */
+/** The form values of a key's limits. */
 export function typedLimits(key: ApiKey, display: MoneyDisplay): TypedLimits {
   const rates = RATE_LIMIT_NAMES.map((name) => [name, key[name] === 0 ? '' : String(key[name])])
   return {
@@ -34,14 +34,14 @@ export function typedLimits(key: ApiKey, display: MoneyDisplay): TypedLimits {
   }
 }
 
-/** The bounds of a field of the rate limit where the typed text is not within them. */
+/** The bounds of a rate limit field where the typed text is not within them. */
 export function brokenBounds(name: RateLimitName, typed: string) {
   const { type } = RATE_LIMIT[name]
   const isNone = typed.trim() === '' && type.bounds.minimum === 0
   return isNone || mismatch(type, numberIn(typed)) === undefined ? undefined : type.bounds
 }
 
-/** The limits that differ from those `before`, as the gateway takes them. */
+/** The limits that differ from those `before`, in the gateway's format. */
 export function changedLimits(
   typed: TypedLimits,
   before: TypedLimits,

@@ -15,7 +15,7 @@ import { KeyUsage } from './key-usage.tsx'
 import { SnippetTabs } from './snippet-tabs.tsx'
 import { useRevealedKey } from './use-revealed-key.ts'
 
-/** One key: what it spent, how it is used, what it may. */
+/** The page of one key: its cost, its use and its settings. */
 export function KeyPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()

@@ -18,7 +18,7 @@ import { keyFieldsOf, placeAtField, type TypedKey, typedKey, useKeyForm } from '
 import classes from './key-settings.module.css'
 import { useKeyChanges } from './use-key-changes.ts'
 
-/** The fields of a key, to change. */
+/** The editable fields of a key. */
 export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const { common, keys } = useTexts()
   const { display, profile } = useSignedIn()
@@ -35,7 +35,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   }
   const saving = useAction(async (typed: TypedKey, basedOn: string | undefined, from: ApiKey | undefined) => {
     const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, from ?? apiKey)
-    // Each call changes the quota that is left: it is set only where somebody typed it.
+    // Each call changes the remaining quota, so that it is only sent where it was typed.
     const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
     try {
       begin(

@@ -4,7 +4,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 
 const TONES: Readonly<Record<number, Tone>> = { 1: 'ok', 2: 'off', 3: 'warn', 4: 'warn' }
 
-/** Whether a key works, and why it does not. */
+/** Whether a key is active, and if not, why. */
 export function KeyState({ status }: Pick<ApiKey, 'status'>) {
   const { keys } = useTexts()
   const words: Readonly<Record<number, string>> = keys.statuses

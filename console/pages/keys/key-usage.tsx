@@ -11,7 +11,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 
 const RECENT = 10
 
-/** Spend of a key, and its last calls. */
+/** The cost of a key, and its last calls. */
 export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   const { keys, logs, common, overview } = useTexts()
   const { profile } = useSignedIn()

@@ -1,6 +1,6 @@
 const SHOWN = 4
 
-/** A key of which people recognize the ends. */
+/** A key that is masked except for its ends, by which users recognize it. */
 export function maskedKey(key: string): string {
   return `${key.slice(0, 'sk-'.length + SHOWN)}…${key.slice(-SHOWN)}`
 }

@@ -13,7 +13,7 @@ export function SnippetTabs({
   insertedKey,
   onInsert,
 }: {
-  /** Models that the key is limited to; empty: all. */
+  /** The models that the key is limited to; empty means all. */
   readonly limitedTo: readonly string[]
   readonly insertedKey: string | undefined
   /** Absent where the key cannot be inserted. */

@@ -3,7 +3,7 @@ import { snippetsOf } from './snippets.ts'
 
 const FIELDS = { origin: 'https://gw.example', model: 'claude-x' }
 
-test('examples carry the address and the model, and a variable in the place of the key', () => {
+test('examples contain the address and the model, and a variable in place of the key', () => {
   for (const { name, code } of snippetsOf({ ...FIELDS, key: undefined })) {
     expect(code, name).toContain('https://gw.example')
     expect(code, name).toContain('claude-x')
@@ -11,12 +11,12 @@ test('examples carry the address and the model, and a variable in the place of t
   }
 })
 
-test('each carries the key once it is inserted', () => {
+test('each example contains the key once it is inserted', () => {
   for (const { name, code } of snippetsOf({ ...FIELDS, key: 'sk-abc' }))
     expect(code, name).toContain('sk-abc')
 })
 
-test("an apostrophe in a model's name does not end the text of the shell", () => {
+test("an apostrophe in a model's name does not end the string in the shell", () => {
   const [curl] = snippetsOf({ ...FIELDS, model: "it's", key: undefined })
   expect(curl?.code).toContain(`"it'\\''s"`)
 })

@@ -1,13 +1,13 @@
-/** An example of a call, by the program that makes it. */
+/** An example of a call for one program. */
 export interface Snippet {
   readonly name: string
   readonly code: string
 }
 
-/** Stands for the key until somebody inserts it. */
+/** The placeholder for the key until the user inserts it. */
 export const KEY_VARIABLE = '$SLUICE_KEY'
 
-/** Examples with this address, a model that the key may call, and the key or the variable in its place. */
+/** Examples with this address, a model that the key may call, and the key or the variable. */
 export function snippetsOf({
   origin,
   model,
@@ -97,7 +97,7 @@ export SLUICE_KEY=${isVariable ? 'sk-…' : key}`,
   ]
 }
 
-/** A text within single quotes of a shell. */
+/** A text in single quotes for a shell. */
 function quoted(text: string): string {
   return text.replaceAll("'", `'\\''`)
 }

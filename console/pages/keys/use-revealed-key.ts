@@ -3,13 +3,13 @@ import { revealKey } from '../../api/keys.ts'
 
 const SHOWN_MS = 30_000
 
-/** A whole key that is asked for each time, and forgotten after half a minute. */
+/** A full key that is requested each time, and removed after half a minute. */
 export interface RevealedKey {
   readonly of: number
   readonly key: string
 }
 
-/** At most one key at a time, by the id of its row. */
+/** At most one revealed key at a time, by the id of its row. */
 export function useRevealedKey(): readonly [
   RevealedKey | undefined,
   { readonly reveal: (id: number) => Promise<void>; readonly hide: () => void },

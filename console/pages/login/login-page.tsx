@@ -10,7 +10,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { ProviderLinks } from './provider-links.tsx'
 import classes from './login-page.module.css'
 
-/** Two fields, and the way to the page that was asked for. */
+/** The sign-in with two fields, which leads to the requested page. */
 export function LoginPage() {
   const { login, product } = useTexts()
   const { next, disabled } = useSearch({ strict: false }) as {

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { providerPath, statusQuery } from '../../api/account.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Ways to sign in at identity providers, and to come back to a page of the console. */
+/** Links that sign in at identity providers and return to a page of the console. */
 export function ProviderLinks({ next }: { readonly next: string }) {
   const { login } = useTexts()
   const { data: status } = useQuery(statusQuery)

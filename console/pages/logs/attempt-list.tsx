@@ -4,7 +4,7 @@ import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
-/** The requests to upstreams that a call took, one below the other along its time. */
+/** The upstream requests of a call, one below the other on a time line. */
 export function AttemptList({ call }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   const total = Math.max(1, call.timing.total_ms)
@@ -39,7 +39,9 @@ function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonl
   )
 }
 
-/** The attempts; where the only one was answered, the gateway keeps none, and this is what it was. */
+/**
+ * The attempts. Where the only attempt succeeded, the gateway stores none, and it is derived from the call.
+ */
 function attemptsOf({ attempts = [], channel = '', timing }: CallDetail): readonly CallAttempt[] {
   if (attempts.length > 0 || channel === '') return attempts
   const { queued_ms: started, total_ms: total } = timing

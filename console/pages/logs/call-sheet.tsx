@@ -9,7 +9,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { CallDetails } from './call-details.tsx'
 import classes from './call-sheet.module.css'
 
-/** The details of one call beside the list; it has an address of its own. */
+/** The details of one call beside the list, with their own address. */
 export function CallSheet({ id, scope }: { readonly id: string | undefined; readonly scope: Scope }) {
   const { call, common } = useTexts()
   const navigate = useNavigate()

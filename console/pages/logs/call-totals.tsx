@@ -4,7 +4,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { freshCalls, mergedSums } from './merged-calls.ts'
 
-/** The sums of all calls that a filter finds, with those that ended meanwhile. */
+/** The sums of all calls that a filter finds, including those that ended in the meantime. */
 export function CallTotals({
   sums,
   page,
@@ -14,7 +14,7 @@ export function CallTotals({
   readonly sums: CallSums | undefined
   readonly page: Paged<Call> | undefined
   readonly live: readonly Call[]
-  /** Whether calls of some ways of ending are asked for. */
+  /** Whether the list is filtered by how calls ended. */
   readonly isByStatus: boolean
 }) {
   const { logs } = useTexts()
@@ -22,7 +22,7 @@ export function CallTotals({
   if (!sums) return <div role="status" aria-label={logs.totals} />
   const listed = page?.items ?? []
   const merged = mergedSums(sums, live, listed)
-  // The sums count answered calls, but who asks for failed ones wants to know how many there are.
+  // The sums only count answered calls, but with a filter for failed ones their number is wanted.
   const calls = isByStatus && page ? page.total + freshCalls(live, listed).length : merged.requests
   const tokens = merged.prompt_tokens + merged.completion_tokens
   return (

@@ -5,10 +5,10 @@ import { setPreferences, usePreferences } from '../../components/preferences.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
-/** The column that opens the row. */
+/** The column that opens the row, which cannot be hidden. */
 const ALWAYS = 'time'
 
-/** Chooses the columns of calls. */
+/** A menu to choose the columns of calls. */
 export function ColumnsMenu({ isAdmin }: { readonly isAdmin: boolean }) {
   const { logs } = useTexts()
   const { hiddenColumns } = usePreferences()

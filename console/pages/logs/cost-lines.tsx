@@ -5,7 +5,7 @@ import classes from './call-details.module.css'
 import { countedLines, type CountedLine } from './counted-lines.ts'
 import { useLineNames } from './use-line-names.ts'
 
-/** Lines of the cost of a call, and how they become the charge. */
+/** The cost lines of a call, and how they add up to the charge. */
 export function CostLines({ call }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   const { count, money, exact } = useFormats()

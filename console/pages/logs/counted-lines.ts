@@ -1,16 +1,16 @@
 import type { CallDetail } from '../../api/calls.ts'
 
-/** A line of the cost; without a price it is a part of the line above, or there are no prices. */
+/** A line of the cost. A line without a price is a part of the line above, or there are no prices. */
 export interface CountedLine {
   readonly kind: string
   readonly count: number
-  /** USD per million or per one, a decimal text. */
+  /** USD per million or per unit, as a decimal text. */
   readonly price?: string
-  /** Quota units, a decimal text. */
+  /** Quota units as a decimal text. */
   readonly quota?: string
 }
 
-/** The lines of a cost, or the mere counts where the charge does not follow from them. */
+/** The lines of a cost, or only the counts where the charge does not follow from them. */
 export function countedLines(call: CallDetail): readonly CountedLine[] {
   const reasoning = { kind: 'reasoning', count: call.reasoning_tokens }
   const lines = call.cost ? pricedLines(call.cost) : bareLines(call)

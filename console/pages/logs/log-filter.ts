@@ -2,16 +2,16 @@ import type { CallFilter, Scope } from '../../api/calls.ts'
 import type { SearchState } from '../../components/search-state.ts'
 import { startOfDay } from '../../components/time.ts'
 
-/** The periods that calls are shown of. */
+/** The periods for the list of calls. */
 export const PERIODS = ['hour', 'today', '7d', '30d', 'all'] as const
 
 /** A period of calls. */
 export type Period = (typeof PERIODS)[number]
 
-/** The filters that are typed, by their name in the address. */
+/** The typed filters, by their name in the address. */
 export const TYPED_FILTERS = ['model', 'key', 'user', 'channel', 'id'] as const
 
-/** The ways in which a call may have ended, by their name in the address; each is told by one word. */
+/** The ways in which a call may have ended, by their name in the address; each is shown as one word. */
 export const STATUSES = {
   complete: 'complete',
   estimated: 'estimated',
@@ -21,10 +21,10 @@ export const STATUSES = {
   crash: 'crash,lost-node',
 } as const
 
-/** The name of such a way. */
+/** The name of a way in which a call may have ended. */
 export type Status = keyof typeof STATUSES
 
-/** The names of such ways. */
+/** The names of all ways in which a call may have ended. */
 export const STATUS_NAMES = Object.keys(STATUSES) as readonly Status[]
 
 const DEFAULT_PERIOD: Period = '7d'
@@ -36,22 +36,22 @@ export function periodOf({ period }: SearchState): Period {
   return PERIODS.find((one) => one === period) ?? DEFAULT_PERIOD
 }
 
-/** The way of ending in the address; undefined for all of them. */
+/** How calls ended, by the address; undefined for all ways. */
 export function statusOf({ status }: SearchState): Status | undefined {
   return STATUS_NAMES.find((one) => one === status)
 }
 
-/** Changes of the address that take all filters away but the period. */
+/** Changes of the address that remove all filters except the period. */
 export const NO_FILTERS: SearchState = Object.fromEntries(
   [...TYPED_FILTERS, 'status'].map((name) => [name, undefined]),
 )
 
-/** Whether anything narrows the list beside its period. */
+/** Whether the list is filtered by more than its period. */
 export function isFiltered(search: SearchState): boolean {
   return statusOf(search) !== undefined || TYPED_FILTERS.some((name) => (search[name] ?? '') !== '')
 }
 
-/** The filter of the address. Periods begin at a full minute, so that a page asks once for each. */
+/** The filter in the address. Periods begin at a full minute, so that a page makes one request for each. */
 export function filterOf(search: SearchState, scope: Scope, nowMs: number, timeZone: string): CallFilter {
   const isAll = scope === 'all'
   const status = statusOf(search)

@@ -15,7 +15,7 @@ import {
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
-/** The filters of calls, kept in the address. */
+/** The filters of calls, which are kept in the address. */
 export function LogFilters({
   isAdmin,
   search,

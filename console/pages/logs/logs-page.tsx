@@ -25,7 +25,7 @@ import { MAX_LIVE, useLiveCalls } from './use-live-calls.ts'
 const OF_ADMINS = ['user', 'channel']
 const REFRESH_MS = 60_000
 
-/** The newest calls with their sums; one of them open in a sheet at its side. */
+/** The newest calls with their sums; one of them can be opened in a sheet beside the list. */
 export function LogsPage() {
   const { logs, call, common } = useTexts()
   const { profile, isAdmin } = useSignedIn()

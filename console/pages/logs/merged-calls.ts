@@ -1,11 +1,11 @@
 import type { Call, CallSums } from '../../api/calls.ts'
 
-/** A list with the calls that ended since it was asked for, the newest first, each once. */
+/** The list with the calls that ended since it was requested, newest first, each once. */
 export function mergedCalls(live: readonly Call[], listed: readonly Call[], most: number): readonly Call[] {
   return [...freshCalls(live, listed), ...listed].slice(0, Math.max(most, listed.length))
 }
 
-/** Sums with those calls added that the list does not have, as it was asked for at the same time. */
+/** The sums plus the calls that are not in the list, which was requested at the same time. */
 export function mergedSums(sums: CallSums, live: readonly Call[], listed: readonly Call[]): CallSums {
   const fresh = freshCalls(live, listed)
   return {
@@ -17,7 +17,7 @@ export function mergedSums(sums: CallSums, live: readonly Call[], listed: readon
   }
 }
 
-/** Calls of the stream that the list does not have. */
+/** Calls of the stream that are not in the list. */
 export function freshCalls(live: readonly Call[], listed: readonly Call[]): readonly Call[] {
   const known = new Set(listed.map(({ id }) => id))
   return live.filter(({ id }) => !known.has(id))

@@ -3,7 +3,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
-/** Parts of the time of a call: the wait for an upstream, for its first token, and the stream. */
+/** The parts of a call's duration: the wait for an upstream, the wait for its first token, and the stream. */
 export function TimingBar({ call: { timing } }: { readonly call: CallDetail }) {
   const { call: texts, logs } = useTexts()
   const { duration } = useFormats()

@@ -2,7 +2,7 @@ import { isPerMillion } from '../../../src/domain/cost-lines.ts'
 import { TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Names of the lines of a cost. */
+/** The names of cost lines. */
 export function useLineNames() {
   const { call } = useTexts()
   const names: Readonly<Record<string, string>> = call.lines

@@ -6,24 +6,26 @@ import { sayFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Rows that a page holds at most. */
+/** The maximum number of rows on a page. */
 export const MAX_LIVE = 500
-/** Least time between two requests for the list: on a busy gateway every second has a gap. */
+/** Minimum milliseconds between two requests for the list: on a busy gateway every second has a gap. */
 const ASK_AGAIN_MS = 30_000
-/** Pixels from the top within which somebody looks at the newest rows. */
+/** Maximum scroll position in pixels at which the user still sees the newest rows. */
 const AT_TOP = 80
 
-/** Calls that ended while the page is open, the newest first. */
+/** Calls that ended while the page is open, newest first. */
 export interface LiveCalls {
   readonly shown: readonly Call[]
-  /** Calls that wait, so that nothing moves under somebody who has scrolled down. */
+  /** Calls that are not shown yet, so that nothing moves for a user who has scrolled down. */
   readonly waiting: readonly Call[]
   readonly show: () => void
 }
 
 const NONE = { shown: [], waiting: [] } as const
 
-/** Follows calls while the page is visible; calls of the list that is asked for meanwhile come twice. */
+/**
+ * Receives calls while the page is visible; calls of a list that is requested in the meantime occur twice.
+ */
 export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter): LiveCalls {
   const texts = useTexts()
   const { profile } = useSignedIn()

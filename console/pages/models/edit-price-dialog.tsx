@@ -10,7 +10,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { editedPrice, exampleCost, isPrice, typedPrice } from './edited-price.ts'
 
-/** Sets the price of a model, or lets it have its built-in one again. */
+/** Sets the price of a model, or restores its built-in price. */
 export function EditPriceDialog({
   model,
   onClose,

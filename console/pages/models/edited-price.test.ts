@@ -23,7 +23,7 @@ const MODEL: ManagedModel = {
   version: 'v',
 }
 
-test('prices that followed from others follow them again, the rest and the tiers stay', () => {
+test('prices that were derived from others are derived again, and all others and the tiers stay', () => {
   expect(editedPrice(MODEL, { input: ' 4 ', output: '15', cached: '0.5' })).toEqual({
     input: '4',
     output: '15',
@@ -39,7 +39,7 @@ test('prices that followed from others follow them again, the rest and the tiers
   })
 })
 
-test('an example shows what the prices come to', () => {
+test('an example shows the cost of a call at the typed prices', () => {
   expect(exampleCost({ input: '3', output: '15', cached: '' })).toBe(0.0105)
   expect(exampleCost({ input: '3', output: 'a lot', cached: '' })).toBeUndefined()
   expect(['1', '0.25', ' 2 '].every(isPrice)).toBe(true)

@@ -2,11 +2,11 @@ import { decimalText, parseDecimal } from '../../../src/domain/decimal.ts'
 import { byTokenKind, defaultPrice, TOKEN_KINDS } from '../../../src/domain/token-kinds.ts'
 import type { ManagedModel } from '../../api/models.ts'
 
-/** The prices that the form has, as decimal texts in USD per million tokens. */
+/** The typed prices, as decimal texts in USD per million tokens. */
 export interface TypedPrice {
   readonly input: string
   readonly output: string
-  /** Empty: as the gateway derives it from the input. */
+  /** Empty if the gateway derives it from the input price. */
   readonly cached: string
 }
 
@@ -17,7 +17,7 @@ export function isPrice(text: string): boolean {
   return A_DECIMAL.test(text.trim())
 }
 
-/** The prices that the form begins with. */
+/** The initial prices of the form. */
 export function typedPrice({ price }: ManagedModel): TypedPrice {
   return {
     input: textOf(price, 'input'),
@@ -27,8 +27,8 @@ export function typedPrice({ price }: ManagedModel): TypedPrice {
 }
 
 /**
- * The price to store: what was typed, with the other prices of the model. Those that were derived from what
- * was typed over are left out, so that they are derived anew.
+ * The price to store: the typed values, and the model's other prices. Prices that were derived from a changed
+ * one are omitted, so that they are derived again.
  */
 export function editedPrice({ price, tiers }: ManagedModel, { input, output, cached }: TypedPrice): object {
   const others = Object.entries(price ?? {}).filter(
@@ -43,7 +43,7 @@ export function editedPrice({ price, tiers }: ManagedModel, { input, output, cac
   }
 }
 
-/** USD that a call of 1,000 input and 500 output tokens costs; undefined where the prices are none. */
+/** The USD of a call with 1,000 input and 500 output tokens; undefined where the prices are invalid. */
 export function exampleCost({ input, output }: TypedPrice): number | undefined {
   if (!isPrice(input) || !isPrice(output)) return undefined
   return Number(((Number(input) * 1000 + Number(output) * 500) / 1_000_000).toPrecision(12))

@@ -7,7 +7,9 @@ import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
 
-/** All models for administrators, those without a price first: calls of them are refused, or free. */
+/**
+ * All models for administrators. Those without a price are first, because their calls are refused or free.
+ */
 export function ManagedModelTable({ models: all }: { readonly models: readonly ManagedModel[] }) {
   const { models } = useTexts()
   const [edited, setEdited] = useState<ManagedModel>()

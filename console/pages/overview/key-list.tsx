@@ -9,7 +9,7 @@ import classes from './overview-page.module.css'
 
 const SHOWN = 5
 
-/** The keys that were used last. */
+/** The most recently used keys. */
 export function KeyList({ keys: all }: { readonly keys: readonly ApiKey[] }) {
   const { keys, common } = useTexts()
   if (all.length === 0)

@@ -22,7 +22,7 @@ const RECENT = 5
 const SPENDERS = 5
 const MINUTE_S = 60
 
-/** Spend, keys and the last calls: of the account, or of all for administrators. */
+/** Cost, keys and the last calls: of the account, or of all accounts for administrators. */
 export function OverviewPage() {
   const { overview } = useTexts()
   const { profile, isAdmin } = useSignedIn()

@@ -5,7 +5,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
-/** The users who spend most this month, each with the share of the whole. */
+/** The users with the highest cost this month, each with the share of the total. */
 export function TopSpenders({ month }: { readonly month: Usage }) {
   const { overview } = useTexts()
   const { percent } = useFormats()

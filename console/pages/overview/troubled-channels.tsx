@@ -7,7 +7,7 @@ import classes from './overview-page.module.css'
 
 const REFRESH_MS = 30_000
 
-/** Channels that fail, rest, or are tried again; one sentence while there is none. */
+/** Channels that fail, are in cooldown, or are tried again; one sentence where there is none. */
 export function TroubledChannels() {
   const { overview, channels } = useTexts()
   const { data } = useQuery(watchedShellQuery(REFRESH_MS, REFRESH_MS))

@@ -7,10 +7,10 @@ import type { Answer } from './answer.ts'
 import classes from './exchange-view.module.css'
 
 const ASK_AGAIN_MS = 500
-/** A refused call has no row: it is not asked for without end. */
+/** The maximum number of requests for a call's row, because a refused call has none. */
 const MAX_ASKED = 6
 
-/** Cost of an answer, its tokens and times, and the events that it came in. */
+/** The cost of a response, its tokens and times, and its events. */
 export function AnswerFoot({ answer }: { readonly answer: Answer }) {
   const { playground } = useTexts()
   const { duration } = useFormats()

@@ -1,52 +1,52 @@
-/** Protocols of the playground. */
+/** The protocols of the playground. */
 export const PROTOCOLS = ['chat', 'messages'] as const
 
 /** A protocol of the playground. */
 export type Protocol = (typeof PROTOCOLS)[number]
 
-/** A call of a tool; `input` is the model's own JSON text. */
+/** A tool call; `input` is the model's own JSON text. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
   readonly input: string
 }
 
-/** Result of a tool call, as somebody typed it. */
+/** The typed result of a tool call. */
 export interface ToolResult {
   readonly id: string
   readonly text: string
 }
 
-/** Thinking with the signature that the messages protocol wants back. */
+/** Thinking with its signature, which the messages protocol requires to be sent back. */
 export interface SignedThinking {
   readonly thinking: string
   readonly signature: string
 }
 
-/** Content of an answer, as far as it has come. */
+/** The content of a response so far. */
 export interface Content {
   readonly text: string
   readonly thinking: string
   readonly calls: readonly ToolCall[]
   readonly signed: readonly SignedThinking[]
-  /** The sentence of an error inside the stream. */
+  /** The message of an error inside the stream. */
   readonly error?: string
 }
 
-/** A refusal of a call, as the gateway says it. */
+/** A refused call, with the gateway's message. */
 export interface Refused {
   readonly message: string
   readonly code: string
 }
 
-/** One answer to a question; times in milliseconds from the start of the call. */
+/** One response to a question; times are in milliseconds from the start of the call. */
 export interface Answer {
   readonly protocol: Protocol
   readonly model: string
   readonly keyId: number
   readonly state: 'running' | 'done' | 'stopped' | 'failed'
   readonly content: Content
-  /** Events or the whole body, as they came. */
+  /** The events, or the whole body, unchanged. */
   readonly raw: readonly string[]
   readonly callId?: string
   readonly firstMs?: number
@@ -57,12 +57,12 @@ export interface Answer {
 /** A question: a message, or the results of tool calls. */
 export interface Question {
   readonly text: string
-  /** Images as data URLs. */
+  /** The images as data URLs. */
   readonly images: readonly string[]
   readonly results: readonly ToolResult[]
 }
 
-/** A question with its answers, one for each protocol that was asked. */
+/** A question with its responses, one for each protocol that was called. */
 export interface Exchange {
   readonly id: number
   readonly question: Question

@@ -5,7 +5,7 @@ import { readChat } from './read-chat.ts'
 import { readMessages } from './read-messages.ts'
 
 const READERS = { chat: readChat, messages: readMessages } as const
-/** Events that are kept to look at. */
+/** The maximum number of events that are kept for display. */
 const MAX_RAW = 2000
 
 /** A call of the playground. */
@@ -17,7 +17,7 @@ export interface Asking {
   readonly signal: AbortSignal
 }
 
-/** Makes a call and reports its answer whenever that grows; never throws. */
+/** Makes a call and reports its response whenever more of it has arrived; never throws. */
 export async function ask(asking: Asking, report: (answer: Answer) => void): Promise<void> {
   const { protocol, model, keyId, body, signal } = asking
   const started = performance.now()
@@ -55,12 +55,12 @@ function read(protocol: Protocol, content: Content, data: string): Content {
     const value: unknown = JSON.parse(data)
     return typeof value === 'object' && value !== null ? READERS[protocol](content, value) : content
   } catch {
-    // The end of a chat stream is no JSON.
+    // The end of a chat stream is not JSON.
     return content
   }
 }
 
-/** The sentence of a refusal, in the shape of the relay or of the API for accounts. */
+/** The message of an error, in the format of model calls or of the management API. */
 function refusal(body: string): Pick<Answer, 'refused' | 'raw'> {
   try {
     const { error, message, code } = JSON.parse(body) as {

@@ -3,12 +3,12 @@ import type { PricedModel } from '../../api/models.ts'
 
 const WORKS = 1
 
-/** The keys that can call. */
+/** The keys with which calls can be made. */
 export function usableKeys(keys: readonly ApiKey[]): readonly ApiKey[] {
   return keys.filter(({ status }) => status === WORKS)
 }
 
-/** The models that a key may have a conversation with. */
+/** The models that a key can call for a conversation. */
 export function callableModels(
   models: readonly PricedModel[],
   key: ApiKey | undefined,

@@ -17,7 +17,7 @@ export function codeSamples({
   bodies,
 }: {
   readonly origin: string
-  /** Protocol of the curl example. */
+  /** The protocol of the curl example. */
   readonly protocol: Protocol
   readonly bodies: Readonly<Record<Protocol, object>>
 }): readonly CodeSample[] {
@@ -87,7 +87,7 @@ function pythonArguments(body: Body): string {
     .join('\n')
 }
 
-/** A JSON value as Python writes it. */
+/** A JSON value in Python syntax. */
 function pythonValue(value: unknown): string {
   if (value === null) return 'None'
   if (value === true) return 'True'

@@ -6,7 +6,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { MAX_IMAGE_BYTES, shrinkImage } from './shrink-image.ts'
 
-/** The message that is written, with its images. Enter sends, Shift+Enter begins a line. */
+/** The input of a message and its images. Enter sends, Shift+Enter begins a new line. */
 export function Composer({
   draft,
   onDraft,

@@ -7,7 +7,7 @@ import classes from './exchange-view.module.css'
 import { Markdown } from './markdown.tsx'
 import { ToolCalls } from './tool-calls.tsx'
 
-/** A question and its answers, side by side where both protocols were asked. */
+/** A question and its responses, side by side where both protocols were called. */
 export function ExchangeView({
   exchange,
   isLast,

@@ -2,10 +2,10 @@ import { lexer, type Token, type Tokens } from 'marked'
 import { createElement, Fragment, type ReactNode, useMemo } from 'react'
 import classes from './markdown.module.css'
 
-/** Schemes of links that may be opened; others stay text. */
+/** Schemes of links that can be opened; others are shown as text. */
 const OPENED = /^(?:https?|mailto):/i
 
-/** Markdown as elements. Nothing in it becomes markup: HTML is shown as written, images as their link. */
+/** Markdown as elements. The text never becomes markup: HTML is shown as written, images as their link. */
 export function Markdown({ text }: { readonly text: string }) {
   const shown = useMemo(() => blocks(lexer(text)), [text])
   return <div className={classes['markdown']}>{shown}</div>
@@ -22,7 +22,7 @@ const ELEMENTS: Readonly<Record<string, (token: never) => ReactNode>> = {
   br: () => <br />,
   paragraph: ({ tokens }: Tokens.Paragraph) => <p>{blocks(tokens)}</p>,
   blockquote: ({ tokens }: Tokens.Blockquote) => <blockquote>{blocks(tokens)}</blockquote>,
-  // The page has headings of its own above.
+  // The page has its own headings above.
   heading: ({ tokens, depth }: Tokens.Heading) =>
     createElement(`h${Math.min(6, depth + 2)}`, undefined, blocks(tokens)),
   strong: ({ tokens }: Tokens.Strong) => <strong>{blocks(tokens)}</strong>,

@@ -22,7 +22,7 @@ import { NO_TYPED_CALL, type TypedCall } from './typed-call.ts'
 import { toolsIn } from './tools-json.ts'
 import { type Call, useConversation } from './use-conversation.ts'
 
-/** Tries models with one of the account's own keys. What is said lives in this page alone. */
+/** A page to try models with one of the account's own keys. The conversation only exists in this page. */
 export function PlaygroundPage() {
   const { playground } = useTexts()
   const { profile } = useSignedIn()
@@ -138,7 +138,7 @@ function Playground({
       <CodeDialog
         opened={isCodeOpen}
         onClose={() => setIsCodeOpen(false)}
-        // Until the next message is typed, it is the last one that people ask about.
+        // Until the next message is typed, the code is that of the last call.
         call={draft === '' ? (conversation.last ?? next) : next}
       />
     </>

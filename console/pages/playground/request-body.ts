@@ -1,13 +1,13 @@
 import type { Answer, Exchange, Protocol, Question } from './answer.ts'
 import type { Tool } from './tools-json.ts'
 
-/** Depths of thinking that the playground offers. */
+/** The thinking levels that the playground offers. */
 export const THINKING = ['off', 'low', 'medium', 'high'] as const
 
-/** A depth of thinking. */
+/** A thinking level. */
 export type Thinking = (typeof THINKING)[number]
 
-/** Settings of a request; undefined ones are left to the model. */
+/** The settings of a request; undefined ones are left to the model. */
 export interface CallSettings {
   readonly model: string
   readonly system: string
@@ -19,9 +19,9 @@ export interface CallSettings {
   readonly stream: boolean
 }
 
-/** Tokens for thinking by depth, as the gateway converts efforts. */
+/** Tokens for thinking by level, as the gateway converts efforts. */
 const BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
-/** The messages protocol wants a maximum. */
+/** The messages protocol requires a maximum. */
 const USUAL_MAX_TOKENS = 4096
 
 /** The body of a request: settings, the conversation so far in that protocol, and a new question. */
@@ -127,7 +127,7 @@ function messagesQuestion({ text, images, results }: Question): object {
   }
 }
 
-/** An image of a data URL. */
+/** The content block for an image given as a data URL. */
 function imageBlock(url: string): object {
   const [, type = '', data = ''] = /^data:([^;,]*);base64,(.*)$/s.exec(url) ?? []
   return { type: 'image', source: { type: 'base64', media_type: type, data } }
@@ -135,7 +135,7 @@ function imageBlock(url: string): object {
 
 function messagesAnswer({ protocol, content: { text, calls, signed } }: Answer): object {
   if (calls.length === 0) return { role: 'assistant', content: text }
-  // Only this protocol gives signatures; without one a block of thinking would be refused.
+  // Only this protocol has signatures; a block of thinking without one would be refused.
   const thoughts = protocol === 'messages' ? signed.filter(({ signature }) => signature !== '') : []
   return {
     role: 'assistant',

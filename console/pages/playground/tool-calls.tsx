@@ -4,7 +4,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import type { ToolCall, ToolResult } from './answer.ts'
 import classes from './exchange-view.module.css'
 
-/** The tools that a model wants called, and the fields for their results. */
+/** The tool calls of a model, and the fields for their results. */
 export function ToolCalls({
   calls,
   onResults,

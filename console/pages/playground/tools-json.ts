@@ -1,4 +1,4 @@
-/** A tool in the words of neither protocol; `schema` is a JSON schema of its input. */
+/** A tool, independent of the protocol; `schema` is a JSON schema of its input. */
 export interface Tool {
   readonly name: string
   readonly description?: string
@@ -7,7 +7,7 @@ export interface Tool {
 
 type Given = Readonly<Record<string, unknown>>
 
-/** Reads tools in the shape of either protocol; undefined where the text is no array of tools. */
+/** Reads tools in the format of either protocol; undefined where the text is not an array of tools. */
 export function toolsIn(text: string): readonly Tool[] | undefined {
   if (text.trim() === '') return []
   try {

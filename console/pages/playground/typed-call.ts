@@ -1,7 +1,7 @@
 import type { Protocol } from './answer.ts'
 import type { Thinking } from './request-body.ts'
 
-/** Settings of a call as they are typed; empty texts leave a setting to the model. */
+/** The typed settings of a call; empty texts leave a setting to the model. */
 export interface TypedCall {
   readonly protocol: Protocol | 'both'
   readonly system: string

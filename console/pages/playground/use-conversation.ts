@@ -3,7 +3,7 @@ import type { Answer, Exchange, Protocol, Question } from './answer.ts'
 import { ask } from './ask.ts'
 import { type CallSettings, requestBody } from './request-body.ts'
 
-/** A conversation with a model; it lives as long as the page. */
+/** A conversation with a model, which only exists as long as the page. */
 export interface Conversation {
   readonly exchanges: readonly Exchange[]
   readonly isRunning: boolean
@@ -14,20 +14,20 @@ export interface Conversation {
   readonly clear: () => void
 }
 
-/** A call as it was sent, and as it would have been in the other protocol. */
+/** A call as it was sent, and as it would have been sent in the other protocol. */
 export interface Call {
   readonly protocol: Protocol
   readonly bodyOf: (protocol: Protocol) => object
 }
 
-/** How a question is asked. */
+/** The key, model and settings that a question is sent with. */
 export interface Recipient {
   readonly protocols: readonly Protocol[]
   readonly keyId: number
   readonly settings: CallSettings
 }
 
-/** Keeps a conversation and its running calls. */
+/** The state of a conversation and its running calls. */
 export function useConversation(onEnd: () => void): Conversation {
   const [exchanges, setExchanges] = useState<readonly Exchange[]>([])
   const [running, setRunning] = useState<AbortController>()

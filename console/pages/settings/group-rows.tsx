@@ -6,7 +6,7 @@ import type { TypedGroup } from './groups.ts'
 
 const DEFAULT = 'default'
 
-/** The groups, one a row. */
+/** The groups, one in each row. */
 export function GroupRows({
   groups,
   onChange,

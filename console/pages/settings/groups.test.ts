@@ -18,7 +18,7 @@ test('groups are read with every digit of their ratio', () => {
   ])
 })
 
-test('what has not changed is not set', () => {
+test('an unchanged option is not set', () => {
   const groups = groupsIn(OPTIONS)
   expect(changedGroups(groups, groups)).toEqual([])
   expect(changedGroups([...groups, { name: '', ratio: '1', isOpen: true }], groups)).toEqual([])

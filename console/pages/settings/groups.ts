@@ -1,6 +1,6 @@
 import type { GatewayOption } from '../../api/options.ts'
 
-/** A group as it is typed. */
+/** The typed values of a group. */
 export interface TypedGroup {
   readonly name: string
   /** A decimal text. */
@@ -8,7 +8,7 @@ export interface TypedGroup {
   readonly isOpen: boolean
 }
 
-/** The groups of two options of the gateway: ratios by name, and names of open groups. */
+/** The groups in two options of the gateway: ratios by name, and names of open groups. */
 export function groupsIn(options: readonly GatewayOption[]): readonly TypedGroup[] {
   const valueOf = (wanted: string): string => options.find(({ key }) => key === wanted)?.value ?? '{}'
   const open = JSON.parse(valueOf('UserUsableGroups')) as object
@@ -21,7 +21,7 @@ export function groupsIn(options: readonly GatewayOption[]): readonly TypedGroup
   )
 }
 
-/** The options that differ, as they are set; ratios first, since only known groups can be open. */
+/** The options to set; ratios first, because only known groups can be open. */
 export function changedGroups(
   now: readonly TypedGroup[],
   before: readonly TypedGroup[],

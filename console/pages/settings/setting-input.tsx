@@ -4,7 +4,7 @@ import type { Setting } from '../../../src/domain/options.ts'
 import type { GatewayOption } from '../../api/options.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** One option; locked where gateway.yaml sets it. */
+/** The input of one option; locked where gateway.yaml sets it. */
 export function SettingInput({
   field,
   option,

@@ -19,7 +19,7 @@ import { GroupRows } from './group-rows.tsx'
 import { changedGroups, groupsIn } from './groups.ts'
 import { SettingInput } from './setting-input.tsx'
 
-/** The options of the gateway; those of gateway.yaml are locked. */
+/** The options of the gateway; those in gateway.yaml are locked. */
 export function SettingsPage() {
   const { profile } = useSignedIn()
   return (
@@ -37,7 +37,7 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
   const [groups, setGroups] = useState(() => groupsIn(options))
   const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
   const stored = new Map(options.map(({ key, value }) => [key, value]))
-  // Changes are based on what the form began with, not on what the page asks for meanwhile.
+  // Changes are based on the initial values of the form, not on those that the page loads in the meantime.
   const [basis, setBasis] = useState(options)
   const [present, setPresent] = useState<GatewayOption>()
   const changes = [
@@ -60,7 +60,7 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
     await begin()
     say(common.saved)
   })
-  /** Goes on from what is stored now. */
+  /** Restarts the form with the stored values. */
   const begin = async (): Promise<void> => {
     const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
     await client.invalidateQueries({ queryKey: [profile.id] })

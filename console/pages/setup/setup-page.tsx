@@ -12,10 +12,10 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './setup-page.module.css'
 import { type SetupState, setupSteps } from './setup-steps.ts'
 
-/** As long as somebody may look at the page while a program takes a step. */
+/** Milliseconds between two requests for the state, as a program may do a step while the page is open. */
 const REFRESH_MS = 5000
 
-/** The way from an empty gateway to the cost of a first call. */
+/** The steps from an empty gateway to the cost of a first call. */
 export function SetupPage() {
   const { setup } = useTexts()
   const { profile } = useSignedIn()

@@ -1,9 +1,9 @@
-/** State of a new gateway: what it has, and its newest call. */
+/** The state of a new gateway: what it has, and its newest call. */
 export interface SetupState {
   readonly has_channel: boolean
   readonly has_own_key: boolean
   readonly has_call: boolean
-  /** Id of the newest call; undefined before the first, and until it was asked for. */
+  /** The id of the newest call; undefined before the first call, and while it is loading. */
   readonly newestCall: string | undefined
 }
 
@@ -11,11 +11,14 @@ export interface SetupState {
 export interface SetupStep {
   readonly name: 'channel' | 'key' | 'call' | 'cost'
   readonly isDone: boolean
-  /** Where it is taken. */
+  /** The path of the page for this step. */
   readonly path: string
 }
 
-/** The steps, done by what the gateway has: other browsers and programs take them as well. */
+/**
+ * The steps. Whether they are done depends on what the gateway has, because other browsers and programs can
+ * do them as well.
+ */
 export function setupSteps({
   has_channel,
   has_own_key,

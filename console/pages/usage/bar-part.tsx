@@ -7,8 +7,8 @@ interface Place {
 }
 
 /**
- * A part of a bar. The library's own shape measures each of a thousand rectangles and renders it again, for
- * an animation that is switched off: half of the time that the page takes.
+ * A part of a bar. The library's own shape measures each of a thousand rectangles and renders it again for an
+ * animation that is disabled, which takes half of the page's time.
  */
 export function BarPart({ x = 0, y = 0, width = 0, height = 0, fill }: Place) {
   if (width === 0 || height === 0) return <g />

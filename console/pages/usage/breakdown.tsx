@@ -8,7 +8,7 @@ import { type SeriesSum, seriesSums, sumOf } from './sums.ts'
 import type { Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
-/** The sums of a period by what it is divided by; the last row is that of the figures above. */
+/** The sums of a period by the chosen dimension; the last row is that of the figures above. */
 export function Breakdown({
   usage,
   grouping,

@@ -28,7 +28,7 @@ export function ChartFigure({
   readonly step: Usage['step']
   readonly data: ChartData
   readonly format: (value: number) => string
-  /** As `format`, shorter. */
+  /** Like `format`, but shorter. */
   readonly axis: (value: number) => string
   readonly areLines?: boolean
   readonly isWide?: boolean
@@ -36,7 +36,7 @@ export function ChartFigure({
 }) {
   const { usage } = useTexts()
   const [isTable, setIsTable] = useState(false)
-  // The first chart is on the screen before the others are drawn.
+  // The first chart is shown before the others are drawn.
   const [isDrawn, setIsDrawn] = useState(isWide)
   useEffect(() => startTransition(() => setIsDrawn(true)), [])
   const isEmpty = data.rows.every((row) => data.series.every(({ name }) => !row[name]))
@@ -53,7 +53,7 @@ export function ChartFigure({
       {!isTable && !isEmpty && (
         <>
           <Legend series={data.series} onFilter={onFilter} />
-          {/* The table has the same numbers for those who do not see the drawing. */}
+          {/* The table has the same numbers for users who do not see the drawing. */}
           <div aria-hidden className={classes['drawing']}>
             {isDrawn && <Drawing step={step} data={data} format={format} axis={axis} areLines={areLines} />}
           </div>

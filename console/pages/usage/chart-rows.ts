@@ -7,11 +7,11 @@ export interface ChartSeries {
   readonly label: string
   readonly color: string
   readonly isDashed?: true
-  /** Value that a click on it filters by. */
+  /** The value that a click on it filters by. */
   readonly filter?: string
 }
 
-/** Data of a chart: a row for each slot, `at` being its start in Unix seconds. */
+/** The data of a chart: a row for each interval, `at` being its start in Unix seconds. */
 export interface ChartData {
   readonly series: readonly ChartSeries[]
   readonly rows: readonly (Readonly<Record<string, number | null>> & { readonly at: number })[]
@@ -19,12 +19,12 @@ export interface ChartData {
 
 const OTHER_COLOR = 'var(--muted)'
 
-/** The colour of a series by its place. */
+/** The colour of a series by its position. */
 function colorOf(place: number): string {
   return `var(--series-${place + 1})`
 }
 
-/** One field of the largest series and of all others. */
+/** One field of the largest series, and the sum of all others. */
 export function dividedData(
   usage: Usage,
   field: (point: UsagePoint) => number,
@@ -47,7 +47,7 @@ export function dividedData(
   }
 }
 
-/** Fields of all calls together, one series each. */
+/** Fields of all calls together, with one series each. */
 export function summedData(
   usage: Usage,
   fields: readonly { readonly label: string; readonly of: (point: UsagePoint) => number }[],
@@ -62,7 +62,7 @@ export function summedData(
   }
 }
 
-/** Durations: whole responses and first tokens, the slower ones dashed. */
+/** Durations of whole responses and of first tokens; the lines of slower quantiles are dashed. */
 export function latencyData(
   { slots, latency }: Usage,
   labels: Readonly<Record<'p50_ms' | 'p95_ms' | 'first_p50_ms' | 'first_p95_ms', string>>,

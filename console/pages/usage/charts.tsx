@@ -5,7 +5,7 @@ import { ChartFigure } from './chart-figure.tsx'
 import { dividedData, latencyData, summedData } from './chart-rows.ts'
 import classes from './usage-page.module.css'
 
-/** Spend, calls, tokens, latency and errors of a period by time. */
+/** Cost, calls, tokens, latency and errors of a period by time. */
 export function Charts({
   usage,
   onFilter,

@@ -6,13 +6,13 @@ import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './usage-page.module.css'
 
-/** Calls of one code. */
+/** The calls with one error code. */
 interface Refused {
   readonly code: string
   readonly calls: number
 }
 
-/** How many calls of the period were refused before they began, and why; nothing while there is none. */
+/** How many calls of the period were refused before they began, and why; nothing where there are none. */
 export function RefusedCalls({ scope, asked }: { readonly scope: Scope; readonly asked: UsageQuery }) {
   const { usage } = useTexts()
   const { profile } = useSignedIn()

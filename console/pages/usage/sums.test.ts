@@ -30,7 +30,7 @@ const usages: fc.Arbitrary<Usage> = fc.integer({ min: 1, max: 4 }).chain((slots)
     }))
 })
 
-test('38: the chart, the breakdown and the slots have the same sum, and at most six series and the others', () => {
+test('38: the chart, the breakdown and the intervals have the same sum, and at most six series and the others', () => {
   fc.assert(
     fc.property(usages, (usage) => {
       const shown = shownSeries(usage, 'Other')
@@ -42,7 +42,7 @@ test('38: the chart, the breakdown and the slots have the same sum, and at most 
   )
 })
 
-test('a change needs something to compare with', () => {
+test('a change needs a previous value to compare with', () => {
   expect(changeOf(3, 2)).toBe(0.5)
   expect(changeOf(3, 0)).toBeUndefined()
 })

@@ -1,8 +1,8 @@
 import type { Usage, UsagePoint } from '../../api/usage.ts'
 
-/** Sums of a series over all slots. */
+/** The sums of a series over all intervals. */
 export interface SeriesSum {
-  /** Empty: all that have no row of their own. */
+  /** Empty for the "other" row. */
   readonly key: string
   readonly label: string
   readonly sum: UsagePoint
@@ -10,13 +10,13 @@ export interface SeriesSum {
 
 /** A series as a chart shows it. */
 export interface ShownSeries {
-  /** Undefined: the sums of all others. */
+  /** Undefined for the sums of all others. */
   readonly key: string | undefined
   readonly label: string
   readonly points: readonly UsagePoint[]
 }
 
-/** Series with a colour of their own. */
+/** The number of series with their own colour. */
 export const SHOWN_SERIES = 6
 
 export const NO_POINT: UsagePoint = {
@@ -30,7 +30,7 @@ export const NO_POINT: UsagePoint = {
   reasoning: 0,
 }
 
-/** Adds points up. Each field is an integer. */
+/** Adds up points. Each field is an integer. */
 export function sumOf(points: readonly UsagePoint[]): UsagePoint {
   return points.reduce(added, NO_POINT)
 }
@@ -59,7 +59,7 @@ export function seriesSums({ series, other }: Usage, otherLabel: string): readon
   return other ? [...rows, { key: '', label: otherLabel, sum: sumOf(other.points) }] : rows
 }
 
-/** The series of a chart: the largest ones, and the sums of all others slot by slot. */
+/** The series of a chart: the largest ones, and the sums of all others for each interval. */
 export function shownSeries({ series, other, slots }: Usage, otherLabel: string): readonly ShownSeries[] {
   const shown = series.slice(0, SHOWN_SERIES)
   const rest = [...series.slice(SHOWN_SERIES), ...(other ? [other] : [])]
@@ -68,13 +68,13 @@ export function shownSeries({ series, other, slots }: Usage, otherLabel: string)
   return [...shown, { key: undefined, label: otherLabel, points }]
 }
 
-/** The sums of all series in each slot. */
+/** The sums of all series in each interval. */
 export function slotSums({ series, other, slots }: Usage): readonly UsagePoint[] {
   const all = [...series, ...(other ? [other] : [])]
   return slots.map((_, slot) => sumOf(all.map(({ points }) => points[slot] ?? NO_POINT)))
 }
 
-/** The change against the period before, as a fraction; undefined where there is nothing to compare with. */
+/** The change since the previous period, as a fraction; undefined where there is nothing to compare with. */
 export function changeOf(now: number, before: number): number | undefined {
   return before === 0 ? undefined : (now - before) / before
 }

@@ -4,7 +4,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { changeOf, tokensOf } from './sums.ts'
 
-/** Spend, calls, tokens and errors of a period, and their change against the period before. */
+/** Cost, calls, tokens and errors of a period, and their change since the previous period. */
 export function Totals({ now, before }: { readonly now: UsagePoint; readonly before: UsagePoint }) {
   const { usage, tag } = useTexts()
   const { money, exact, count } = useFormats()

@@ -9,13 +9,13 @@ export const PERIODS = ['today', '7d', '30d', '90d', 'month', 'custom'] as const
 /** A period of sums. */
 export type Period = (typeof PERIODS)[number]
 
-/** Dimensions that sums can be divided by, as the address names them. */
+/** The dimensions that sums can be grouped by, as in the address. */
 export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group'] as const
 
-/** A division of sums. */
+/** A dimension that sums are grouped by. */
 export type Grouping = (typeof GROUPINGS)[number]
 
-/** Divisions and filters of administrators. */
+/** The groupings and filters that only administrators have. */
 export const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
 /** The filters by their name in the address. */
@@ -36,9 +36,9 @@ const BY: Readonly<Record<Grouping, string>> = {
 }
 const DAYS = { '7d': 6, '30d': 29, '90d': 89 } as const
 const DAY_S = 86_400
-/** As many series as the gateway gives; the charts show fewer. */
+/** The number of series that the gateway returns; the charts show fewer. */
 const TOP = 20
-/** Days from which on a period is shown by month. */
+/** The number of days from which a period is shown by month. */
 const MANY_DAYS = 200
 
 /** The period in the address. */
@@ -46,17 +46,17 @@ export function periodOf({ period }: SearchState): Period {
   return PERIODS.find((one) => one === period) ?? '30d'
 }
 
-/** The division in the address, for that scope. */
+/** The grouping in the address, for that scope. */
 export function groupingOf({ by }: SearchState, scope: Scope): Grouping {
   return groupings(scope).find((one) => one === by) ?? 'model'
 }
 
-/** The divisions that a scope knows. */
+/** Groupings available in this scope. */
 export function groupings(scope: Scope): readonly Grouping[] {
   return GROUPINGS.filter((one) => scope === 'all' || !OF_ADMINS.has(one))
 }
 
-/** The sums that an address asks for. The period ends with the present minute, so that a page asks once. */
+/** The query for an address. The period ends with the present minute, so that a page makes one request. */
 export function askedUsage(search: SearchState, scope: Scope, nowMs: number, timeZone: string): UsageQuery {
   const now = Math.floor(nowMs / 60_000) * 60 + 60
   const span = spanOf(search, now, timeZone)
@@ -78,7 +78,7 @@ function spanOf(search: SearchState, now: number, timeZone: string): { from: num
   if (period !== 'custom') return { from: startOfDay(now - DAYS[period] * DAY_S, timeZone), to: now }
   const from = dayOf(search['from'], timeZone) ?? startOfDay(now - DAYS['30d'] * DAY_S, timeZone)
   const last = dayOf(search['to'], timeZone)
-  // Noon of the next day lies in it, whatever the clock does.
+  // Noon of the next day is within it, even if the clock is changed.
   const end = last === undefined ? now : Math.min(now, startOfDay(last + 1.5 * DAY_S, timeZone))
   return { from, to: Math.max(end, from + DAY_S) }
 }

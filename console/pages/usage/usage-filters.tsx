@@ -8,7 +8,7 @@ import { TypedFilter } from '../../components/typed-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type Grouping, groupingOf, groupings, PERIODS, periodOf } from './usage-filter.ts'
 
-/** Period, division and filters of sums, kept in the address. */
+/** Period, grouping and filters of sums, which are kept in the address. */
 export function UsageFilters({
   scope,
   search,

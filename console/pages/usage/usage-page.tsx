@@ -21,7 +21,7 @@ import classes from './usage-page.module.css'
 
 const REFRESH_MS = 60_000
 
-/** Usage of a period, by time and by model, key, user, channel or group. */
+/** The usage of a period, by time and by model, key, user, channel or group. */
 export function UsagePage() {
   const { usage } = useTexts()
   const { profile, isAdmin } = useSignedIn()

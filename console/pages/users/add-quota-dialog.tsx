@@ -10,7 +10,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
-/** Adds money to a user's quota; shows what it was and what it will be. */
+/** Adds money to a user's quota; shows the amounts before and after. */
 export function AddQuotaDialog({
   user,
   onClose,

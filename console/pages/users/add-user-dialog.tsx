@@ -15,7 +15,7 @@ import { useUserChanges } from './use-user-changes.ts'
 
 const MIN_LENGTH = 8
 
-/** A user as it is typed. */
+/** The typed values of a user. */
 interface TypedUser {
   readonly username: string
   readonly password: string

@@ -38,7 +38,7 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
   )
 }
 
-/** Spend of a user this month. */
+/** The cost of a user this month. */
 export function UserUsage({ user }: { readonly user: ManagedUser }) {
   const { overview } = useTexts()
   const { profile } = useSignedIn()

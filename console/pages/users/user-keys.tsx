@@ -14,7 +14,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 
 const ENABLED = 1
 
-/** The keys of another user: masked, to be switched off but not seen. */
+/** The keys of another user, masked; they can be disabled but not shown. */
 export function UserKeys({ user }: { readonly user: ManagedUser }) {
   const { users, keys } = useTexts()
   const { profile } = useSignedIn()

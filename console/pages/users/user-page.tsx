@@ -17,7 +17,7 @@ import { useUserChanges } from './use-user-changes.ts'
 
 const ENABLED = 1
 
-/** One user: profile, keys, spend and calls. */
+/** The page of one user: profile, keys, cost and calls. */
 export function UserPage() {
   const { id = '' } = useParams({ strict: false })
   const { profile } = useSignedIn()

@@ -15,7 +15,7 @@ import { Figures } from '../../components/figures.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
-/** Fields of a user that an administrator may change. */
+/** The fields of a user that an administrator may change. */
 export function UserProfile({ user }: { readonly user: ManagedUser }) {
   const { users, common } = useTexts()
   const { profile } = useSignedIn()
