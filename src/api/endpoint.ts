@@ -1,7 +1,7 @@
 import type { Response } from '@sluice/http1'
 import type { z } from 'zod'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import type { KeyLocations } from '../accounts/authentication/sent-key.ts'
+import type { KeyLocations } from '../accounts/authentication/key-from-request.ts'
 import type { User } from '../domain/records/user.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import type { Metrics } from '../telemetry/metrics.ts'

@@ -1,4 +1,4 @@
-import { alternateKey, headerText } from '../accounts/authentication/sent-key.ts'
+import { alternateKey, headerText } from '../accounts/authentication/key-from-request.ts'
 import type { ListedModel } from '../relay/model-lists.ts'
 import type { Request } from '../http/request.ts'
 import type { Area } from './envelopes.ts'

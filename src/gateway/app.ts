@@ -6,7 +6,7 @@ import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
 import { requireOperator } from '../accounts/authentication/require-operator.ts'
-import { requireKey } from '../accounts/authentication/sent-key.ts'
+import { requireKey } from '../accounts/authentication/key-from-request.ts'
 import type { Admission } from '../api/admission.ts'
 import { applyCors, type Cors } from '../api/cors.ts'
 import {

@@ -1,7 +1,7 @@
 import type { OpenedLedger } from './opened-ledger.ts'
 import { BackgroundCalls, type BackgroundParts } from '../relay/state/background-calls.ts'
 import { KeepingRoom, type RoomLog, spaceOf } from '../relay/state/keeping-room.ts'
-import { KeptBound } from '../relay/state/kept-bound.ts'
+import { KeptBound } from '../relay/state/stored-response-limit.ts'
 import { SignatureStore } from '../relay/state/signature-store.ts'
 import { ResponseStore } from '../relay/state/response-store.ts'
 import { type Secrets, tagOf } from '../store/secrets.ts'

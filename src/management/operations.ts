@@ -1,6 +1,6 @@
 import { backup } from './backup.ts'
 import { listAllChannels } from './channels/find-channel.ts'
-import { disableChannel, enableChannel, testNamedChannel } from './channels/named-channel.ts'
+import { disableChannel, enableChannel, testNamedChannel } from './channels/channel-actions.ts'
 import { budgetToken, disableToken, enableToken, rotateToken } from './tokens/change-token.ts'
 import { budgetUser, topUpUser } from './users/change-user.ts'
 import { createToken, tokenWarnings } from './tokens/create-token.ts'

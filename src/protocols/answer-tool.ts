@@ -1,4 +1,4 @@
-import type { ArrivedMedia } from './arrived-media.ts'
+import type { ArrivedMedia } from './received-media.ts'
 import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'

@@ -1,7 +1,7 @@
 import type { ProtocolName } from '../domain/protocols.ts'
 import type { Usage } from '../domain/usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
-import type { ArrivedMedia } from './arrived-media.ts'
+import type { ArrivedMedia } from './received-media.ts'
 import type { CopiedText } from './copied-text.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import type { EventMemory } from './sse/event-memory.ts'

@@ -1,5 +1,5 @@
 import type { ToolUse } from '../domain/tool-use.ts'
-import type { ArrivedMedia } from './arrived-media.ts'
+import type { ArrivedMedia } from './received-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 
 /** Facts about a whole reply. */

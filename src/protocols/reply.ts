@@ -1,6 +1,6 @@
 import type { ConversionProtocol } from '../domain/protocols.ts'
 import type { ToolUse } from '../domain/tool-use.ts'
-import type { ArrivedMedia } from './arrived-media.ts'
+import type { ArrivedMedia } from './received-media.ts'
 import type { Citation } from './citation.ts'
 import type { Proof } from './conversation.ts'
 import type { SearchPart } from './provider-search.ts'

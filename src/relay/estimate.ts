@@ -9,7 +9,7 @@ import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
 import { EXPECTED_BYTES_PER_TOKEN } from '../protocols/prompt-tokens.ts'
 import type { ChannelRequest, RelayedRequest } from './dialects/dialect.ts'
-import { type EditedBounds, editedBounds } from './edited-bounds.ts'
+import { type EditedBounds, editedBounds } from './bounds-after-edits.ts'
 import { toolsAt } from './tool-terms.ts'
 
 /** Limits that the output of a call is expected to respect. */

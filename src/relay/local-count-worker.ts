@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
-import type { CountedText } from './counted-text.ts'
+import type { CountedText } from './text-sample.ts'
 import { PieceCounts } from './piece-counts.ts'
 import { Vocabulary } from './vocabulary.ts'
 

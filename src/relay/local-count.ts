@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { countedText } from './counted-text.ts'
+import { countedText } from './text-sample.ts'
 import type { HelperThreads } from './helper-threads.ts'
 
 /** Number of waiting and running texts from which on the counter is busy. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countedText } from './counted-text.ts'
+import { countedText } from './text-sample.ts'
 import { PieceCounts } from './piece-counts.ts'
 
 test('a conversation that continues is counted from its new part', () => {

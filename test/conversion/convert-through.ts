@@ -1,6 +1,6 @@
 import type { ClientProtocol, ConversionProtocol } from '../../src/domain/protocols.ts'
 import { GatewayError } from '../../src/errors.ts'
-import { withAcceptedSampling } from '../../src/protocols/accepted-sampling.ts'
+import { withAcceptedSampling } from '../../src/protocols/drop-refused-sampling.ts'
 import { chatCodec, readChatRequest } from '../../src/protocols/chat/index.ts'
 import type { Codec, ReplyIdentity, UpstreamCodec } from '../../src/protocols/codec.ts'
 import type { Asked, Conversation, MediaPart, Part } from '../../src/protocols/conversation.ts'

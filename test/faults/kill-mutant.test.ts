@@ -42,12 +42,12 @@ const DEFECTS: readonly Patch[] = [
   })(`,
   },
   {
-    file: 'src/relay/passed-response.ts',
+    file: 'src/relay/passthrough-response.ts',
     text: 'if (hold.isDurable) return this.#send()',
     by: `if (hold.isDurable || ${has('no gate one, passed')}) return this.#send()`,
   },
   {
-    file: 'src/relay/passed-response.ts',
+    file: 'src/relay/passthrough-response.ts',
     text: 'await this.call.settleMeasured(',
     by: `await ((...all) => {
     const charging = this.call.settleMeasured(...all)

@@ -38,7 +38,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversions.ts',
     'src/relay/dialects/counting.ts',
-    'src/relay/dialects/spoken-dialect.ts',
+    'src/relay/dialects/choose-dialect.ts',
     'src/upstreams/upstream-client.ts',
   ])
 })

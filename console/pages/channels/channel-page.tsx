@@ -12,7 +12,7 @@ import {
 } from '../../api/channels.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { say } from '../../components/notify.tsx'
-import { ChangedMeanwhile } from '../../components/changed-meanwhile.tsx'
+import { ChangedMeanwhile } from '../../components/edit-conflict.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { differencesOf } from '../../components/differences.ts'
 import { LeaveGuard } from '../../components/leave-guard.tsx'

@@ -1,4 +1,4 @@
-import type { KeyLocations } from '../../accounts/authentication/sent-key.ts'
+import type { KeyLocations } from '../../accounts/authentication/key-from-request.ts'
 import type { Endpoint } from '../endpoint.ts'
 
 /** The ways to authenticate; `docs/api.md: Authentication`. */

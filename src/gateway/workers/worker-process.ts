@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import process from 'node:process'
 import { Link } from '../../ipc/link.ts'
-import type { SocketOrder } from './given-sockets.ts'
+import type { SocketOrder } from './sockets-from-owner.ts'
 import { LINK_DESCRIPTOR } from './setup.ts'
 import type { SharedSocket } from './shared-sockets.ts'
 

@@ -15,7 +15,7 @@ import { prepareServer } from '../listen.ts'
 import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { untilStopSignal } from '../stop-signals.ts'
-import { GivenSockets } from './given-sockets.ts'
+import { GivenSockets } from './sockets-from-owner.ts'
 import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
 
 /** Longest time that the last message waits to be sent. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
-import { versionField, withPresent } from '../changed-meanwhile.ts'
+import { versionField, withPresent } from '../expected-version.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { changedChannel } from './changed-channel.ts'
 import { someChannelFields } from './channel-fields.ts'

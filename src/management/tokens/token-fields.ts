@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TOKEN } from '../../domain/records/token.ts'
 import { termFields } from '../call-terms.ts'
-import { versionField } from '../changed-meanwhile.ts'
+import { versionField } from '../expected-version.ts'
 import { changeShape, createShape } from '../record-schemas.ts'
 import { TOKEN_ID } from './token-id.ts'
 

@@ -14,7 +14,7 @@ import type {
 import type { ConverseCapabilities } from '../converse-capabilities.ts'
 import { arrayOf, membersOf, objectOf } from '../json/json-text.ts'
 import { inputObject } from '../tool-input.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Placeholder for a text that must not be missing or blank. */
 export const PLACEHOLDER = '{"text":"..."}'

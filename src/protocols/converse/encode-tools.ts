@@ -4,7 +4,7 @@ import type { Conversation, Tool, ToolChoice } from '../conversation.ts'
 import type { ConverseCapabilities } from '../converse-capabilities.ts'
 import { arrayOf, membersOf, objectOf } from '../json/json-text.ts'
 import { parseRecord } from '../json/record.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { BlockWriter } from './encode-blocks.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { Dropped } from '../codec.ts'
 import type { Part, Turn } from '../conversation.ts'
 import type { ConverseCapabilities } from '../converse-capabilities.ts'
 import { arrayOf } from '../json/json-text.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { BlockWriter, PLACEHOLDER } from './encode-blocks.ts'
 
 /** Part with its blocks; there is at least one. */

@@ -10,7 +10,7 @@ import {
   offEffort,
   requestedEffort,
 } from '../thinking-effort.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Maximum temperature in Converse; other dialects go up to 2. */
 const MAX_TEMPERATURE = 1

@@ -3,7 +3,7 @@ import type { Conversation, OutputSchema, TextPart, Tool } from '../conversation
 import { membersOf, objectOf } from '../json/json-text.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { parseRecord } from '../json/record.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Names that upstreams accept. */
 const NAME = /^[\w-]{1,64}$/

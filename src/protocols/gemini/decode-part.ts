@@ -3,7 +3,7 @@ import type { MediaPart, OpaquePart, TextPart, ThinkingPart } from '../conversat
 import { refuse } from '../field-check.ts'
 import { type Fields, textAt } from '../field.ts'
 import { inlineAt, mediaAt } from '../media-source.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { readSignature } from './signature.ts'
 import { either } from './spelling.ts'
 

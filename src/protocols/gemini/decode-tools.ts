@@ -3,7 +3,7 @@ import type { Conversation, Tool, ToolChoice, WebSearch } from '../conversation.
 import { kindName, refuse } from '../field-check.ts'
 import { type Fields, enumAt, fieldsAt, listAt, textAt } from '../field.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { lowerCaseTypes } from './schema-case.ts'
 import { either, nodeOf, topMember, topValue } from './spelling.ts'
 

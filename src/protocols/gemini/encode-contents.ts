@@ -13,7 +13,7 @@ import { membersOf, objectOf } from '../json/json-text.ts'
 import { parseRecord } from '../json/record.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { inputObject } from '../tool-input.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { encodeMedia, encodeText } from './encode-part.ts'
 import { UNSIGNED_CALL } from './signature.ts'
 

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { Dropped } from '../codec.ts'
 import type { MediaPart, TextPart } from '../conversation.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Encodes a text as a part. */
 export function encodeText({ text, cache }: TextPart, dropped: Dropped): string {

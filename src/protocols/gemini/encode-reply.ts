@@ -4,8 +4,8 @@ import type { Choice, Reply } from '../reply.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
-import { WrittenGrounding } from './written-grounding.ts'
-import { EMPTY_PART, PartWriter } from './written-part.ts'
+import { WrittenGrounding } from './grounding-writer.ts'
+import { EMPTY_PART, PartWriter } from './part-writer.ts'
 
 /** Encodes a whole answer. An empty reply becomes an empty text. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {

@@ -6,7 +6,7 @@ import { type MemberText, membersOf } from '../json/json-text.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { objectIn } from './decode-tools.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { lowerCaseTypes } from './schema-case.ts'
 import { either, topMember } from './spelling.ts'
 

@@ -1,8 +1,8 @@
-import { ArrivedMedia } from '../arrived-media.ts'
+import { ArrivedMedia } from '../received-media.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { answerTexts, blockReason, partsOf } from './answer.ts'
-import { noteArrived } from './arrived.ts'
+import { noteArrived } from './note-received-media.ts'
 import { generatedText } from './generated-text.ts'
 import { StreamUsage } from './usage.ts'
 

@@ -11,8 +11,8 @@ import { KEEP_ALIVE_FRAME } from './keep-alive-frame.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { FINISH_REASONS } from './stop-reasons.ts'
 import { usageOut } from './usage-out.ts'
-import { WrittenGrounding } from './written-grounding.ts'
-import { EMPTY_PART, PartWriter } from './written-part.ts'
+import { WrittenGrounding } from './grounding-writer.ts'
+import { EMPTY_PART, PartWriter } from './part-writer.ts'
 
 /** A part that is written only once it is complete. */
 interface Gathered {

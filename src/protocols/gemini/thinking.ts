@@ -3,7 +3,7 @@ import type { Conversation, Thinking } from '../conversation.ts'
 import { DYNAMIC } from '../thinking-config.ts'
 import { budgetOf, isThinkingOff, nearestEffort, offEffort, requestedEffort } from '../thinking-effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Fields of `generationConfig` that depend on each other; undefined ones are omitted. */
 interface ThinkingFields {

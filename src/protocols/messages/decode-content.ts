@@ -6,7 +6,7 @@ import { parseExact } from '../json/exact-json.ts'
 import { asRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { readCache } from './cache-mark.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { ServerSearches } from './server-searches.ts'
 
 type Block = Readonly<Record<string, unknown>>

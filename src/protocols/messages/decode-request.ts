@@ -5,7 +5,7 @@ import { asRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { decodeContent, decodeSystem } from './decode-content.ts'
 import { decodeTools } from './decode-tools.ts'
-import { drop, dropField } from './dropped.ts'
+import { drop, dropField } from './dropped-fields.ts'
 import { decodeEndUser, STANDARD_TIER } from './end-user.ts'
 import { decodeOutputFormat } from './output-format.ts'
 

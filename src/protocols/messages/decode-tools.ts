@@ -4,7 +4,7 @@ import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { readCache } from './cache-mark.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 

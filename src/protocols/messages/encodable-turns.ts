@@ -1,7 +1,7 @@
 import type { Dropped } from '../codec.ts'
 import type { MediaPart, OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../conversation.ts'
 import type { SearchPart } from '../provider-search.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { isSearchResult } from './server-searches.ts'
 
 /** Part that messages can express. */

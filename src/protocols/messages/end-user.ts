@@ -1,7 +1,7 @@
 import type { Dropped } from '../codec.ts'
 import type { EndUser } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Value of `service_tier` for the provider's standard capacity; `auto` is the default. */
 export const STANDARD_TIER = 'standard_only'

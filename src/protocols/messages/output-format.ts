@@ -6,7 +6,7 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { parseRecord } from '../json/record.ts'
 import { schemaText } from '../schema-text.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Tool names that upstreams accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/

@@ -9,7 +9,7 @@ import {
   THINKING_OFF,
 } from '../thinking-effort.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { encodableTurns } from './encodable-turns.ts'
 
 /** Maximum of output tokens if a request has none, because messages requires one. */

@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import { isPresent } from '../field-check.ts'
-import { editRequest, type EditedRequest } from '../edited-request.ts'
+import { editRequest, type EditedRequest } from '../edit-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { textNode, written } from './document.ts'
 import type { RerankRequest } from './request.ts'

@@ -3,7 +3,7 @@ import type { MediaPart, MediaSource, TextPart } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { type Fields, fieldsAt, kindOf, present, textAt } from '../field.ts'
 import { audioAt, fileAt, mediaAt } from '../media-source.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Part of a message's content or of a tool's output. */
 export type ContentPart = TextPart | MediaPart

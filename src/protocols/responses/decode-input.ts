@@ -9,7 +9,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { inputOrEmpty } from '../tool-input.ts'
 import { decodeContent } from './decode-content.ts'
 import type { OfferedTools } from './decode-tools.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { isSearch, readSearch } from './search-item.ts'
 import type { ToolNames } from './tool-names.ts'
 

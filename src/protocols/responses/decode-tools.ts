@@ -6,7 +6,7 @@ import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { schemaText } from '../schema-text.ts'
 import { SEARCHES } from '../search-size.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import type { ToolNames } from './tool-names.ts'
 
 /**

@@ -3,7 +3,7 @@ import type { Dropped } from '../codec.ts'
 import type { Conversation, Part, TextPart, ThinkingPart, ToolResultPart, Turn } from '../conversation.ts'
 import { customInput } from '../custom-input.ts'
 import { inputOrEmpty } from '../tool-input.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 import { contentOf, encodePart, type Written } from './encode-part.ts'
 import { searchItem } from './search-item.ts'
 

@@ -2,7 +2,7 @@ import type { Dropped } from '../codec.ts'
 import type { Cache, MediaPart, OpaquePart, TextPart } from '../conversation.ts'
 import { GatewayError } from '../../errors.ts'
 import { audioFormat, dataUrl } from '../media-source.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** A part of content, or an item, in the format of this dialect. */
 export type Written = Readonly<Record<string, unknown>>

@@ -6,7 +6,7 @@ import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text
 import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
 import { sizeOf } from '../search-size.ts'
 import { sharedMembers } from '../shared-fields.ts'
-import { drop, LOGPROBS } from './dropped.ts'
+import { drop, LOGPROBS } from './dropped-fields.ts'
 import { encodeItems } from './encode-items.ts'
 import { encodeOutputFormat } from './output-format.ts'
 import { encodeThinking } from './thinking.ts'

@@ -1,6 +1,6 @@
 import type { GatedField } from '../../domain/allowed-field.ts'
 import type { Channel } from '../../domain/records/channel.ts'
-import { editRequest, type EditedRequest } from '../edited-request.ts'
+import { editRequest, type EditedRequest } from '../edit-request.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { ResponsesRequest } from './request.ts'

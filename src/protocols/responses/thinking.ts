@@ -10,7 +10,7 @@ import {
 } from '../thinking-effort.ts'
 import { enumAt, fieldsAt, present } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { drop } from './dropped.ts'
+import { drop } from './dropped-fields.ts'
 
 /** Efforts that every upstream with an effort setting accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']

@@ -1,4 +1,4 @@
-import { ArrivedMedia } from '../arrived-media.ts'
+import { ArrivedMedia } from '../received-media.ts'
 import type { FramePiece, FrameTemplate } from './frame-template.ts'
 import { KnownFrames } from './known-frames.ts'
 import type { SharedTemplates } from './shared-templates.ts'

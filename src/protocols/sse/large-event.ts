@@ -1,4 +1,4 @@
-import { closedJson } from '../json/closed-json.ts'
+import { closedJson } from '../json/close-json.ts'
 import { JsonOutline } from '../json/json-outline.ts'
 
 const LF = 0x0a

@@ -8,7 +8,7 @@ import { geminiCodec } from '../../protocols/gemini/codec.ts'
 import { messagesCodec } from '../../protocols/messages/codec.ts'
 import type { ReplyEvent, StartedPart } from '../../protocols/reply.ts'
 import { responsesCodec } from '../../protocols/responses/codec.ts'
-import { UnsignedTexts } from '../../protocols/unsigned-texts.ts'
+import { UnsignedTexts } from '../../protocols/remove-text-signatures.ts'
 import { ConvertingTap } from './converting-tap.ts'
 
 const CODECS: Record<string, Codec> = {

@@ -1,7 +1,7 @@
 import type { CallNote } from '../../domain/call-note.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
 import type { StreamDecoder, StreamEncoder } from '../../protocols/codec.ts'
-import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
+import type { ArrivedMedia } from '../../protocols/received-media.ts'
 import { CopiedText } from '../../protocols/copied-text.ts'
 import { CallInputs, CUT_STOP } from '../../protocols/cut-calls.ts'
 import { EmittedText } from '../../protocols/emitted-text.ts'

@@ -11,7 +11,7 @@ import type { Headers } from '../../http/request.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { Dialect, Prepared, Reader, RelayedRequest } from './dialect.ts'
-import { unstreamed } from './unstreamed.ts'
+import { unstreamed } from './no-streams.ts'
 
 /** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
 export class CountingUnsupported extends Error {

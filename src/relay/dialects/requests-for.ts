@@ -3,7 +3,7 @@ import type { ProtocolName } from '../../domain/protocols.ts'
 import type { Model } from '../../domain/records/model.ts'
 import type { ChannelRequest } from './dialect.ts'
 import type { RequestFor } from './conversions.ts'
-import { spokenDialect } from './spoken-dialect.ts'
+import { spokenDialect } from './choose-dialect.ts'
 
 /**
  * Creates a client's request for the model `name` to each channel: `native` for channels of its dialect,

@@ -1,4 +1,4 @@
-import type { ArrivedMedia } from '../../protocols/arrived-media.ts'
+import type { ArrivedMedia } from '../../protocols/received-media.ts'
 import type { Usage } from '../../domain/usage.ts'
 import type { ReportedUsage } from '../../protocols/reported-usage.ts'
 import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'

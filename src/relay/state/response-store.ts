@@ -12,9 +12,9 @@ import { GatewayError } from '../../errors.ts'
 import { isLarge, LargeContents, removeParts } from '../../store/kept-contents.ts'
 import type { ChainLink, KeptText } from '../../store/operations/stored-responses.ts'
 import type { Rows } from '../../store/store.ts'
-import type { KeptBound } from './kept-bound.ts'
+import type { KeptBound } from './stored-response-limit.ts'
 import { RandomText } from './random-text.ts'
-import { RetriedWrites } from './retried-writes.ts'
+import { RetriedWrites } from './write-retries.ts'
 
 /**
  * Minimum and default length of ids that the gateway issues, including the prefix. Shorter ids would have too

@@ -5,7 +5,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { readSignedRun, type SignedRun, signedRunText } from '../../protocols/signatures/signed-run.ts'
 import type { Rows } from '../../store/store.ts'
-import type { KeptBound } from './kept-bound.ts'
+import type { KeptBound } from './stored-response-limit.ts'
 import { SignatureWrites } from './signature-writes.ts'
 
 /** Maximum characters of all that one reply has signed; larger replies are not stored. */

@@ -1,4 +1,4 @@
-import { KeptBound } from './kept-bound.ts'
+import { KeptBound } from './stored-response-limit.ts'
 import { describe, expect, test } from 'vitest'
 import type { UserSignatures } from '../../store/operations/kept-signatures.ts'
 import { SignatureWrites } from './signature-writes.ts'

@@ -1,4 +1,4 @@
-import { changedArray, type Fate } from '../../protocols/json/changed-array.ts'
+import { changedArray, type Fate } from '../../protocols/json/change-array.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { scanObject } from '../../protocols/json/json-scan.ts'
 import type { Node, ScannedObject } from '../../protocols/json/scanned-object.ts'

@@ -1,6 +1,6 @@
 import type { Channel } from '../../../domain/records/channel.ts'
-import { editRequest, type EditedRequest } from '../../edited-request.ts'
-import { changedArray, type Fate, withMember } from '../../json/changed-array.ts'
+import { editRequest, type EditedRequest } from '../../edit-request.ts'
+import { changedArray, type Fate, withMember } from '../../json/change-array.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { resourceName } from '../method-path.ts'
 

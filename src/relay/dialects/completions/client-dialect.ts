@@ -11,7 +11,7 @@ import { convertedChat } from '../chat/converted-chat.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RelayedRequest, Reader } from '../dialect.ts'
-import { spokenDialect } from '../spoken-dialect.ts'
+import { spokenDialect } from '../choose-dialect.ts'
 
 const PATH = '/completions'
 

@@ -10,10 +10,10 @@ import {
   readEmbeddingsRequest,
   VectorsWriter,
 } from '../../../protocols/embeddings/index.ts'
-import { withMappedModel } from '../../../protocols/mapped-model.ts'
+import { withMappedModel } from '../../../protocols/map-model.ts'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../unstreamed.ts'
-import { askedForVectors } from './asked-for-vectors.ts'
+import { unstreamed } from '../no-streams.ts'
+import { askedForVectors } from './vector-requests.ts'
 import { embedUpstream, type EmbedUpstream, isAskedAsSent } from '../../../upstreams/embed-upstream.ts'
 import { EmbeddingsPassthrough } from './embeddings-passthrough.ts'
 import { embeddingsResponses } from './responses.ts'

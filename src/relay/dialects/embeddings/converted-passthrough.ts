@@ -11,7 +11,7 @@ import type {
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import type { Ending } from '../../priced-usage.ts'
 import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
-import { HeldStart } from './held-start.ts'
+import { HeldStart } from './hold-until-complete.ts'
 import { embeddingsResponses, measureCounted, measureEmbeddings } from './responses.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import type { Measure, MeasuredCall, PassedBytes, Passthrough } from '../passthrough.ts'
-import { HeldStart } from './held-start.ts'
+import { HeldStart } from './hold-until-complete.ts'
 import { measureEmbeddings } from './responses.ts'
 
 /** A response with vectors, read while it streams. */

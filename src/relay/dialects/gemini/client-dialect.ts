@@ -2,7 +2,7 @@ import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import type { Usage } from '../../../domain/usage.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
-import { reroutingNames } from '../../../protocols/edited-request.ts'
+import { reroutingNames } from '../../../protocols/edit-request.ts'
 import { textForm } from '../../../protocols/embeddings/index.ts'
 import {
   decodeEmbedRequest,
@@ -32,12 +32,12 @@ import { DelegatingTap } from '../../state/delegating-tap.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect, Prepared, RelayedRequest, Tap } from '../dialect.ts'
-import { askedForVectors } from '../embeddings/asked-for-vectors.ts'
+import { askedForVectors } from '../embeddings/vector-requests.ts'
 import { EmbeddingsPassthrough } from '../embeddings/embeddings-passthrough.ts'
 import { embeddingsResponses } from '../embeddings/responses.ts'
 import { SERVING } from '../embeddings/serving.ts'
 import { requestsFor } from '../requests-for.ts'
-import { unstreamed } from '../unstreamed.ts'
+import { unstreamed } from '../no-streams.ts'
 import { convertedGemini } from './converted-gemini.ts'
 
 /** Parts of a request that are in its path and not in its body. */

@@ -14,7 +14,7 @@ import {
 import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
 import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { HeldChunk } from './held-end.ts'
+import { HeldChunk } from './withhold-end.ts'
 import { type EditableBody, formBody, jsonBody, relayedMedia } from './media-request.ts'
 import { type FormDialect, jsonMedia, formMedia } from './media-dialect.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'

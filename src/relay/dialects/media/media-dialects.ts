@@ -1,4 +1,4 @@
-import type { RequestForms } from '../../opened-request.ts'
+import type { RequestForms } from '../../request-body.ts'
 import type { RecordingLengths } from '../../recording-length.ts'
 import { imagesByForm, imagesByJson } from './images.ts'
 import { speech } from './speech.ts'

@@ -1,12 +1,12 @@
 import { reroutingField, reroutingName } from '../../../domain/allowed-field.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { ChannelRequest, Prepared, RelayedRequest } from '../dialect.ts'
-import { editRequest } from '../../../protocols/edited-request.ts'
+import { editRequest } from '../../../protocols/edit-request.ts'
 import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
 import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
 import type { PassedResponses } from '../passthrough.ts'
-import { unstreamed } from '../unstreamed.ts'
+import { unstreamed } from '../no-streams.ts'
 
 /** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {

@@ -14,7 +14,7 @@ import {
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
 import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
-import { HeldChunk } from './held-end.ts'
+import { HeldChunk } from './withhold-end.ts'
 import { type FormDialect, formMedia } from './media-dialect.ts'
 import { formBody, relayedMedia } from './media-request.ts'
 

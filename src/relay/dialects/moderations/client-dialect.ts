@@ -1,4 +1,4 @@
-import { withMappedModel } from '../../../protocols/mapped-model.ts'
+import { withMappedModel } from '../../../protocols/map-model.ts'
 import {
   MODERATIONS_PROMPT,
   moderationsNames,
@@ -6,7 +6,7 @@ import {
   readModerationsRequest,
 } from '../../../protocols/moderations/index.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../unstreamed.ts'
+import { unstreamed } from '../no-streams.ts'
 
 /** Dialect of moderations: passed through to channels of chat; free if the model has no price. */
 export const moderationsDialect: Dialect = {

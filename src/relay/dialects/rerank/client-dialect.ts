@@ -10,7 +10,7 @@ import {
   rerankNames,
 } from '../../../protocols/rerank/index.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../unstreamed.ts'
+import { unstreamed } from '../no-streams.ts'
 
 /** Dialect of rerank: passed through to channels that speak it; the results are returned in order. */
 export const rerankDialect = (documentForm: DocumentForm): Dialect => ({

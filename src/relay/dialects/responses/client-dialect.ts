@@ -9,13 +9,13 @@ import {
   ResponsesTap,
   usageOfResponse,
 } from '../../../protocols/responses/index.ts'
-import { channelsToContinue } from '../../state/continued.ts'
-import { type Keeping, keptRequest } from '../../state/kept-response.ts'
+import { channelsToContinue } from '../../state/resolve-previous-response.ts'
+import { type Keeping, keptRequest } from '../../state/store-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'
 import { NativeTap } from '../../state/native-tap.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { namedPrompt } from '../../state/named-prompt.ts'
-import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
+import { namedPrompt } from '../../state/referenced-prompt.ts'
+import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions, RequestFor } from '../conversions.ts'
 import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'

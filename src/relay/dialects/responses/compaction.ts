@@ -10,13 +10,13 @@ import {
   type ResponsesRequest,
   usageOfCompaction,
 } from '../../../protocols/responses/index.ts'
-import { channelsToContinue } from '../../state/continued.ts'
+import { channelsToContinue } from '../../state/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { namedPrompt } from '../../state/named-prompt.ts'
-import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
+import { namedPrompt } from '../../state/referenced-prompt.ts'
+import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import { ResponseStore } from '../../state/response-store.ts'
 import type { ChannelRequest, Dialect, Reader, RelayedRequest } from '../dialect.ts'
-import { unstreamed } from '../unstreamed.ts'
+import { unstreamed } from '../no-streams.ts'
 
 /**
  * `POST /v1/responses/compact`: passed through to channels that speak responses. A compaction has the form of

@@ -6,9 +6,9 @@ import {
   RenamedIds,
   responsesNames,
 } from '../../../protocols/responses/index.ts'
-import { channelsToContinue } from '../../state/continued.ts'
+import { channelsToContinue } from '../../state/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
-import { findReferred, forProvider, type Referred } from '../../state/referred.ts'
+import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'
 import type { ResponseStore } from '../../state/response-store.ts'
 import type { CountedContext, Counting } from '../counting.ts'
 

@@ -1,7 +1,7 @@
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { ResponsesRequest } from '../../protocols/responses/index.ts'
 import type { RelayedRequest } from '../dialects/dialect.ts'
-import type { Referred } from './referred.ts'
+import type { Referred } from './item-references.ts'
 
 const NONE: readonly StoredResponse[] = []
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countedText } from './counted-text.ts'
+import { countedText } from './text-sample.ts'
 
 /** Estimates the number of letters of a text from its pieces. */
 const lettersOf = (text: string, offset: number): number => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { lawRuns } from '../../../test/tier.ts'
 import { itemQuery } from '../../protocols/responses/index.ts'
 import type { ItemSource } from './item-source.ts'
-import { keptItemPage } from './kept-item-page.ts'
+import { keptItemPage } from './item-page.ts'
 
 /** A text in parts of this many characters, and the list of the parts that were read. */
 function source(text: string, length = 7, of: ItemSource['of'] = 'array') {

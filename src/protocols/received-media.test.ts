@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ArrivedMedia } from './arrived-media.ts'
+import { ArrivedMedia } from './received-media.ts'
 
 const base64 = (bytes: number[], total = bytes.length): string =>
   Buffer.concat([Buffer.from(bytes), Buffer.alloc(total - bytes.length)]).toString('base64')

@@ -1,7 +1,7 @@
 import { reroutingField, reroutingName } from '../domain/allowed-field.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { restrictingPart } from './client-provider.ts'
-import { changedArray, withMember } from './json/changed-array.ts'
+import { changedArray, withMember } from './json/change-array.ts'
 import { edit, type Edits } from './json/json-edit.ts'
 import { scanObject } from './json/json-scan.ts'
 import { objectOf } from './json/json-text.ts'

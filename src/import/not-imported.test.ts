@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FamilyDatabase, LeftTable } from './family.ts'
-import { leftBehind } from './left-behind.ts'
+import { leftBehind } from './not-imported.ts'
 
 const source = (leftTables: readonly LeftTable[], users: FamilyDatabase['users'] = []): FamilyDatabase => ({
   family: 'new-api',

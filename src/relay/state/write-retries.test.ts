@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import { RetriedWrites } from './retried-writes.ts'
+import { RetriedWrites } from './write-retries.ts'
 
 test('writes that wait for the store take bounded memory, and those beyond it are counted as lost', async () => {
   let isAway = true

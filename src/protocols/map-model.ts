@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/records/channel.ts'
-import { editRequest, type EditedRequest } from './edited-request.ts'
+import { editRequest, type EditedRequest } from './edit-request.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /** A client's request with the model's name as one channel knows it. */

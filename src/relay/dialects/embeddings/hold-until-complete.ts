@@ -1,5 +1,5 @@
 import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
-import { HeldChunk } from '../media/held-end.ts'
+import { HeldChunk } from '../media/withhold-end.ts'
 
 /** A response up to this size is sent only when it is complete. */
 const MAX_HELD_BYTES = 1_048_576

@@ -1,4 +1,4 @@
-import type { ArrivedMedia } from '../arrived-media.ts'
+import type { ArrivedMedia } from '../received-media.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { either } from './spelling.ts'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import type { Override } from '../domain/records/channel.ts'
 import type { ProtocolName } from '../domain/protocols.ts'
-import { editedBounds } from './edited-bounds.ts'
+import { editedBounds } from './bounds-after-edits.ts'
 
 const bounds = (
   protocol: ProtocolName,

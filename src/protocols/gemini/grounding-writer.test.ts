@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
 import type { Citation } from '../citation.ts'
 import { citationsIn } from './grounding.ts'
-import { WrittenGrounding } from './written-grounding.ts'
+import { WrittenGrounding } from './grounding-writer.ts'
 
 /** Texts in the order in which they grew, with spans of code points in each. */
 const answers = fc.array(

@@ -8,7 +8,7 @@ import { inputItems } from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
 import { truncatedName } from '../truncated-name.ts'
 import { type ItemSource, itemSource } from './item-source.ts'
-import { textOfItems } from './kept-item-page.ts'
+import { textOfItems } from './item-page.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** Copies of a long conversation during its conversion: the parsed one, and the request that is sent. */

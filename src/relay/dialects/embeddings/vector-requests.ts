@@ -1,7 +1,7 @@
 import type { Dropped } from '../../../protocols/codec.ts'
 import type { TextsToEmbed, VectorsWriting } from '../../../protocols/texts-to-embed.ts'
 import type { Prepared } from '../dialect.ts'
-import { unstreamed } from '../unstreamed.ts'
+import { unstreamed } from '../no-streams.ts'
 import { vectorsResponses } from './converted-passthrough.ts'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
-import { editRequest } from './edited-request.ts'
+import { editRequest } from './edit-request.ts'
 import { scanObject } from './json/json-scan.ts'
 
 const GOOGLE = 'https://generativelanguage.googleapis.com/v1beta/openai'

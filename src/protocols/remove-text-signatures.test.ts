@@ -3,7 +3,7 @@ import type { StreamEncoder } from './codec.ts'
 import type { ReplyEvent } from './reply.ts'
 import { CopiedText } from './copied-text.ts'
 import { FrameWriter } from './frame-writer.ts'
-import { UnsignedTexts } from './unsigned-texts.ts'
+import { UnsignedTexts } from './remove-text-signatures.ts'
 
 const start = (index: number): ReplyEvent => ({ kind: 'part-start', index, part: { kind: 'thinking' } })
 const proof = (index: number, signs?: 'call' | 'text'): ReplyEvent => ({

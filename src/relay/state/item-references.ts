@@ -10,9 +10,9 @@ import {
   withItems,
 } from '../../protocols/responses/index.ts'
 import type { Reader } from '../dialects/dialect.ts'
-import { type Continued, findContinued } from './continued.ts'
+import { type Continued, findContinued } from './resolve-previous-response.ts'
 import { itemSource } from './item-source.ts'
-import { type Place, placesIn, textAt } from './kept-item-page.ts'
+import { type Place, placesIn, textAt } from './item-page.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
 import type { ResponseStore } from './response-store.ts'
 
