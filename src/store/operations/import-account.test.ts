@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows } from '../../../test/store-engines.ts'
 import { newToken, newUser } from '../../../test/store-rows.ts'
+import { SUM_KINDS } from '../sum-kinds.ts'
 import type { ImportedToken, ImportedUser } from './import-account.ts'
 
 const NOW = 1_760_000_000
@@ -35,6 +36,11 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
       { used_quota: 40, remain_quota: 0, deleted_time: NOW },
     ])
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    const sums =
+      'SELECT kind, cast(sum(quota) AS bigint) AS quota FROM usage_sums GROUP BY kind ORDER BY kind'
+    expect(await database.sql(sums)).toEqual(
+      SUM_KINDS.filter(({ unit }) => unit === 'day').map(({ kind }) => ({ kind, quota: 70 })),
+    )
   })
 
   test('an account is imported completely or not at all', async () => {

@@ -3,6 +3,7 @@ import { BANKS, bankFixture, exactly, held, report } from '../../../test/bank-fi
 import { newToken, SECRETS, settledCall } from '../../../test/store-rows.ts'
 import { outboxRow } from '../usage-row.ts'
 import { hashKey } from '../secrets.ts'
+import { SUM_KINDS } from '../sum-kinds.ts'
 
 const MINUTE = 60
 
@@ -179,6 +180,10 @@ describe.each(BANKS)('the bank on $name', (engine) => {
       { reason: 'complete', quota: 55 },
     ])
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
+    const sums = 'select kind, sum(quota) as quota, sum(failed) as failed from usage_sums group by kind'
+    expect(await database.sql(`select kind, quota::int, failed::int from (${sums}) s order by kind`)).toEqual(
+      SUM_KINDS.map(({ kind }) => ({ kind, quota: 55, failed: 0 })),
+    )
   })
 
   test('removing quota, disabling and deleting recall the leases; adding quota does not', async () => {
