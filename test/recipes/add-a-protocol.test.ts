@@ -35,10 +35,10 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/management/channels/test-request.ts',
     'src/protocols/chat/reasoning-details.ts',
     'src/protocols/crossed-error.ts',
+    'src/relay/dialects/choose-dialect.ts',
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversions.ts',
     'src/relay/dialects/counting.ts',
-    'src/relay/dialects/choose-dialect.ts',
     'src/upstreams/upstream-client.ts',
   ])
 })
