@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { Field, JsonOf } from '../domain/records/record.ts'
 import { baseOf } from './record-schemas.ts'
 
-/** Field of answers: a field of a record, or a value that is made of the object. */
+/** Field of responses: a field of a record, or a value computed from the object. */
 type AnswerField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'secret' | 'default'> & {
   readonly of?: (object: never) => unknown
 }
 
-/** Reader of answers; administrators see more fields. */
+/** Reader of responses; administrators see more fields. */
 type Audience = 'holder' | 'admin'
 
 type HiddenFrom<A extends Audience> =
@@ -22,7 +22,7 @@ type Answer<F, A extends Audience> = {
       : Name]: JsonOf<F[Name]>
 }
 
-/** Returns the schema of answers with these fields, in their order, and the function that makes them. */
+/** Returns the schema of responses with these fields, in order, and the function that builds them. */
 export function answersOf<const F extends Readonly<Record<string, AnswerField>>, A extends Audience>(
   fields: F,
   audience: A,

@@ -1,7 +1,10 @@
 import type { Origin } from '../domain/audit.ts'
 import type { ManagementParts } from './parts.ts'
 
-/** The parts, for work of one origin: every change made through them is in the audit log under it. */
+/**
+ * The parts for work with one origin: every change made through them is recorded in the audit log with that
+ * origin.
+ */
 export function recordedParts<Parts extends Pick<ManagementParts, 'store' | 'ledger'>>(
   parts: Parts,
   origin: Origin,
@@ -20,7 +23,7 @@ export function recordedParts<Parts extends Pick<ManagementParts, 'store' | 'led
   return { ...parts, ...recorded }
 }
 
-/** The origin of commands: whoever may use the data folder. */
+/** The origin of commands, which anyone who may use the data folder can run. */
 export function commandOrigin(actor: string, nowMs: number): Origin {
   return { actorId: 0, actor, via: 'command', address: '', atMs: nowMs }
 }

@@ -8,17 +8,19 @@ import type { Store } from '../store/store.ts'
 import { requireQuota } from './quota-bound.ts'
 import { changeShape } from './record-schemas.ts'
 
-/** Fields of the budget and the rate limit of a token or a user; null is absence. `docs/api.md: Token`. */
+/**
+ * Fields of the budget and the rate limit of a token or a user; null counts as absent. `docs/api.md: Token`.
+ */
 export const termFields = changeShape(TERMS)
 
 type GivenTerms = { readonly [Name in keyof typeof termFields]?: z.output<(typeof termFields)[Name]> }
 
-/** The same fields in responses, with what is used of the budget in the current period. */
+/** The same fields in responses, with the use of the budget in the current period. */
 export const termSchema = {
   budget: z.int(),
   budget_period: z.string(),
   budget_used: z.int(),
-  /** Unix seconds; 0 = no budget. */
+  /** Unix seconds; 0 if there is no budget. */
   budget_resets_at: z.int(),
   rate_limit_requests: z.int(),
   rate_limit_tokens: z.int(),
@@ -33,8 +35,8 @@ export const termSchema = {
 export type TermsObject = z.output<z.ZodObject<typeof termSchema>>
 
 /**
- * The changes that these fields make; absent fields stay as they are. Throws where a budget has no period, or
- * is larger than a quota may be.
+ * The changes that these fields make; absent fields stay unchanged. Throws if a budget has no period, or
+ * exceeds the maximum quota.
  */
 export function termChanges(given: GivenTerms, before: Budget | undefined, settings: Settings): TermChanges {
   return { budget: budgetChange(given, before, settings), rateLimit: rateLimitChange(given) }
@@ -72,11 +74,11 @@ function rateLimitChange(given: GivenTerms): Partial<CallRateLimit> {
 /** An owner of terms. */
 export interface TermsOwner extends CallTerms {
   readonly owner: BudgetOwner
-  /** Whether an operator gave any of them. */
+  /** Whether an operator gave any of the terms. */
   readonly isByOperator: boolean
 }
 
-/** The terms in responses, for each owner in the order given. */
+/** The terms in responses, for each owner in the given order. */
 export async function termsObjects(
   store: Pick<Store, 'read'>,
   owners: readonly TermsOwner[],

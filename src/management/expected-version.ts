@@ -3,10 +3,12 @@ import { textField } from './text-fields.ts'
 
 const EXPECTED = 'expected the version of the object that the change is based on'
 
-/** The version that a change is based on; without one, the change applies to whatever is there. */
+/** The version on which a change is based; without one, the change applies to any version. */
 export const versionField = textField(EXPECTED).max(100, { error: EXPECTED })
 
-/** Makes a change; a refusal of an old version carries the present object, for the client to compare. */
+/**
+ * Makes a change. An error about an old version includes the current object, so that the client can compare.
+ */
 export async function withPresent<Changed>(
   change: () => Promise<Changed>,
   present: () => Promise<object | undefined>,

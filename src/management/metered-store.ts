@@ -3,7 +3,7 @@ import { isSizedRead } from '../store/sized-reads.ts'
 import type { ManagementParts } from './parts.ts'
 
 const KIB = 1024
-/** Bytes of results that are bounded by their numbers of rows and steps; all others are few rows. */
+/** Maximum result size in bytes of reads that return or scan many rows; all others return few rows. */
 const BOUNDS: ReadonlyMap<string, number> = new Map([
   ['scanUsage', 2048 * KIB],
   ['listUsage', 128 * KIB],
@@ -16,17 +16,17 @@ const BOUNDS: ReadonlyMap<string, number> = new Map([
 ])
 const FEW_ROWS = 16 * KIB
 /**
- * Copies of a result on its way: rows, the message with them, objects of them, the response's text and bytes,
- * and as much that is garbage.
+ * Number of copies of a result that exist at a time: rows, the message with them, objects made of them, the
+ * response's text and bytes, and about as much garbage.
  */
 const COPIES = 6
 
 /**
- * The store as one request reads it: in its turn among the reads of the user, each read within the client's
- * share of the memory. A read that is repeated, as for an export, replaces what it has read before.
+ * The store as one request reads it: reads of a user take turns, and each read is within the client's share
+ * of the memory. A repeated read, as in an export, replaces the memory of the previous one.
  */
 export function meteredStore(store: ManagementParts['store'], reading: StoreRead): ManagementParts['store'] {
-  /** Bytes that are held, by the name of the read. */
+  /** Bytes held, by the name of the read. */
   const held = new Map<string, number>()
   const hold = async (name: string, bytes: number): Promise<void> => {
     const more = bytes * COPIES - (held.get(name) ?? 0)

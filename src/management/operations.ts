@@ -14,8 +14,8 @@ import { usageByDimension } from './usage/usage-by-dimension.ts'
 import { disableUser, enableUser } from './users/manage-user.ts'
 
 /**
- * Account management by name. Every operation validates its own input, which may come from anywhere, and
- * returns JSON. Errors are `GatewayError`s whose messages are fit for the client.
+ * Account management by name. Every operation validates its own input, which may be untrusted, and returns
+ * JSON. Errors are `GatewayError`s whose messages may be shown to the client.
  */
 export const operations = {
   backup,
@@ -46,7 +46,7 @@ export const operations = {
 /** The name of an operation. */
 export type OperationName = keyof typeof operations
 
-/** The input of an operation; an empty object where it takes none. */
+/** The input of an operation; an empty object if it takes none. */
 export type OperationInput<Name extends OperationName> =
   Parameters<(typeof operations)[Name]> extends [unknown, infer Input] ? Input : Record<string, never>
 

@@ -1,21 +1,21 @@
 import { z } from 'zod'
 
 const DEFAULT_PAGE_SIZE = 10
-/** The largest page; `docs/api.md: Limits`. */
+/** Maximum page size; `docs/api.md: Limits`. */
 const MAX_PAGE_SIZE = 100
 
 const queryText = z.string().optional()
 
-/** The page parameters of a query. Values that are no number from 1 on are ignored. */
+/** The page parameters of a query. Values other than numbers from 1 are ignored. */
 export const pageQuery = z.object({ p: queryText, page_size: queryText, ps: queryText, size: queryText })
 
-/** The number of a page, from 1, and its size. */
+/** The number of a page, starting at 1, and its size. */
 export interface Page {
   readonly page: number
   readonly pageSize: number
 }
 
-/** The page of a query; of the parameters for its size, the first valid one counts. */
+/** The page of a query. Of the parameters for its size, the first valid one is used. */
 export function pageOf({ p, page_size, ps, size }: z.output<typeof pageQuery>): Page {
   const pageSize = count(page_size) ?? count(ps) ?? count(size) ?? DEFAULT_PAGE_SIZE
   return { page: count(p) ?? 1, pageSize: Math.min(pageSize, MAX_PAGE_SIZE) }
@@ -31,7 +31,7 @@ export function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.object({ page: z.int(), page_size: z.int(), total: z.int(), items: z.array(item) })
 }
 
-// Twelve digits are more pages than there can be, and keep offsets safe integers.
+// Twelve digits are more pages than can exist, and keep offsets safe integers.
 function count(text: string | undefined): number | undefined {
   const number = text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : 0
   return number > 0 ? number : undefined

@@ -22,7 +22,7 @@ export interface BackupParts {
   readonly secretFile: string | undefined
 }
 
-/** The services of account management, shared with calls, so that a change counts for the next call. */
+/** The services of account management, shared with calls, so that a change applies to the next call. */
 export interface ManagementParts extends BackupParts {
   readonly store: Pick<Store, 'read' | 'write'>
   readonly ledger: Pick<Ledger, 'changeToken' | 'changeUser'>
@@ -33,25 +33,25 @@ export interface ManagementParts extends BackupParts {
   readonly nowMs: () => number
 }
 
-/** Observations of channels, from the calls that this node made. */
+/** Observations about channels, from the calls of this node. */
 interface ChannelObservations {
   readonly health: ChannelHealth
   readonly keyRings: KeyRings
   readonly minutes: ChannelMinutes
 }
 
-/** Further services, for sign-ins and the administration of channels, options and prices. */
+/** Additional services, for sign-ins and the administration of channels, options and prices. */
 export interface AdministrationParts extends ManagementParts {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient
   readonly channels: ChannelObservations
   /** The name of this node. */
   readonly node: string
-  /** Reports of the other nodes; undefined where there can be none. */
+  /** Reports of the other nodes; undefined if there cannot be any. */
   readonly otherNodes: { others(): Promise<readonly string[]> } | undefined
   readonly liveCalls: LiveCalls
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
-  /** Hash by which the store looks up access tokens. */
+  /** Computes the hash by which the store looks up access tokens. */
   readonly hashAccessToken: (accessToken: string) => string
 }

@@ -11,7 +11,7 @@ export function wholeNumber() {
     .optional()
 }
 
-/** A text in a query to compare for equality; an empty parameter counts as absent. */
+/** A text in a query that is compared for equality; an empty parameter counts as absent. */
 export function wantedText() {
   return z
     .string()

@@ -4,13 +4,13 @@ import { GatewayError } from '../errors.ts'
 /** The maximum quota, in units of currency; `docs/api.md: Limits`. */
 const MAX_UNITS = 1_000_000_000
 
-/** The largest quota, in quota units. */
+/** The maximum quota, in quota units. */
 export function maxQuota({ options }: Settings): number {
   return MAX_UNITS * options.quota_per_unit
 }
 
 /**
- * Throws `invalid_request` for a quota below `min` or above the largest; `field` is its name in the message.
+ * Throws `invalid_request` for a quota below `min` or above the maximum; `field` is its name in the message.
  */
 export function requireQuota(field: string, quota: number, min: number, settings: Settings): void {
   const max = maxQuota(settings)

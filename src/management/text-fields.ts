@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isWithin, TEXT_BYTES } from '../domain/text-bytes.ts'
 
-/** A text of at most `bytes` bytes. `expected` is the message where another type is given. */
+/** A text of at most `bytes` bytes. `expected` is the error if another type is given. */
 export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
   return z
     .string({ error: expected })
@@ -17,7 +17,7 @@ export function anyField(bytes: number = TEXT_BYTES.plain) {
     .meta({ 'x-max-bytes': bytes })
 }
 
-/** The message of a union with a text: its bound where that is exceeded, else `expected`. */
+/** The message of a union with a text: that the text is too long if it is, otherwise `expected`. */
 export function orTooLong(expected: string) {
   return ({ errors = [] }: { readonly errors?: readonly (readonly { readonly message: string }[])[] }) =>
     errors.flat().find(({ message }) => message.endsWith(' bytes'))?.message ?? expected
@@ -28,7 +28,7 @@ export function tooLong(bytes: number): string {
   return `expected at most ${bytes} bytes`
 }
 
-/** The texts within a JSON value, names of members included. */
+/** The texts within a JSON value, including names of members. */
 function textsOf(value: unknown): string[] {
   const texts: string[] = []
   const pending = [value]

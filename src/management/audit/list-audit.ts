@@ -19,7 +19,7 @@ export const auditSchema = z.object({
   changes: z.array(z.object({ field: z.string(), before: z.unknown(), after: z.unknown() })),
 })
 
-/** An entry in responses. */
+/** Converts an entry for responses. */
 function auditObject({
   id,
   atMs,

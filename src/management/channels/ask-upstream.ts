@@ -9,36 +9,36 @@ import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 
-/** The timeout of root's questions; a channel's own timeout counts where it is shorter. */
+/** The timeout of requests by root; a channel's own timeout applies if it is shorter. */
 const ROOT_TIMEOUT_MS = 30_000
 /**
- * The timeout of others. A question that finds no model server takes exactly this long and ends with the
- * same message, so that it does not serve as a port scan.
+ * The timeout of requests by others. A request that finds no model server always takes this long and ends
+ * with the same message, so that it cannot be used as a port scan.
  */
 const TIMEOUT_MS = 10_000
 const NO_SERVER = 'no model server answered'
 const MAX_MESSAGE_LENGTH = 1000
 
-/** A failed question. */
+/** A failed request. */
 interface Failure {
   /** The upstream's own message, with the channel's key and address redacted. */
   readonly message: string
-  /** The status of a JSON error, as model servers send; undefined where no such response came. */
+  /** The status of a JSON error, as model servers send; undefined if there was no such response. */
   readonly status?: number
 }
 
-/** A question to an upstream, and how its answer is read. */
+/** A request to an upstream, and how to read its response. */
 export interface Question<Answer> {
   readonly request: DialectRequest
-  /** Maximum bytes that are read of a response. */
+  /** Maximum number of response bytes that are read. */
   readonly maxBytes: number
-  /** Reads the body of a success; undefined where it is not such an answer. */
+  /** Reads the body of a successful response; undefined if it is not the expected one. */
   readonly read: (body: Buffer, contentType: string) => Answer | undefined
-  /** The message for such a body. */
+  /** The message for an unexpected body. */
   readonly unread: string
 }
 
-/** The outcome of a question; `answer` is undefined where it failed, and `message` tells why. */
+/** The outcome of a request; `answer` is undefined if it failed, and `message` gives the reason. */
 export interface Outcome<Answer> {
   readonly answer: Answer | undefined
   readonly message: string
@@ -46,9 +46,9 @@ export interface Outcome<Answer> {
 }
 
 /**
- * Sends a request to a channel's upstream with the channel's first key, without a charge. Only root sees
- * the upstream's message: others may set any address, and could read responses of internal services, or find
- * out which exist.
+ * Sends a request to a channel's upstream with the channel's first key, free of charge. Only root sees the
+ * upstream's message: others may set any address, and could otherwise read responses of internal services or
+ * find out which exist.
  */
 export async function askUpstream<Answer>(
   { upstreams, nowMs }: Pick<AdministrationParts, 'upstreams' | 'nowMs'>,

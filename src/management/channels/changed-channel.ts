@@ -7,8 +7,8 @@ import { requireSecretsForNewAddress } from './secret-destination.ts'
 import { meantProxy } from './shown-proxy.ts'
 
 /**
- * A stored channel with the given fields: absent ones stay unchanged, and so do the keys where `key` is
- * empty. Throws where stored secrets would go to another address, unless root asks.
+ * A stored channel with the given fields. Absent ones stay unchanged, and so do the keys if `key` is empty.
+ * Throws if stored secrets would be sent to another address, unless root makes the change.
  */
 export function changedChannel(before: ChannelDefinition, given: GivenFields, by: Actor): ChannelDefinition {
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
@@ -17,7 +17,7 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
   const keys = keysOfType(requireType(fields.type), given.key)
   const read = channelText(fields, keys.length > 0 ? keys : before.keys)
   const { base_url } = before.declared
-  // An imported address may lack the version that others get.
+  // An imported address may lack the version that is added to others.
   const isSame = fields.type === shown.type && fields.base_url === shown.base_url && base_url !== undefined
   const channel = isSame ? { ...read, declared: { ...read.declared, base_url } } : read
   requireSecretsForNewAddress(by, before, channel, {
@@ -27,7 +27,7 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
   return channel
 }
 
-/** The fields with the stored proxy, where it comes back as it was shown: without its password. */
+/** The fields with the stored proxy, if the sent one equals the shown one, which lacks the password. */
 function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition): ChannelFields {
   const setting = objectIn('setting', fields.setting)
   if (setting['proxy'] === undefined) return fields
@@ -36,8 +36,8 @@ function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition)
 }
 
 /**
- * A new type brings its own protocol, unless the change states another: tools send back every field that they
- * were shown.
+ * A new type implies its own protocol unless the change states another one. Tools send back every field that
+ * they were shown, so an unchanged protocol does not count.
  */
 function protocolOfNewType(
   shown: ReturnType<typeof fieldsOf>,

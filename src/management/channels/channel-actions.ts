@@ -24,7 +24,7 @@ interface ChannelTest extends TestResult {
   readonly channel: string
 }
 
-/** Sends a minimal request to a channel's upstream, without a charge; `message` is the upstream's own. */
+/** Sends a minimal request to a channel's upstream, free of charge; `message` is the upstream's own. */
 export async function testNamedChannel(
   parts: ChannelParts,
   given: z.input<typeof testedChannel>,
@@ -35,7 +35,7 @@ export async function testNamedChannel(
   return { channel, ...(await testChannel(parts, { id, model }, OPERATOR)) }
 }
 
-/** Enables a stored channel: it is used from the next call on. */
+/** Enables a stored channel; it is used from the next call on. */
 export function enableChannel(
   parts: ChannelParts,
   given: z.input<typeof namedChannel>,
@@ -43,7 +43,7 @@ export function enableChannel(
   return setStatus(parts, given, 1)
 }
 
-/** Disables a stored channel: no further call uses it; running calls go on. */
+/** Disables a stored channel; no further call uses it, but running calls continue. */
 export function disableChannel(
   parts: ChannelParts,
   given: z.input<typeof namedChannel>,
@@ -53,7 +53,7 @@ export function disableChannel(
 
 async function setStatus(parts: ChannelParts, given: unknown, status: 1 | 2): Promise<ChannelObject> {
   const { id } = await findByName(parts, readInput(namedChannel, given).channel)
-  // Loaded late: most commands are about accounts.
+  // Loaded on demand: most commands are about accounts.
   const { updateChannel } = await import('./update-channel.ts')
   return updateChannel(parts, { id, status }, OPERATOR)
 }

@@ -6,7 +6,7 @@ const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
 
 /**
  * Adds the type's version to an address without one. An address with a version, or invalid text, is returned
- * as given; an empty one stands for the type's default address.
+ * unchanged; an empty one means the type's default address.
  */
 export function withVersion(given: string, { defaultAddress, version }: ChannelType): string {
   const bare = withoutTrailing(given.trim() || defaultAddress, '/')

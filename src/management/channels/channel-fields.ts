@@ -9,14 +9,14 @@ import { KNOWN_TYPES } from './channel-types.ts'
 
 const A_MAPPING = 'expected a text that holds a JSON object'
 
-/** A JSON object as text; empty or null is an empty object. */
+/** A JSON object as text; an empty text or null is an empty object. */
 const jsonField = textField(A_MAPPING, TEXT_BYTES.list).nullish()
 const listField = textField('expected a text', TEXT_BYTES.list)
 const protocolField = textField('expected a protocol')
-/** A mapping as text; what is no text has no effect. */
+/** A mapping as text; any other type has no effect. */
 const mappingField = anyField(TEXT_BYTES.list).optional()
 
-/** A JSON object as text, whose system prompt has a bound of its own. */
+/** A JSON object as text, whose system prompt has its own maximum length. */
 const settingField = textField(A_MAPPING, Infinity)
   .superRefine((text, ctx) => {
     const { system_prompt: prompt, ...others } = parseRecord(text) ?? {}
@@ -29,12 +29,12 @@ const settingField = textField(A_MAPPING, Infinity)
   .meta({ 'x-max-bytes': TEXT_BYTES.list, description: 'Its bound is without `system_prompt`' })
   .nullish()
 
-/** Settings that these tools have in the same form as gateway.yaml. */
+/** Settings that these tools and gateway.yaml have in the same form. */
 export const PLAIN_SETTINGS = editable(CHANNEL_SETTINGS.fields)
 
 /**
- * The fields of a channel, in the format of one-api and its relatives. Unknown fields are stored and returned
- * unchanged.
+ * The fields of a channel in the format of one-api and related gateways. Unknown fields are stored and
+ * returned unchanged.
  */
 export const channelFields = z
   .object(
@@ -43,13 +43,13 @@ export const channelFields = z
       ...createShape(PLAIN_SETTINGS),
       type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
       base_url: textField('expected a text').nullish(),
-      /** Dialects of the upstream, where they are not the one that the type stands for. */
+      /** Dialects of the upstream, if they differ from that of the type. */
       protocol: z
         .union([protocolField, z.array(protocolField).readonly()], {
           error: orTooLong('expected a protocol or a list of them'),
         })
         .nullish(),
-      /** Keys, one a line. */
+      /** Keys, one per line. */
       key: listField.nullish(),
       /** Comma-separated names. */
       models: listField.nullish(),

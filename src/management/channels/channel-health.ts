@@ -4,7 +4,7 @@ import { KEPT_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { declaredId } from './channel-object.ts'
 
-/** The nodes that are asked. */
+/** The nodes that are included. */
 export const channelHealthQuery = z.object({
   nodes: z.enum(['this', 'all'], { error: 'expected this or all' }).optional(),
 })
@@ -24,13 +24,13 @@ const item = z.object({
     .length(KEPT_MINUTES),
 })
 
-/** A channel that fails, rests or is tried again, without its keys and minutes. */
+/** A channel that is failing, in cooldown or being tried again, without its keys and minutes. */
 export const troubledChannelSchema = item.omit({ keys: true, minutes: true, failures: true })
 
-/** The channels as one node sees them; `at` is its time of day, in Unix seconds. */
+/** The channels as one node sees them; `at` is that node's time of day, in Unix seconds. */
 const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item) })
 
-/** The same of this node, with the other nodes' where they were asked. */
+/** The same of this node, with those of the other nodes if they were requested. */
 export const channelHealthSchema = nodeHealth.extend({ others: z.array(nodeHealth) })
 
 type NodeHealth = z.output<typeof nodeHealth>
@@ -38,7 +38,7 @@ type NodeHealth = z.output<typeof nodeHealth>
 type HealthParts = Pick<AdministrationParts, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
 
 /**
- * The channels in the order of their list, as this node sees them: from its memory, apart from their names.
+ * The channels in the order of lists, as this node sees them: everything but their names comes from memory.
  * `docs/administration.md: Channel health`.
  */
 export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
@@ -59,14 +59,14 @@ export async function ownHealth(parts: HealthParts): Promise<NodeHealth> {
   return { node, at: seconds(nowMs()), items }
 }
 
-/** The channels that fail, rest or are tried again, as this node sees them. */
+/** The channels that are failing, in cooldown or being tried again, as this node sees them. */
 export async function troubledChannels(
   parts: HealthParts & Pick<AdministrationParts, 'settings'>,
 ): Promise<z.output<typeof troubledChannelSchema>[]> {
   const readMs = performance.now()
   const isTroubled = ({ name }: Channel): boolean =>
     parts.channels.health.figures(name, readMs).state !== 'works'
-  // Nearly always there is none, and nothing has to be read.
+  // There is nearly always none, and then nothing has to be read.
   if (!parts.settings().channels.some(isTroubled)) return []
   const { items } = await ownHealth(parts)
   return items
@@ -74,7 +74,9 @@ export async function troubledChannels(
     .map(({ id, name, state, rests_until, last_error }) => ({ id, name, state, rests_until, last_error }))
 }
 
-/** The channels as this node sees them, and with `nodes: 'all'` as each other node does that answers. */
+/**
+ * The channels as this node sees them; with `nodes: 'all'`, also as each other node that answers sees them.
+ */
 export async function channelHealth(
   parts: HealthParts & Pick<AdministrationParts, 'otherNodes'>,
   { nodes }: z.output<typeof channelHealthQuery>,
@@ -87,7 +89,7 @@ export async function channelHealth(
   return { ...own, others: others.toSorted((a, b) => (a.node < b.node ? -1 : 1)) }
 }
 
-// Nodes of other versions may send what this one cannot read.
+// Nodes of other versions may send reports that this one cannot read.
 function readReport(report: string): NodeHealth | undefined {
   try {
     return nodeHealth.safeParse(JSON.parse(report)).data
@@ -96,7 +98,7 @@ function readReport(report: string): NodeHealth | undefined {
   }
 }
 
-/** One channel; without `channel` it is disabled. */
+/** One channel; it is disabled if `channel` is missing. */
 function itemOf(
   { channels: { health, keyRings, minutes }, nowMs }: HealthParts,
   { id, name, keys }: { readonly id: number; readonly name: string; readonly keys: number },

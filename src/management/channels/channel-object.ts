@@ -23,7 +23,7 @@ export const FIRST_DECLARED_ID = 1_000_000_000
 const OWN = answersOf(CHANNEL.fields, 'admin')
 const PLAIN = answersOf(PLAIN_SETTINGS, 'admin')
 
-/** A channel in responses, without its keys; unknown fields of tools are included. */
+/** A channel in responses, without its keys; fields of tools that are unknown here are included. */
 export const channelSchema = z.looseObject({
   ...OWN.schema.shape,
   ...PLAIN.schema.shape,
@@ -48,7 +48,7 @@ export const channelSchema = z.looseObject({
   version: z.string(),
 })
 
-/** A channel in the format of one-api and its relatives. */
+/** A channel in the format of one-api and related gateways. */
 export type ChannelObject = z.output<typeof channelSchema>
 
 /** Converts a stored channel back to the fields that tools send. */
@@ -99,7 +99,7 @@ export function storedObject(channel: StoredChannel): ChannelObject {
   }
 }
 
-/** A declared channel in responses. Header values are blanked, since they may be secrets. */
+/** A declared channel in responses. Header values are blanked, because they may be secrets. */
 export function declaredObject(channel: Channel, by: DeclaredSettings['by']): ChannelObject {
   const { name, protocol, base_url, provider, keys, allow, model_mapping, headers } = channel
   const type = typeAt(protocol, base_url, provider)
@@ -120,7 +120,7 @@ export function declaredObject(channel: Channel, by: DeclaredSettings['by']): Ch
     channel_info: keysInfo(keys, provider),
     managed: true,
     managed_by: by,
-    // A declared channel is changed in the file.
+    // Empty, because a declared channel is changed in the file.
     version: '',
   }
 }

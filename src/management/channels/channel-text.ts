@@ -22,15 +22,15 @@ import { shownProxy } from './shown-proxy.ts'
 import { statusesIn } from './status-text.ts'
 import { type ChannelType, channelType, KNOWN_TYPES } from './channel-types.ts'
 
-/** Flags in `settings`, and the request field that each allows. */
+/** Flags in `settings`, and the request field that each of them allows. */
 export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEntries(
   ALLOWABLE_FIELDS.map((field) => [`allow_${field}`, field]),
 )
 
-/** Maximum characters of the unknown fields that are stored with a channel. */
+/** Maximum number of characters of the unknown fields stored with a channel. */
 const MAX_EXTRA_CHARACTERS = 65_536
 
-/** Fields with a meaning here; others are stored unchanged. */
+/** Fields that have a meaning here; others are stored unchanged. */
 const MAPPED_FIELDS = new Set([
   'name',
   'protocol',
@@ -45,7 +45,7 @@ const MAPPED_FIELDS = new Set([
   'settings',
 ])
 
-/** The channel type of a number; throws `invalid_request` for an unknown one. */
+/** The channel type with a number; throws `invalid_request` if it is unknown. */
 export function requireType(type: number): ChannelType {
   const known = channelType(type)
   if (known) return known
@@ -109,7 +109,7 @@ export function channelText(fields: ChannelFields, given: readonly string[]): Ch
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
 }
 
-/** The keys in a text of a channel of that type. Throws `invalid_request` where one has not its form. */
+/** The keys in a text, for a channel of that type. Throws `invalid_request` if one has the wrong form. */
 export function keysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
   const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
@@ -117,7 +117,7 @@ export function keysOfType({ provider }: ChannelType, text: string | null | unde
   throw new GatewayError('invalid_request', `key: ${tooLong(TEXT_BYTES.providerKey)} a key`)
 }
 
-/** The keys in a text, one a line. Throws `invalid_request` where a nonempty text contains none. */
+/** The keys in a text, one per line. Throws `invalid_request` if a nonempty text contains none. */
 export function keysIn(text: string | null | undefined): string[] {
   const given = text ?? ''
   const keys = given
@@ -130,7 +130,7 @@ export function keysIn(text: string | null | undefined): string[] {
   return [...new Set(keys)]
 }
 
-/** The protocol of a channel's own, else that of its type. */
+/** The protocol stated for the channel, or otherwise that of its type. */
 function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | readonly string[] {
   const [first, ...others] = typeof protocol === 'string' ? [protocol] : (protocol ?? [])
   if (first !== undefined) return others.length > 0 ? [first, ...others] : first
@@ -141,7 +141,9 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
   )
 }
 
-/** Changes of requests, the proxy and the probe, as tools state them; what is no text has no effect. */
+/**
+ * Changes to requests, the proxy and the probe, as stated by tools; values that are not texts have no effect.
+ */
 function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
   const proxy = textOf(setting['proxy'])
   const systemPrompt = textOf(setting['system_prompt'])
@@ -156,7 +158,7 @@ function editsIn(setting: Record<string, unknown>, override: unknown): Record<st
   }
 }
 
-// The proxy itself is declared, and encrypted with the keys.
+// The proxy itself is a declared setting, and is encrypted together with the keys.
 function withoutPassword(setting: Record<string, unknown>): Record<string, unknown> {
   const { proxy } = setting
   return typeof proxy === 'string' ? { ...setting, proxy: shownProxy(proxy) } : setting

@@ -1,25 +1,28 @@
 import type { Channel, ProviderName } from '../../domain/records/channel.ts'
 import { type ProtocolName, PROTOCOLS } from '../../domain/protocols.ts'
 
-/** A kind of upstream, numbered as in one-api and its relatives. */
+/** A kind of upstream, with its number in one-api and related gateways. */
 export interface ChannelType {
   readonly type: number
   readonly vendor: string
-  /** The dialect of a channel that states none; undefined = a channel must state one. */
+  /** The dialect if a channel does not state one; undefined if it must. */
   readonly protocol: ProtocolName | undefined
-  /** All dialects of such a channel where it speaks several. */
+  /** All dialects of such a channel, if it speaks several. */
   readonly protocols?: readonly ProtocolName[]
-  /** The address without the version where a channel states none. Empty = a channel must state one. */
+  /** The address, without the version, if a channel does not state one; empty if it must. */
   readonly defaultAddress: string
-  /** The version part of its path, added to addresses without one. */
+  /** The version part of its path, which is added to addresses without one. */
   readonly version: string
-  /** The provider that such channels are declared with. */
+  /** The provider with which such channels are declared. */
   readonly provider?: ProviderName
-  /** A channel of this type may have no key. */
+  /** Set if a channel of this type may have no key. */
   readonly keyless?: true
 }
 
-/** The known types: those that speak a dialect of the gateway. None of the numbers but 0 means responses. */
+/**
+ * The known types: those that speak a dialect of the gateway. No number other than 0 can have the responses
+ * protocol.
+ */
 export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
   { type: 0, vendor: 'any', protocol: undefined, defaultAddress: '', version: '/v1', keyless: true },
   { type: 1, vendor: 'OpenAI', protocol: 'chat', defaultAddress: 'https://api.openai.com', version: '/v1' },
@@ -135,8 +138,8 @@ export function channelType(type: number): ChannelType | undefined {
 export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${vendor})`).join(', ')
 
 /**
- * The type of the provider, else the type at the vendor's own address, else the default type of the first
- * protocol that has one.
+ * The type of the provider, otherwise the type with this vendor address, otherwise the default type of the
+ * first protocol that has one.
  */
 export function typeAt(
   protocols: readonly ProtocolName[],

@@ -6,10 +6,10 @@ import { refuseDeclaredName } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { newChannel, unstored } from './new-channel.ts'
 
-/** Maximum channels that one request may create. */
+/** Maximum number of channels that one request may create. */
 const MAX_CHANNELS_PER_REQUEST = 1000
 
-/** A channel to create: its fields under `channel`, or beside `mode`. */
+/** A channel to create: its fields are below `channel`, or next to `mode`. */
 export const newChannelBody = someChannelFields.extend({
   mode: z
     .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
@@ -20,9 +20,8 @@ export const newChannelBody = someChannelFields.extend({
 })
 
 /**
- * Creates a channel with all its keys; with mode `batch`, one channel for each key, with numbered names.
- * Throws `invalid_request` where the schema of gateway.yaml refuses it. Resolves to the ids when the channels
- * are live.
+ * Creates a channel with all its keys; with mode `batch`, one channel per key, with numbered names. Throws
+ * `invalid_request` if the schema of gateway.yaml refuses it. Resolves to the ids when the channels are live.
  */
 export async function createChannels(
   { store, liveConfig, nowMs }: AdministrationParts,

@@ -1,7 +1,7 @@
 import { refuseDeclared } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 
-/** Deletes stored channels and returns how many existed. A declared one among them makes it throw. */
+/** Deletes stored channels and returns how many existed. Throws if one of them is declared. */
 export async function deleteChannels(
   { store, liveConfig }: AdministrationParts,
   ids: readonly number[],

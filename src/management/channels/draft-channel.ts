@@ -8,22 +8,22 @@ import { someChannelFields } from './channel-fields.ts'
 import { CHANNEL_ID, editableChannel } from './find-channel.ts'
 import { newChannel, unstored } from './new-channel.ts'
 
-/** The name of every draft: its own may be missing yet, or be that of the channel that it changes. */
+/** The name of every draft, because its own may be missing, or be that of the channel that it changes. */
 const NAME = 'unsaved channel'
 
-/** The fields of a channel that is not saved; with an `id`, changes of the stored one. */
+/** The fields of a channel that is not saved; with an `id`, changes to the stored channel. */
 export const draftField = someChannelFields.extend({ id: CHANNEL_ID.id.nullish() })
 
 /** A channel that is not saved. */
 export interface Draft {
   readonly channel: Channel
-  /** The model of its tests; undefined where it states none. */
+  /** The model for its tests; undefined if it does not state one. */
   readonly preferredModel: unknown
 }
 
 /**
- * Reads a channel as it would be read if it were saved, by the same rules for addresses and secrets, and
- * saves nothing. `model` is its only one where it lists none yet.
+ * Reads a channel as if it were saved, with the same rules for addresses and secrets, without saving it. If
+ * it lists no models yet, `model` is its only one.
  */
 export async function draftChannel(
   parts: Pick<AdministrationParts, 'store' | 'liveConfig'>,

@@ -15,10 +15,10 @@ import type { LiveSettings } from '../settings/live-settings.ts'
 /** The id of a channel. */
 export const CHANNEL_ID = idFields('channel', 'expected ids of channels, at least one')
 
-/** A channel, either stored (set over HTTP) or declared by the configuration. */
+/** A channel: either stored (set over HTTP) or declared by the configuration. */
 export type FoundChannel = { readonly stored: StoredChannel } | { readonly declared: Channel }
 
-/** The channel of an id; throws `not_found`. */
+/** The channel with an id; throws `not_found`. */
 export async function findChannel(
   { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
@@ -39,7 +39,9 @@ export async function listAllChannels({
   ]
 }
 
-/** The stored channel of an id; throws `managed_by_file` for a declared one, which is changed in the file. */
+/**
+ * The stored channel with an id; throws `managed_by_file` for a declared one, which is changed in the file.
+ */
 export function editableChannel(
   { store, liveConfig }: Pick<AdministrationParts, 'store' | 'liveConfig'>,
   id: number,
@@ -48,13 +50,13 @@ export function editableChannel(
   return storedChannel(store, id)
 }
 
-/** Throws `managed_by_file` where the configuration declares the channel. */
+/** Throws `managed_by_file` if the configuration declares the channel. */
 export function refuseDeclared(liveConfig: LiveSettings, id: number): void {
   const declared = declaredChannel(liveConfig, id)
   if (declared) throw declaredError(liveConfig, declared.name)
 }
 
-/** Throws `managed_by_file` where the configuration declares a channel of that name. */
+/** Throws `managed_by_file` if the configuration declares a channel with that name. */
 export function refuseDeclaredName(liveConfig: LiveSettings, name: string): void {
   if (liveConfig.declared.channels.some((one) => one.name === name)) throw declaredError(liveConfig, name)
 }

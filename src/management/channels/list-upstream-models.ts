@@ -7,15 +7,15 @@ import { askUpstream } from './ask-upstream.ts'
 import { draftChannel, draftField } from './draft-channel.ts'
 import { modelsRequest } from './models-request.ts'
 
-/** Maximum bytes that are read of a list: the longest of public vendors have less than one million. */
+/** Maximum size of a list in bytes; the longest of public vendors are below one million. */
 const MAX_BODY_BYTES = 4_194_304
-/** Maximum names of a list, and characters of a name. */
+/** Maximum number of names in a list, and maximum length of a name. */
 const MAX_NAMES = 2000
 const MAX_NAME_LENGTH = 200
-/** Stands for the models that a channel without any is asked for. */
+/** Placeholder for the models of a channel that does not list any yet. */
 const NO_MODEL = 'none'
 
-/** A channel, saved or not, whose upstream is asked for its models. */
+/** A channel, saved or not, whose upstream's models are listed. */
 export const modelsQuestion = z.object(
   { channel: draftField },
   { error: 'expected an object with a channel' },
@@ -29,7 +29,7 @@ export const upstreamModels = z.object({
   data: z.array(z.string()),
 })
 
-/** Lists the models that the upstream of a channel names, in order, and stores nothing. */
+/** Lists the models of a channel's upstream, sorted by name, and stores nothing. */
 export async function listUpstreamModels(
   parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
   { channel: given }: z.output<typeof modelsQuestion>,
@@ -53,7 +53,7 @@ function noList(provider: ProviderName): string {
   return `channels of ${name} cannot list models: enter their names`
 }
 
-/** The names in a list of models of any dialect; undefined where a body is no such list. */
+/** The names in a list of models of any dialect; undefined if the body is not such a list. */
 function modelNames(body: Buffer): string[] | undefined {
   let value: unknown
   try {

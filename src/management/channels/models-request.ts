@@ -5,7 +5,7 @@ import type { DialectRequest } from '../../upstreams/provider.ts'
 /** The version of the messages protocol; `docs/api.md: Versioning`. */
 export const MESSAGES_VERSION = '2023-06-01'
 
-/** Path and headers of the list of models, by dialect. One page holds more than any vendor serves. */
+/** Path and headers of the list of models, by dialect. One page holds more models than any vendor serves. */
 const REQUESTS: Record<ProtocolName, { readonly path: string; readonly headers?: readonly string[] }> = {
   chat: { path: '/models' },
   messages: { path: '/models?limit=1000', headers: ['anthropic-version', MESSAGES_VERSION] },

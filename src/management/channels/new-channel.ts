@@ -4,7 +4,9 @@ import type { ChannelFields, GivenFields } from './channel-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 import { channelText, keysOfType, requireType } from './channel-text.ts'
 
-/** A new channel of the given fields. Throws `invalid_request` where its type needs a key and it has none. */
+/**
+ * A new channel with the given fields. Throws `invalid_request` if its type requires a key and it has none.
+ */
 export function newChannel(given: GivenFields): ChannelDefinition {
   const fields = wholeChannel(given)
   const type = requireType(fields.type)
@@ -15,7 +17,7 @@ export function newChannel(given: GivenFields): ChannelDefinition {
   return channelText(fields, keys)
 }
 
-/** The fields of a channel that has a name and a type. */
+/** The fields of a channel; throws if its name or type is missing. */
 function wholeChannel(given: GivenFields): ChannelFields {
   const { name, type } = given
   if (name !== undefined && type !== undefined) return { ...given, name, type }

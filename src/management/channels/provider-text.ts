@@ -5,7 +5,7 @@ import { parseServiceAccount } from '../../domain/service-account.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelType } from './channel-types.ts'
 
-/** Members that a provider's channel is declared with, beside those of every channel. */
+/** Additional members with which a provider's channel is declared. */
 export interface ProviderText {
   readonly declared: Readonly<Record<string, Json>>
   /** Keys in the form of gateway.yaml. */
@@ -15,8 +15,8 @@ export interface ProviderText {
 }
 
 /**
- * Reads the provider's part of a channel in the format of tools: `other` holds Azure's API version or
- * Vertex's location, and keys of Bedrock end with their region. Throws `invalid_request`.
+ * Reads the provider-specific part of a channel in the format of tools: `other` contains Azure's API version
+ * or Vertex's location, and keys of Bedrock end with their region. Throws `invalid_request`.
  */
 export function providerText(
   { provider }: ChannelType,
@@ -50,7 +50,10 @@ export function serviceAccountsIn(text: string): string[] {
   return [value].flat().map((account) => JSON.stringify(account))
 }
 
-/** The part of a key that may be shown: a service account's e-mail, an AWS key's id; empty for others. */
+/**
+ * The part of a key that may be shown: a service account's e-mail address, or the id of an AWS key; empty for
+ * others.
+ */
 export function keyId(provider: Channel['provider'] | undefined, key: string): string {
   if (provider === 'vertex') {
     const account = parseServiceAccount(key)
@@ -63,14 +66,14 @@ export function keyId(provider: Channel['provider'] | undefined, key: string): s
 const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d+$/
 const BEDROCK_LINES = 'key: expected ID|SECRET|REGION or API_KEY|REGION, with a region such as eu-central-1'
 
-// `ID|SECRET|REGION`, or `API_KEY|REGION`; without a region in the form of gateway.yaml.
+// Reads `ID|SECRET|REGION` or `API_KEY|REGION`, or keys in the form of gateway.yaml without a region.
 function bedrockText(given: readonly string[], other: string): ProviderText {
   const regions = new Set<string>()
   const keys = given.map((line) => {
     const parts = line.split('|')
     if (parts.length === 1) return line
     const region = (parts.pop() as string).trim()
-    // Not told: it may be the secret.
+    // The message does not repeat the text, because it may be the secret.
     if (!REGION.test(region)) throw new GatewayError('invalid_request', BEDROCK_LINES)
     regions.add(region)
     return parts.join(':')
@@ -85,7 +88,7 @@ function bedrockText(given: readonly string[], other: string): ProviderText {
   }
 }
 
-// A location, or a JSON object that has one for each model and a default.
+// A location, or a JSON object with one for each model and a default.
 function locationIn(other: string): string {
   if (!other.startsWith('{')) return other
   let value: unknown

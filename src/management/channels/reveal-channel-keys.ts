@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts'
 import { findChannel } from './find-channel.ts'
 import type { AdministrationParts } from '../parts.ts'
 
-/** The keys of a stored channel, one a line; throws `managed_by_file` for a declared one. */
+/** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */
 export async function revealChannelKeys(parts: AdministrationParts, id: number): Promise<{ key: string }> {
   const found = await findChannel(parts, id)
   if ('stored' in found) {

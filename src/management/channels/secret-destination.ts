@@ -3,9 +3,9 @@ import { GatewayError } from '../../errors.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 
 /**
- * The destination of a channel's secrets: scheme, host and port of its address, or the provider with what its
- * address follows from, and the proxy. Every field that affects
- * where secrets are sent belongs here.
+ * The destination of a channel's secrets: scheme, host and port of its address, or the provider with the
+ * settings that determine its address, and the proxy. Every field that affects where secrets are sent must be
+ * included here.
  */
 function destinationOf({ declared }: ChannelDefinition): string {
   const address = declared['base_url']
@@ -21,9 +21,9 @@ export interface SuppliedSecrets {
 }
 
 /**
- * Throws where stored secrets would go to another destination than before, unless the request supplies them
- * itself or root asks, who may read them. Every operation that changes the destination of stored secrets must
- * call this first.
+ * Throws if stored secrets would be sent to a different destination than before, unless the request supplies
+ * them itself, or root makes it, who may read them. Every operation that changes the destination of stored
+ * secrets must call this first.
  */
 export function requireSecretsForNewAddress(
   by: Actor,

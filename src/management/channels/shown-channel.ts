@@ -3,13 +3,13 @@ import type { AdministrationParts } from '../parts.ts'
 import { type ChannelObject, channelSchema } from './channel-object.ts'
 import { isCostly, testedModel } from './tested-model.ts'
 
-/** A channel in responses, and whether the provider bills its test as a picture or speech. */
+/** A channel in responses, with whether the provider charges its test as a picture or speech. */
 export const shownChannelSchema = channelSchema.extend({ test_costs: z.boolean() })
 
 /** A channel in responses. */
 export type ShownChannel = z.output<typeof shownChannelSchema>
 
-/** Adds what the test of a channel costs; a channel that cannot be in force has no test. */
+/** Adds whether the test of a channel is costly; a channel that cannot be used has no test. */
 export function shownChannel(
   { liveConfig, settings }: Pick<AdministrationParts, 'liveConfig' | 'settings'>,
   object: ChannelObject,

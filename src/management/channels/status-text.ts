@@ -1,12 +1,12 @@
 import type { Json } from '../../domain/json.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 
-/** Whether an entry of a tool's mapping is from the status of an error to that of another. */
+/** Whether an entry of a tool's mapping maps one error status to another. */
 export function isMappedStatus(from: string, to: unknown): boolean {
   return isErrorStatus(from) && isErrorStatus(String(to))
 }
 
-/** The statuses that a tool maps to others, in the format of gateway.yaml; other entries are left out. */
+/** The statuses that a tool maps to others, in the format of gateway.yaml; other entries are omitted. */
 export function statusesIn(mapping: string): Record<string, Json> {
   const entries = Object.entries(parseRecord(mapping) ?? {}).flatMap(([from, to]) =>
     isMappedStatus(from, to) ? [[from, Number(to)] as const] : [],

@@ -8,18 +8,18 @@ import { CHANNEL_ID, type FoundChannel } from './find-channel.ts'
 import { testFound, testResult } from './test-channel.ts'
 import { cheapTest } from './tested-model.ts'
 
-/** Tests at a time. */
+/** Maximum number of concurrent tests. */
 const MAX_PARALLEL = 8
-/** Time for all tests, in milliseconds. */
+/** Timeout of all tests together, in milliseconds. */
 const LIMIT_MS = 60_000
 
-/** The channels to test; without `ids` all of them. */
+/** The channels to test; all of them without `ids`. */
 export const testAllBody = z.object(
   { ids: z.array(CHANNEL_ID.id, { error: 'expected a list of ids' }).nullish() },
   { error: 'expected an object' },
 )
 
-/** The results, in the order of lists. `success` is null for channels that were not reached in time. */
+/** The results, in the order of lists. `success` is null for channels that were not tested in time. */
 export const testAllResult = z.array(
   testResult
     .omit({ costs: true })
@@ -39,8 +39,8 @@ interface Listed {
 const UNREACHED: Outcome = { success: null, message: '', time: 0, model: '', endpoint: '' }
 
 /**
- * Tests channels, eight at a time, for a minute. No test costs a picture or speech: upstreams of such
- * channels are asked for their models. Throws `not_found` for an unknown id.
+ * Tests channels, eight at a time, for up to a minute. A channel whose test would be charged as a picture or
+ * speech is tested by listing its upstream's models. Throws `not_found` for an unknown id.
  */
 export async function testAllChannels(
   parts: Parts,
@@ -81,7 +81,7 @@ async function channelsOf(
   return ids ? all.filter(({ id }) => ids.includes(id)) : all
 }
 
-/** Tests one of them; a channel that cannot be tested has failed. */
+/** Tests one of them; a channel that cannot be tested counts as failed. */
 async function outcomeOf(parts: Parts, { id, found }: Listed, by: Actor): Promise<Outcome> {
   try {
     const { costs: _, ...outcome } = await testFound(parts, { id, found, choose: cheapTest }, by)

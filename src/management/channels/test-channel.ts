@@ -15,7 +15,7 @@ const modelField = textField('expected the name of a model').max(200, {
 })
 
 /**
- * The result of a test; `time` is in seconds. `costs`: the provider bills a picture or speech, rather than a
+ * The result of a test; `time` is in seconds. `costs`: the provider charges a picture or speech rather than a
  * few tokens.
  */
 export const testResult = z.object({
@@ -43,8 +43,8 @@ export type TestResult = z.output<typeof testResult>
 type Choose = typeof testedModel
 
 /**
- * Sends a minimal request to the endpoint of a channel's model, with the channel's first key, without a
- * charge. The channel may be disabled. Time and duration are stored with a stored channel.
+ * Sends a minimal request to the endpoint of a channel's model, with the channel's first key, free of charge.
+ * The channel may be disabled. For a stored channel, time and duration are stored.
  */
 export async function testChannel(
   parts: TestParts,
@@ -54,7 +54,7 @@ export async function testChannel(
   return testFound(parts, { id, found: await findChannel(parts, id), model, choose: testedModel }, by)
 }
 
-/** A channel, and the choice of its model; without `model` it is the channel's own. */
+/** A channel, and how its model is chosen; without `model`, the channel's own is used. */
 interface FoundTest {
   readonly id: number
   readonly found: FoundChannel
@@ -62,7 +62,7 @@ interface FoundTest {
   readonly choose: Choose
 }
 
-/** The same for a channel that was found before. */
+/** Like `testChannel`, for a channel that was already found. */
 export async function testFound(
   parts: TestParts,
   { id, found, model, choose }: FoundTest,
@@ -82,7 +82,7 @@ export async function testFound(
   return result
 }
 
-/** The same for a channel that is not saved; stores nothing. */
+/** Like `testChannel`, for a channel that is not saved; stores nothing. */
 export async function testDraft(
   parts: TestParts,
   { channel: given, model }: z.output<typeof draftTest>,
@@ -112,7 +112,7 @@ async function askForLeast(
   }
 }
 
-/** Bytes that are read of an answer at most, by endpoint; a picture is one text of base64. */
+/** Maximum size of a response in bytes, by endpoint; a picture is a single base64 text. */
 const MAX_BODY_BYTES: Partial<Record<TestedEndpoint, number>> = { images: 16_777_216, models: 4_194_304 }
 const USUAL_BODY_BYTES = 65_536
 

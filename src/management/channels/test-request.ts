@@ -12,7 +12,7 @@ type Written = Pick<DialectRequest, 'path'> &
 
 const MESSAGES = [{ role: 'user', content: 'hi' }]
 
-/** Members by which models make the cheapest picture. */
+/** Parameters with which models make their cheapest picture. */
 const CHEAPEST: readonly (readonly [RegExp, object])[] = [
   [/gpt-image/i, { quality: 'low' }],
   [/dall-e-2/i, { size: '256x256' }],
@@ -35,7 +35,7 @@ const REQUESTS: Record<
   responses: (model) => ({
     protocol: 'responses',
     path: '/responses',
-    // The least that upstreams accept.
+    // The minimum that upstreams accept.
     body: { model, input: 'hi', max_output_tokens: 16, store: false },
   }),
   gemini: (model) => ({
@@ -68,7 +68,7 @@ const REQUESTS: Record<
   moderations: (model) => ({ path: '/moderations', body: { model, input: 'hi' } }),
 }
 
-/** Builds the least request of the endpoint that has a model: one token, one document, one picture. */
+/** Builds the smallest request for the endpoint of a model: one token, one document, one picture. */
 export function testRequest(channel: Channel, { model, endpoint }: TestedModel): DialectRequest {
   if (endpoint === 'models') return modelsRequest(channel)
   const upstreamModel = channel.model_mapping.get(model) ?? model

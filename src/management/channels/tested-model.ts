@@ -4,7 +4,7 @@ import { isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import { endpointsFor } from '../../domain/endpoint-types.ts'
 import type { ModelCatalogue } from '../../domain/settings.ts'
 
-/** Endpoints that tests ask: those of dialects, and others; `models` is the upstream's list of models. */
+/** Endpoints that tests call: those of dialects, and others; `models` is the upstream's list of models. */
 export const TESTED_ENDPOINTS = [
   ...PROTOCOL_NAMES,
   'embeddings',
@@ -14,26 +14,26 @@ export const TESTED_ENDPOINTS = [
   'models',
 ] as const
 
-/** Endpoint of an upstream that a test asks. */
+/** Endpoint of an upstream that a test calls. */
 export type TestedEndpoint = (typeof TESTED_ENDPOINTS)[number]
 
-/** Model of a channel that a test asks for, and the endpoint that has it. */
+/** Model of a channel that a test uses, and its endpoint. */
 export interface TestedModel {
   readonly model: string
   readonly endpoint: TestedEndpoint
 }
 
-/** Endpoints whose least request is still billed: a picture, or a word of speech. */
+/** Endpoints whose smallest request still costs a picture or a word of speech. */
 const COSTLY: ReadonlySet<TestedEndpoint> = new Set(['images', 'speech'])
 
-/** Whether a provider bills the test of an endpoint with more than a few tokens. */
+/** Whether a provider charges more than a few tokens for the test of an endpoint. */
 export function isCostly(endpoint: TestedEndpoint): boolean {
   return COSTLY.has(endpoint)
 }
 
 /**
- * Chooses the model of a test: `wanted`, else the channel's first one whose test costs no picture and no
- * speech, else its first.
+ * Chooses the model of a test: `wanted`; otherwise the channel's first model whose test costs neither a
+ * picture nor speech; otherwise its first.
  */
 export function testedModel(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const names = wanted === '' ? channel.models : [wanted]
@@ -44,13 +44,16 @@ export function testedModel(channel: Channel, wanted: string, models: ModelCatal
   )
 }
 
-/** The same for automatic tests, which read the upstream's list of models where a test would be costly. */
+/**
+ * Like `testedModel`, for automatic tests: if a test would be costly, they read the upstream's list of models
+ * instead.
+ */
 export function cheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const { model, endpoint } = testedModel(channel, wanted, models)
   return { model, endpoint: isCostly(endpoint) ? 'models' : endpoint }
 }
 
-/** Finds the endpoint that has a model, by both its names, its price, and the channel's dialects. */
+/** Finds the endpoint of a model by both of its names, its price, and the channel's dialects. */
 function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue): TestedEndpoint {
   const upstreamModel = channel.model_mapping.get(model) ?? model
   const names = [upstreamModel, model]
@@ -70,13 +73,13 @@ function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue)
 
 const RERANKS = /rerank/i
 
-/** Dialects of Vertex's models; those of other vendors speak chat. */
+/** Dialects of models on Vertex; models of all other vendors use chat. */
 const ON_VERTEX: readonly (readonly [RegExp, ProtocolName])[] = [
   [/^claude/i, 'messages'],
   [/^gemini/i, 'gemini'],
 ]
 
-/** Finds the dialect of a conversation: on Vertex by the model, else the first of the channel's. */
+/** Finds the dialect of a conversation: on Vertex by the model, otherwise the channel's first. */
 function dialectOf({ protocol: protocols, provider }: Channel, upstreamModel: string): ProtocolName {
   const first = protocols.find((one) => PROTOCOLS[one].isConversation) ?? 'chat'
   if (provider !== 'vertex') return first

@@ -9,12 +9,12 @@ import { storedObject } from './channel-object.ts'
 import { CHANNEL_ID, editableChannel, refuseDeclaredName } from './find-channel.ts'
 import { type ShownChannel, shownChannel } from './shown-channel.ts'
 
-/** A change of a channel: absent fields stay unchanged, and so do the keys where `key` is empty. */
+/** A change of a channel. Absent fields stay unchanged, and so do the keys if `key` is empty. */
 export const channelChange = someChannelFields.extend({ id: CHANNEL_ID.id, version: versionField.nullish() })
 
 /**
- * Changes a stored channel. Stored secrets do not go to another address, unless root asks. Resolves to the
- * changed channel when it is live.
+ * Changes a stored channel. Stored secrets are not sent to another address unless root makes the change.
+ * Resolves to the changed channel when it is live.
  */
 export async function updateChannel(
   parts: Pick<AdministrationParts, 'store' | 'liveConfig' | 'settings'>,

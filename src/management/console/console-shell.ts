@@ -27,10 +27,10 @@ export const consoleShellSchema = z.object({
   troubled_channels: z.array(troubledChannelSchema).nullable().describe('null below role 10'),
 })
 
-/** Newest calls of all users among which one with a response is looked for. */
+/** Number of newest calls, of all users, that are searched for one with a response. */
 const SEARCHED_CALLS = 20
 
-/** The shell's data for an account, read at once. */
+/** The data for the pages of an account, read at one moment. */
 export async function consoleShell(
   parts: AdministrationParts,
   user: User,
@@ -67,7 +67,7 @@ export async function consoleShell(
   }
 }
 
-/** Whether a recent call of any user got a response. */
+/** Whether a recent call of any user had a response. */
 async function hasCall({ store }: Pick<AdministrationParts, 'store'>): Promise<boolean> {
   const { entries } = await store.read('scanUsage', { filter: {}, after: null, maxRows: SEARCHED_CALLS })
   return entries.some(hasResponse)

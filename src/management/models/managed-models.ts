@@ -8,13 +8,13 @@ import type { AdministrationParts } from '../parts.ts'
 import type { LiveSettings } from '../settings/live-settings.ts'
 
 const DAY_MS = 86_400_000
-/** The days up to today over which calls are counted. */
+/** Number of days, up to today, over which calls are counted. */
 const COUNTED_DAYS = 30
 
 const amount = z.string().describe('A decimal')
 const price = z.record(z.string(), z.union([amount, z.record(z.string(), amount)]))
 
-/** A model with its price, in USD as gateway.yaml states it. `docs/administration.md: Models`. */
+/** A model with its price, in USD as in gateway.yaml. `docs/administration.md: Models`. */
 export const managedModelSchema = z.object({
   model: z.string(),
   vendor: z.string().nullable(),
@@ -29,7 +29,7 @@ export const managedModelSchema = z.object({
 
 type ManagedModel = z.output<typeof managedModelSchema>
 
-/** All models that a channel serves, or that are configured, by name. */
+/** All models that a channel serves or that are configured, by name. */
 export async function managedModels(parts: AdministrationParts): Promise<ManagedModel[]> {
   const { store, settings, liveConfig, nowMs } = parts
   const last = Math.floor(nowMs() / DAY_MS)
@@ -57,7 +57,7 @@ export async function managedModels(parts: AdministrationParts): Promise<Managed
   })
 }
 
-/** The price of a model, where it comes from, and the version of both. */
+/** The price of a model, its origin, and the version of both. */
 export function pricePart(
   live: Settings,
   { declared }: LiveSettings,
@@ -75,6 +75,6 @@ export function pricePart(
     tiers: price?.tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) })) ?? [],
     source: price ? sourceOfLive() : ('none' as const),
   }
-  // The stored price counts as well: another node may have set it, and this one not heard of it yet.
+  // The stored price is included, because another node may have set it before this node has read it.
   return { ...shown, version: versionOf([shown, set?.value]) }
 }

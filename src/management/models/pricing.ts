@@ -14,7 +14,7 @@ import { usableGroups } from '../users/profile-object.ts'
 
 const model = z.object({
   model_name: z.string(),
-  /** 0 = by tokens, 1 = by calls. */
+  /** 0 is by tokens, 1 is by calls. */
   quota_type: z.union([z.literal(0), z.literal(1)]),
   model_ratio: z.number(),
   /** USD per call. */
@@ -34,7 +34,7 @@ const model = z.object({
   search_unit_price: z.number().optional(),
   /** USD per image, by `SIZE/QUALITY`, `SIZE` or `default`. */
   image_price: z.record(z.string(), z.number()).optional(),
-  /** USD for each use of a tool that the provider runs, by kind: the dearest of the channels. */
+  /** USD per use of a tool that the provider runs, by kind; the highest price among the channels. */
   tool_prices: z.record(z.string(), z.number()),
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
@@ -136,7 +136,7 @@ function priced(
   ]
 }
 
-/** The dearest price of each kind of tool at the channels of a model. */
+/** The highest price of each kind of tool among the channels of a model. */
 function toolPrices(
   models: ModelCatalogue,
   name: string,

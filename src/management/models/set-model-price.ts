@@ -10,7 +10,7 @@ import { pricePart } from './managed-models.ts'
 
 const A_PRICE = { error: 'expected null, or an object of prices as in gateway.yaml' }
 
-/** A model and its price, whose fields the schema of gateway.yaml checks; null = the built-in one. */
+/** A model and its price, whose fields the schema of gateway.yaml checks; null for the built-in price. */
 export const modelPriceBody = z.object(
   {
     model: textField('expected the name of a model')
@@ -25,9 +25,9 @@ export const modelPriceBody = z.object(
 )
 
 /**
- * Sets the price of one model in place of what was set before, ratios too; null removes what was set. Throws
- * `managed_by_file` where the file declares the model, `changed_meanwhile` where the model has another
- * version than the given one, and `invalid_request` where gateway.yaml would not accept the price.
+ * Sets the price of one model, replacing what was set before, including ratios; null removes what was set.
+ * Throws `managed_by_file` if the file declares the model, `changed_meanwhile` if the model has a version
+ * other than the given one, and `invalid_request` if gateway.yaml would not accept the price.
  */
 export async function setModelPrice(
   { store, settings, liveConfig }: AdministrationParts,
@@ -47,7 +47,7 @@ export async function setModelPrice(
       if (isBased) {
         requireVersion(version, pricePart(settings(), liveConfig, stored, model).version)
         const before = stored.entries.find(({ section, name }) => section === 'ratios' && name === model)
-        // Another node may set the price before this one writes.
+        // Another node may set the price before this one writes, so the write checks this value.
         expected = [{ section: 'ratios', name: model, value: before?.value }]
       }
       const others = stored.entries.filter(({ section, name }) => section !== 'ratios' || name !== model)

@@ -2,14 +2,16 @@ import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts
 import type { ImagePrices } from '../../domain/image-price.ts'
 import { GatewayError } from '../../errors.ts'
 
-/** The reviver with source text, which TypeScript's library does not declare yet; it keeps `1.10` exact. */
+/** A reviver with source text, which TypeScript's library does not declare yet; it keeps `1.10` exact. */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => unknown
 
 const EXPECTED = 'expected a text that holds a JSON object'
 
-/** Parses a JSON object, numbers as their source texts. Throws `invalid_request` for anything else. */
+/**
+ * Parses a JSON object, keeping numbers as their source texts. Throws `invalid_request` for anything else.
+ */
 export function mappingIn(key: string, text: string): ReadonlyMap<string, unknown> {
   let value: unknown
   try {
@@ -44,7 +46,7 @@ export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decim
   )
 }
 
-/** Parses a JSON object of prices of images: decimals, or objects of them by form. */
+/** Parses a JSON object with prices of images: decimals, or objects of them by form. */
 export function imagePricesIn(key: string, text: string): ReadonlyMap<string, ImagePrices> {
   return new Map(
     [...mappingIn(key, text)].map(([name, value]): [string, ImagePrices] => {
@@ -62,14 +64,14 @@ export function imagePricesIn(key: string, text: string): ReadonlyMap<string, Im
   )
 }
 
-/** A value of `mappingIn` as a decimal from zero to a million; undefined if it is none. */
+/** A value of `mappingIn` as a decimal from zero to a million; undefined if it is not one. */
 export function decimalIn(value: unknown): Decimal | undefined {
   const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
   const isInRange = decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6)
   return isInRange ? decimal : undefined
 }
 
-/** A JSON object of exact decimals. */
+/** Formats a JSON object of exact decimals. */
 export function decimalsText(decimals: ReadonlyMap<string, Decimal>): string {
   return `{${[...decimals].map(([name, value]) => `${JSON.stringify(name)}:${decimalText(value)}`).join(',')}}`
 }

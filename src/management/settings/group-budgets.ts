@@ -2,12 +2,12 @@ import type { Budget } from '../../domain/budget.ts'
 import type { Group } from '../../domain/records/group.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 
-/** A budget in the form of gateway.yaml; empty for none. */
+/** A budget in the form of gateway.yaml; empty if there is none. */
 export function groupBudgetJson(budget: Budget | undefined): JsonObject {
   return budget ? { budget: budget.amount, budget_period: budget.period } : {}
 }
 
-/** Whether a given value is the budget that a group has. */
+/** Whether a given value equals the budget of a group. */
 export function isSameBudget(budget: Budget | undefined, given: Json | undefined): boolean {
   const now = groupBudgetJson(budget)
   const { budget: amount, budget_period: period, ...others } = isObject(given) ? given : {}

@@ -9,13 +9,13 @@ import type { AdministrationParts } from '../parts.ts'
 import { SETTINGS } from '../../domain/options.ts'
 import { settingText } from './option-body.ts'
 
-/** An option under its name in one-api and its relatives. */
+/** An option, under its name in one-api and related gateways. */
 export const optionSchema = z.object({
   key: z.string(),
   value: z.string(),
-  /** The configuration file declares it, so it is changed there alone. */
+  /** The configuration file declares it, so it can be changed only there. */
   managed: z.boolean(),
-  /** For `PUT`: changes with the value. */
+  /** To be sent with `PUT`; changes with the value. */
   version: z.string(),
 })
 

@@ -29,8 +29,8 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
 ])
 
 /**
- * The ratios of all models that are served, declared, or have stored ratios: the stored ones, else those of
- * the live price.
+ * The ratios of all models that are served, declared, or have stored ratios: the stored ones, otherwise those
+ * of the live price.
  */
 export function modelRatios(
   settings: Settings,
@@ -52,7 +52,7 @@ export function modelRatios(
   )
 }
 
-/** One kind of ratio by model, as a JSON object of exact decimals; prices of images by form. */
+/** One kind of ratio by model, as a JSON object of exact decimals; prices of images are by form. */
 export function ratioText(all: ReadonlyMap<string, Ratios>, ratio: RatioName): string {
   const members = [...all].flatMap(([name, ratios]): string[] => {
     const text = valueText(ratios, ratio)

@@ -7,7 +7,7 @@ import { GatewayError } from '../../errors.ts'
 
 const { fields } = MODEL_SETTINGS
 
-/** A setting of a model beside its price, by its key in gateway.yaml. */
+/** A setting of a model other than its price, by its key in gateway.yaml. */
 export type ModelSetting = NamesWith<typeof fields, 'edit'>
 
 /** The options that are such settings, by model. */
@@ -27,7 +27,7 @@ export function modelSettingText({ models }: Settings, setting: ModelSetting): s
   return JSON.stringify(Object.fromEntries(members))
 }
 
-/** A value that an option gives for a model. Throws `invalid_request` where it is no text nor a list. */
+/** A value that an option gives for a model. Throws `invalid_request` if it is neither a text nor a list. */
 export function settingJson(key: string, name: string, value: unknown): string | readonly string[] {
   if (typeof value === 'string') return value
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value
@@ -37,12 +37,12 @@ export function settingJson(key: string, name: string, value: unknown): string |
   )
 }
 
-/** Whether a model has a setting in this form. */
+/** Whether a model has a setting with this value. */
 export function isSameSetting(model: Model, setting: ModelSetting, json: Json): boolean {
   return JSON.stringify(model[setting]) === JSON.stringify(json)
 }
 
-/** A stored entry's value as the object that it is. */
+/** The value of a stored entry as an object; empty if it is not one. */
 export function asObject(value: Json): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 }

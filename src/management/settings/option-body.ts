@@ -17,7 +17,10 @@ const MAPPINGS = [
 ]
 const KEYS = [...SETTINGS.map(({ key }) => key), ...MAPPINGS]
 
-/** An option to set; any scalar `value` is read as text. That of an option of one value is a plain text. */
+/**
+ * An option to set; any scalar `value` is read as text. The value of an option with a single value is plain
+ * text.
+ */
 export const optionBody = z
   .object(
     {
@@ -48,7 +51,7 @@ function valueOf(key: object, value: object): object {
   return { properties: { key, value } }
 }
 
-/** JSON Schema of the value of an option, which the schema of gateway.yaml checks. */
+/** JSON Schema of the value of an option; the schema of gateway.yaml checks the value. */
 function schemaOf(setting: Setting): object {
   switch (setting.type) {
     case 'integer':

@@ -20,10 +20,10 @@ import type { LiveSettings } from './live-settings.ts'
 
 const { defaults } = GROUP_SETTINGS
 
-/** A change of a stored entry; an undefined value removes it. */
+/** A change of a stored entry; an undefined value removes the entry. */
 type Change = { readonly section: StoredSection; readonly name: string; readonly value: Json | undefined }
 
-/** The state that changes are computed from. */
+/** The state from which changes are computed. */
 interface OptionState {
   readonly settings: Settings
   readonly liveConfig: LiveSettings
@@ -31,8 +31,8 @@ interface OptionState {
 }
 
 /**
- * Sets one option. Throws `invalid_request` where the schema of gateway.yaml refuses its value, and
- * `managed_by_file` where the file declares another. Resolves when it is live.
+ * Sets one option. Throws `invalid_request` if the schema of gateway.yaml refuses its value, and
+ * `managed_by_file` if the file declares a different one. Resolves when it is live.
  */
 export async function setOption(
   parts: AdministrationParts,
@@ -52,7 +52,7 @@ export async function setOption(
     const basis = settings()
     await liveConfig.change(
       (stored) => {
-        // A change that was made between is one of another version.
+        // A change made in between counts as a different version.
         if (isBased && settings() !== basis) requireVersion(version, '')
         changes = reader(value, { settings: settings(), liveConfig, stored })
         if (isBased) expected = changes.map((change) => ({ ...change, value: storedValue(stored, change) }))
@@ -136,7 +136,8 @@ function groupJson({ ratio, open, budget }: Omit<Group, 'name'>): JsonObject {
   return { ratio: decimalText(ratio), open, ...groupBudgetJson(budget) }
 }
 
-// Stored ratios that are absent are removed; the file and the built-in table still apply to other models.
+// Stored ratios that are absent from the value are removed; the file and the built-in table still apply to
+// other models.
 function ratioChanges(
   key: string,
   ratio: RatioName,
@@ -154,7 +155,7 @@ function ratioChanges(
     const value = given.get(name)
     const entry = entries.get(name) ?? null
     const { price } = settings.models.get(name)
-    // An exact price becomes ratios as soon as one of them is set.
+    // An exact price is converted to ratios as soon as one of them is set.
     const before = price && 'exact' in asObject(entry) ? ratiosOf(price) : readRatios(entry)
     if (value && isSameRatio(ratio, now.get(name), { [ratio]: value })) return []
     if (value && liveConfig.declared.models.has(name)) throw managed(key, `models.${name}`)

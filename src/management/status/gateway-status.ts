@@ -21,7 +21,7 @@ export const statusSchema = z.object({
   email_verification: z.boolean(),
 })
 
-/** The status that anybody may read; nothing in it depends on accounts, channels or prices. */
+/** The status that anyone may read; it does not depend on accounts, channels or prices. */
 export function gatewayStatus(settings: Settings): z.infer<typeof statusSchema> {
   const { quota_per_unit, display, usd_exchange_rate } = quotaDisplay(settings)
   return {
@@ -36,7 +36,7 @@ export function gatewayStatus(settings: Settings): z.infer<typeof statusSchema> 
     password_login_enabled: settings.login.password,
     oidc_enabled: settings.login.oidc.length > 0,
     oidc_providers: settings.login.oidc.map(({ name }) => name),
-    // Users are made by administrators.
+    // Only administrators create users.
     register_enabled: false,
     password_register_enabled: false,
     email_verification: false,

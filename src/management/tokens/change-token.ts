@@ -16,13 +16,13 @@ import type { changedTokenFields } from './token-fields.ts'
 import { noOwnToken, TOKEN_ID } from './token-id.ts'
 import { maskedToken, type TokenObject, tokenObject } from './token-object.ts'
 
-/** Change of a token of a user, who is given by id. */
+/** Change of a user's token; the user is given by id. */
 export type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number }
 
 /**
  * Changes the given fields of one of the user's tokens; running calls are not affected. A new quota is the
- * balance beyond the open holds. What an operator changes is a ceiling for the holder of the token; one that
- * loosens it is refused with `operator_limit`.
+ * balance in addition to the open holds. What an operator changes is an upper limit for the holder of the
+ * token, whose change beyond it is refused with `operator_limit`.
  */
 export async function changeToken(
   parts: ManagementParts,
@@ -57,7 +57,7 @@ export async function changeToken(
   return maskedToken(parts, token)
 }
 
-// A new amount keeps the period, and a new period the amount.
+// A new amount keeps the period, and a new period keeps the amount.
 async function changedTerms(
   { store, settings }: ManagementParts,
   ids: { readonly tokenId: number; readonly userId: number },

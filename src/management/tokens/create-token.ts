@@ -26,9 +26,9 @@ export async function createToken(
 }
 
 /**
- * Creates a token with a generated key, which is unmasked in this response alone. The terms that an operator
- * gives are a ceiling for its holder. Throws where the user has `max_user_tokens` already, or may not name
- * the group.
+ * Creates a token with a generated key, which only this response shows unmasked. Terms given by an operator
+ * are an upper limit for the holder. Throws if the user already has `max_user_tokens`, or may not name the
+ * group.
  */
 export async function makeToken(
   parts: ManagementParts,

@@ -4,7 +4,7 @@ import { type anyTokenInput, findToken, noToken } from './find-token.ts'
 
 /**
  * Deletes the given tokens that belong to the user, and returns their number. Their keys are refused from the
- * next call on; running calls go on.
+ * next call on; running calls continue.
  */
 export async function deleteTokens(
   { store, apiKeys, nowMs }: ManagementParts,

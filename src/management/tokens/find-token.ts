@@ -13,7 +13,7 @@ import { maskedTokens, type TokenObject, type TokenPage, tokenPageObject } from 
 /** The input of operations on one token of any user. */
 export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })
 
-/** The live token that an operator names by its id; throws `not_found`. `given` is validated here. */
+/** The live token with the id given by an operator; throws `not_found`. `given` is validated here. */
 export async function findToken(
   store: Pick<Store, 'read'>,
   given: z.input<typeof anyTokenInput>,

@@ -5,7 +5,7 @@ import { versionField } from '../expected-version.ts'
 import { changeShape, createShape } from '../record-schemas.ts'
 import { TOKEN_ID } from './token-id.ts'
 
-/** The fields of a new token; null in an optional field is absence. `docs/api.md: Token management`. */
+/** The fields of a new token; null in an optional field counts as absent. `docs/api.md: Token management`. */
 export const newTokenFields = z.object(
   { ...createShape(TOKEN.fields), ...termFields },
   { error: 'expected an object with the fields of a token' },
@@ -14,7 +14,7 @@ export const newTokenFields = z.object(
 /** The fields of a new token as clients send them. */
 export type NewTokenFields = z.input<typeof newTokenFields>
 
-/** A change: null is absence, except in `allow_ips`, where it is a value. */
+/** A change of a token; null counts as absent, except in `allow_ips`, where it is a value. */
 export const changedTokenFields = z.object(
   { id: TOKEN_ID.id, ...changeShape(TOKEN.fields), ...termFields, version: versionField.nullish() },
   { error: 'expected an object with the id of a token' },

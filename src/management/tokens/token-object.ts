@@ -11,7 +11,7 @@ import { termSchema, type TermsObject, termsObject, termsObjects, type TermsOwne
 import { offsetOf, type Page, pageSchema } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 
-/** Limits that an operator gave, and the holder can only tighten; of the quota the part that is left. */
+/** Limits that an operator gave and the holder can only tighten; of the quota, only what remains. */
 const operatorLimits = z.object({
   remain_quota: z.int().optional(),
   model_limits: z.string().optional(),
@@ -21,7 +21,7 @@ const operatorLimits = z.object({
 
 const own = answersOf(TOKEN.fields, 'holder')
 
-/** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response that creates it. */
+/** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response to its creation. */
 export const tokenSchema = z.object({
   ...own.schema.shape,
   key: z.string(),
@@ -34,7 +34,7 @@ export const tokenSchema = z.object({
 /** A token in responses. */
 export type TokenObject = z.output<typeof tokenSchema>
 
-/** A stored token in responses, with its current status; `key` is the displayed key. */
+/** A stored token in responses, with its current status; `key` is shown as given. */
 export async function tokenObject(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
   token: Token,
@@ -53,7 +53,7 @@ export async function maskedTokens(
   const owners = tokens.map(({ token }) => termsOwner(token))
   const terms = await termsObjects(store, owners, now)
   const objects: TokenObject[] = []
-  // Versions of tokens with long texts take time.
+  // Computing the version of a token with long texts takes time.
   for (const [index, { token, key }] of tokens.entries())
     objects.push(
       await LOOP_TURNS.work(() => shown(token, maskedKey(`sk-${key}`), terms[index] as TermsObject, now)),

@@ -51,7 +51,7 @@ export function subscriptionObject(
   }
 }
 
-/** The consumption of the token or of the user, times 100. */
+/** The use of the token or of the user, times 100. */
 export function billingUsageObject(
   { token, user }: Figures,
   options: Options,

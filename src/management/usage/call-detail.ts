@@ -118,7 +118,7 @@ function explained({ entry, particulars, priceSet }: CallDetail) {
   )
   const charge = roundedCost(cost, ratio)
   const minimum = charge === 0 && entry.quota === 1 && cost.lines.length > 0
-  // A crash is charged by its progress, for instance.
+  // Not every charge is the sum of the lines: after a crash, for instance, it is the recorded progress.
   const addsUp = minimum || charge === entry.quota
   return {
     cost: addsUp

@@ -5,7 +5,7 @@ import { offsetOf, type Page } from '../page.ts'
 import type { ManagementParts } from '../parts.ts'
 import { type Cell, csvLine } from './csv.ts'
 
-/** A page of the usage log, newest first. `total` counts the newest 100,000 rows of the period at most. */
+/** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
 export async function listUsage<Shown>(
   { store }: Pick<ManagementParts, 'store'>,
   filter: UsageFilter | null,

@@ -9,24 +9,24 @@ import { LiveReader } from './live-reader.ts'
 import { LiveSource, type LiveTurn, type LiveWish, nameOf, RowTexts } from './live-source.ts'
 import { LiveView } from './live-view.ts'
 
-/** How often settled calls are handed to the readers. */
+/** Interval at which settled calls are passed to the readers. */
 const TURN_MS = 250
-/** Most calls of one turn; more are missed by every reader. */
+/** Maximum number of calls in one turn; further ones are missed by every reader. */
 const MAX_CALLS_PER_TURN = 500
-/** How long a view is kept after its last reader has left, for one that comes back. */
+/** Time for which a view is kept after its last reader has left, in case that reader reconnects. */
 const LINGER_MS = 60_000
-/** Streams of one user. */
+/** Maximum number of streams of one user. */
 const MAX_PER_USER = 4
-/** When a client whose stream was refused may try again. */
+/** Seconds after which a client whose stream was refused may retry. */
 const RETRY_SECONDS = 15
 
 /** Other processes that settle calls of the same gateway. */
 export interface OtherProcesses {
-  /** Tells them which calls are read here, each time that changes. */
+  /** Informs them which calls are read here, each time that changes. */
   follow(wishes: readonly LiveWish[]): void
-  /** Calls back with what they read, each time that changes. */
+  /** Calls back with the calls that they read, each time that changes. */
   onFollowed(listener: (wishes: readonly LiveWish[]) => void): void
-  /** Sends what they want of the calls that were settled here; `name` is the wish's. */
+  /** Sends the calls settled here that another process reads; `name` is the name of the wish. */
   send(name: string, turn: LiveTurn): void
   onTurn(listener: (name: string, turn: LiveTurn) => void): void
 }
@@ -36,9 +36,9 @@ interface LiveCallsParts {
   readonly ledger: Pick<LedgerWriter, 'onSettled'>
   readonly store: Pick<Store, 'read'>
   readonly memory: RequestMemory
-  /** Most readers together. */
+  /** Maximum number of readers in total. */
   readonly maxReaders: () => number
-  /** A clock that never goes back, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number
   readonly others?: OtherProcesses | undefined
 }
@@ -47,13 +47,13 @@ interface LiveCallsParts {
 interface Wanted {
   readonly userId: number
   readonly scope: LiveWish['scope']
-  /** null wants no call. */
+  /** `null` matches no call. */
   readonly filter: UsageFilter | null
-  /** Id of the last call that the client has, if it comes back. */
+  /** Id of the last call that the client received, if it reconnects. */
   readonly lastId: string | undefined
 }
 
-/** A view, which is kept for a while without readers; `leftMs` is when the last one left. */
+/** A view, which is kept for a while without readers; `leftMs` is the time at which the last one left. */
 interface KeptView {
   readonly wish: LiveWish
   readonly view: LiveView
@@ -61,19 +61,19 @@ interface KeptView {
 }
 
 /**
- * The calls that this node settles, as they happen, for those who read them. Nothing is done while nobody
- * reads; with readers, a call costs one entry of a list, and the rest is done in turns, once for all readers
- * that want the same. `docs/api.md: Live calls`.
+ * Streams the calls that this node settles to their readers. Without readers nothing is done. With readers, a
+ * call costs one entry in a list; everything else is done in turns, once for all readers with the same wish.
+ * `docs/api.md: Live calls`.
  */
 export class LiveCalls {
   readonly #parts: LiveCallsParts
-  /** With the ids of their users. */
+  /** Readers with the ids of their users. */
   readonly #readers = new Map<LiveReader, number>()
-  /** Read here, by the name of their wish. */
+  /** Views read here, by the name of their wish. */
   readonly #views = new Map<string, KeptView>()
-  /** Wishes of other processes, by their names. */
+  /** Wishes of other processes, by name. */
   #followed: ReadonlyMap<string, LiveWish> = new Map()
-  /** One for each wish, here and elsewhere. */
+  /** One source for each wish, here and elsewhere. */
   readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
   #hasLost = false
@@ -89,7 +89,7 @@ export class LiveCalls {
     parts.others?.onTurn((name, turn) => this.#views.get(name)?.view.show(turn, parts.nowMs()))
   }
 
-  /** Opens a reader. Throws `rate_limited` where its user or this node has enough of them. */
+  /** Opens a reader. Throws `rate_limited` if its user or this node has the maximum number of them. */
   open({ userId, scope, filter, lastId }: Wanted): LiveReader {
     const own = [...this.#readers.values()].filter((one) => one === userId).length
     if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
@@ -107,7 +107,7 @@ export class LiveCalls {
     return reader
   }
 
-  /** Ends all readers: the gateway stops. */
+  /** Ends all readers, because the gateway stops. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
     for (const name of this.#views.keys()) this.#drop(name)
@@ -119,7 +119,7 @@ export class LiveCalls {
     const name = nameOf(wish)
     const found = this.#views.get(name)
     if (found) return found
-    // Clients that open and leave with ever new filters leave no more than so many views.
+    // Bounds the number of views that are left behind by clients which open and leave with ever new filters.
     const unread = [...this.#views].find(([, { view }]) => view.readers.size === 0)
     if (this.#views.size >= max && unread) this.#drop(unread[0])
     const made: KeptView = { wish, view: new LiveView(memory()), leftMs: 0 }
@@ -138,7 +138,7 @@ export class LiveCalls {
     this.#parts.others?.follow([...this.#views.values()].map(({ wish }) => wish))
   }
 
-  // Follows calls for each wish, or no longer.
+  // Starts following calls for new wishes, and stops for old ones.
   #follow(): void {
     const wishes = new Map(this.#followed)
     for (const [name, { wish }] of this.#views) wishes.set(name, wish)
@@ -191,7 +191,7 @@ export class LiveCalls {
     this.#follow()
   }
 
-  /** Names of the calls' users and tokens; none while the database does not answer. */
+  /** Names of the calls' users and tokens; none while the database is unavailable. */
   async #rowsOf(calls: readonly SettledCall[]): Promise<RowTexts> {
     if (calls.length === 0) return new RowTexts(new Map())
     try {

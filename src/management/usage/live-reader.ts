@@ -1,20 +1,21 @@
 import type { HeldBytes } from '../../limits/held-bytes.ts'
 import { LOOP_TURNS, type SharedTurns } from '../../limits/shared-turns.ts'
 
-/** Events that may wait for a slow client before it misses further ones. */
+/** Maximum number of events that wait for a slow client before it misses further ones. */
 const MAX_WAITING = 40
 
 /** Events that are sent together. */
 export interface LivePiece {
   readonly text: string
   readonly events: number
-  /** How many calls a client misses that is not sent it; null if the number is unknown. */
+  /** Number of calls missed by a client that is not sent these events; null if unknown. */
   readonly missed: number | null
 }
 
 /**
- * One client of the live stream: server-sent events, no more than it reads. All that read the same are sent
- * it at once; each is written to in a turn of its own, so that calls wait for one of them at most.
+ * One client of the live stream, which receives server-sent events as fast as it reads them. Readers with the
+ * same wish are sent the same events, but each write takes a separate turn of the event loop, so that a call
+ * waits for one of them at most.
  */
 export class LiveReader {
   readonly #left: () => void
@@ -25,17 +26,17 @@ export class LiveReader {
   #waitingBytes = 0
   #wake: (() => void) | undefined
   #hasEnded = false
-  /** Calls since the last gap that it was not sent; null if their number is unknown. */
+  /** Number of calls since the last gap that it was not sent; null if unknown. */
   #missed: number | null = 0
 
-  /** `left` is called once, at the end. `memory` is for the events that wait, or are being written. */
+  /** `left` is called once, at the end. `memory` is for events that wait or are being written. */
   constructor(left: () => void, memory: HeldBytes, turns: Pick<SharedTurns, 'wait'> = LOOP_TURNS) {
     this.#left = left
     this.#memory = memory
     this.#turns = turns
   }
 
-  /** Whether it goes on. */
+  /** Whether the stream continues. */
   get isOpen(): boolean {
     return !this.#hasEnded
   }
@@ -45,17 +46,17 @@ export class LiveReader {
     if (this.#hasEnded) return
     if (this.#waitingEvents >= MAX_WAITING || !this.#memory.take(text.length)) return this.miss(missed)
     this.#waitingBytes += text.length
-    // Events stay in the order of the calls: what was missed is told before the next call.
+    // Events stay in the order of the calls, so missed calls are reported before the next call.
     this.#tellGap()
     this.#push(text, events)
   }
 
-  /** Counts calls that it cannot be sent; null = an unknown number. */
+  /** Counts calls that it cannot be sent; null for an unknown number. */
   miss(calls: number | null): void {
     this.#missed = sumOf([this.#missed, calls])
   }
 
-  /** Tells of missed calls, as soon as further ones would be sent. */
+  /** Reports missed calls as soon as further ones could be sent. */
   settle(): void {
     if (this.#waitingEvents < MAX_WAITING) this.#tellGap()
   }
@@ -65,7 +66,7 @@ export class LiveReader {
     if (this.#waitingEvents < MAX_WAITING) this.#push(':\n\n')
   }
 
-  /** Ends it with an event that says why. */
+  /** Ends the stream with an event that states the reason. */
   end(reason: string): void {
     if (this.#hasEnded) return
     this.#tellGap()
@@ -73,7 +74,7 @@ export class LiveReader {
     this.#finish()
   }
 
-  /** Ends it: the client has gone. */
+  /** Ends the stream, because the client has disconnected. */
   leave(): void {
     if (this.#hasEnded) return
     this.#waiting = []
@@ -81,10 +82,10 @@ export class LiveReader {
     this.#finish()
   }
 
-  /** The events as text, until the end. */
+  /** The events as text, until the stream ends. */
   async *text(): AsyncGenerator<string, void, undefined> {
     try {
-      // A first piece at once: the client learns that its stream is there.
+      // A first piece is sent at once, so that the client knows that the stream is open.
       yield ':\n\n'
       for (;;) {
         if (this.#waiting.length > 0) {

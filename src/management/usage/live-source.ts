@@ -2,36 +2,36 @@ import type { CallNames, SettledCall } from '../../domain/records/usage.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
-/** Calls that readers want: all that share it are sent the same. */
+/** The calls that readers want. All readers with the same wish are sent the same calls. */
 export interface LiveWish {
   /** Rows as administrators see them, or as users see their own. */
   readonly scope: 'all' | 'own'
   readonly filter: UsageFilter
 }
 
-/** Name of a wish, the same for equal ones. */
+/** Name of a wish; equal wishes have equal names. */
 export function nameOf({ scope, filter }: LiveWish): string {
   return JSON.stringify([scope, filter])
 }
 
-/** Calls of a short while for those with one wish. */
+/** Calls of a short interval, for the readers with one wish. */
 export interface LiveTurn {
   readonly calls: readonly { readonly id: string; readonly text: string }[]
-  /** Calls after these that are not shown; null if their number is unknown. */
+  /** Number of calls after these that are not shown; null if unknown. */
   readonly missed: number | null
 }
 
-/** Rows of one turn as JSON, by what shows them: written once for all who are shown the same. */
+/** Rows of one turn as JSON, by wish: each is written once for all readers that are shown the same. */
 export class RowTexts {
   readonly #names: ReadonlyMap<number, CallNames>
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
 
-  /** `names` by the id of the call's token. */
+  /** `names` are by the id of the call's token. */
   constructor(names: ReadonlyMap<number, CallNames>) {
     this.#names = names
   }
 
-  /** Names of a call; undefined where the database did not tell. */
+  /** Names of a call; undefined if the database did not return them. */
   namesOf({ token_id }: SettledCall): CallNames | undefined {
     return this.#names.get(token_id)
   }
@@ -47,8 +47,8 @@ export class RowTexts {
 }
 
 /**
- * Chooses, of the calls that this process settles, those to show. A call that is not shown costs a few
- * comparisons: its names are not read, and no row is made of it.
+ * Selects which of the calls that this process settles are shown. A call that is not shown costs a few
+ * comparisons: its names are not read, and no row is built.
  */
 export class LiveSource {
   readonly #scope: LiveWish['scope']
@@ -66,8 +66,8 @@ export class LiveSource {
   }
 
   /**
-   * Begins a turn, of so many calls and others that were not kept; `nowMs`: a clock that never goes back.
-   * Returns the calls whose names are needed.
+   * Begins a turn with these calls; `hasLost` means that there were others that were not kept. `nowMs` is on
+   * a monotonic clock. Returns the calls whose names are needed.
    */
   begin(calls: readonly SettledCall[], hasLost: boolean, nowMs: number): readonly SettledCall[] {
     const matching = calls.filter(this.#matches)
@@ -77,13 +77,13 @@ export class LiveSource {
     return this.#candidates
   }
 
-  /** Ends the turn that has begun. */
+  /** Ends the current turn. */
   end(rows: RowTexts): LiveTurn {
     const calls: { id: string; text: string }[] = []
     let missed = this.#missed
     for (const call of this.#candidates) {
       const names = rows.namesOf(call)
-      // Nobody knows whether it was wanted, or what it is to be shown as.
+      // It is unknown whether the call matches, and how to show it.
       if (!names) missed = null
       else if (this.#namesMatch?.(names) === false) continue
       else if (calls.length < this.#room)
@@ -98,7 +98,7 @@ export class LiveSource {
 
 type CallMatch = (call: SettledCall) => boolean
 
-/** Tells whether a call is one that the filter finds in the usage log, but for its names. */
+/** Returns a test whether the filter would find a call in the usage log, ignoring names. */
 function matchOf(filter: UsageFilter): CallMatch {
   const { fromMs, beforeMs, reasons } = filter
   const matches: CallMatch[] = FIELDS.flatMap((field) => {
@@ -111,7 +111,7 @@ function matchOf(filter: UsageFilter): CallMatch {
   return (call) => matches.every((match) => match(call))
 }
 
-/** Tells whether the names of a call are those of the filter; undefined if it takes all names. */
+/** Returns a test whether the names of a call match the filter; undefined if it accepts all names. */
 function nameMatchOf({ username, token_name }: UsageFilter): ((names: CallNames) => boolean) | undefined {
   if (username === undefined && token_name === undefined) return undefined
   return (names) =>

@@ -32,7 +32,7 @@ describe('a view of live calls', () => {
     const readers = [opened(view), opened(view)]
     for (const read of readers) expect(await read()).toEqual([])
     view.show(turn(1, 15), 5000)
-    // As where other processes settle calls, too.
+    // As if other processes settled calls too.
     view.show(turn(16, 30, 5), 5500)
     for (const read of readers) expect(await read()).toEqual(calls(1, 20))
     view.show(turn(31, 31), 6000)

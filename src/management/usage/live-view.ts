@@ -2,25 +2,28 @@ import type { HeldBytes } from '../../limits/held-bytes.ts'
 import { gapText, type LivePiece, type LiveReader, sumOf } from './live-reader.ts'
 import { type LiveTurn, PerSecond } from './live-source.ts'
 
-/** Newest events that are kept for a reader that comes back, and most calls that it is sent at once. */
+/**
+ * Maximum number of newest events that are kept for a reader that reconnects, and of calls that it is sent at
+ * once.
+ */
 const MAX_KEPT = 200
 const MAX_AT_ONCE = 20
 
-/** An event that readers were sent: a call, or a gap of so many calls. */
+/** An event that readers were sent: a call, or a gap of a number of calls. */
 interface Event {
   readonly id: string | null
   readonly text: string
   readonly missed: number | null
 }
 
-/** Shows readers with the same wish their calls: each event is written once for all of them. */
+/** Shows their calls to readers with the same wish; each event is written once for all of them. */
 export class LiveView {
   readonly readers = new Set<LiveReader>()
   readonly #memory: HeldBytes
   readonly #budget = new PerSecond()
-  /** Oldest first. */
+  /** Sorted, oldest first. */
   #kept: Event[] = []
-  /** Calls since the last gap that were not shown; null if their number is unknown. */
+  /** Number of calls since the last gap that were not shown; null if unknown. */
   #missed: number | null = 0
 
   /** `memory` is for the events that are kept. */
@@ -28,21 +31,23 @@ export class LiveView {
     this.#memory = memory
   }
 
-  /** Forgets the kept events: no reader comes back. */
+  /** Drops the kept events, because no reader will reconnect. */
   close(): void {
     this.#kept = []
     this.#memory.release()
   }
 
-  /** Adds a reader, and tells it what was shown since the call that it had last, as far as that is known. */
+  /**
+   * Adds a reader, and sends it what was shown after the last call that it received, as far as that is known.
+   */
   add(reader: LiveReader, lastId: string | undefined): void {
-    // Calls that were missed before concern those who were here.
+    // Calls that were missed earlier concern only the readers that were connected then.
     this.#send(this.#gap())
     if (lastId !== undefined) this.#catchUp(reader, lastId)
     this.readers.add(reader)
   }
 
-  /** Shows calls, no more than fit into this second; tells of those that were missed before the next ones. */
+  /** Shows calls, no more than fit into this second. Missed calls are reported before the next ones. */
   show({ calls, missed }: LiveTurn, nowMs: number): void {
     const room = this.#budget.roomAt(nowMs)
     const shown = calls.slice(0, room)
@@ -72,7 +77,7 @@ export class LiveView {
     for (const reader of this.readers) reader.take(piece)
   }
 
-  // The oldest go first, so that those which are kept have no gap among them.
+  // The oldest are dropped first, so that there is no gap among those that are kept.
   #keep(event: Event): void {
     while (this.#kept.length >= MAX_KEPT || !this.#memory.take(event.text.length)) {
       const oldest = this.#kept.shift()

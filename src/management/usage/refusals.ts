@@ -81,7 +81,7 @@ export async function refusedCalls(
   }
 }
 
-/** The same as CSV: a line for each step of each series, and of all others together, whose key is empty. */
+/** The same as CSV: a line for each step of each series, and of the sum of all others, whose key is empty. */
 export function refusalsCsv({ slots, series, other }: Refusals, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', calls: other.calls }] : [])]
   const rows = lines.flatMap(({ key, label, calls: counts }) =>

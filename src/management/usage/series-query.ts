@@ -7,15 +7,15 @@ import { SERIES_DIMENSIONS } from '../../store/operations/usage-series.ts'
 import { wantedText, wholeNumber } from '../query-fields.ts'
 
 const HOUR_S = 3_600
-/** Days until the end without a start. */
+/** Default length of the period in days, if it has no start. */
 const DEFAULT_DAYS: Readonly<Record<CalendarStep, number>> = { hour: 2, day: 30, month: 365 }
-/** Half an hour, the time that one row of sums covers. */
+/** Half an hour, the time covered by one row of sums. */
 const SLOT_S = 1_800
 const DEFAULT_TOP = 6
 const MAX_TOP = 20
-/** Most steps of a series. */
+/** Maximum number of steps of a series. */
 const MAX_STEPS = 400
-/** Shortest length of each step in seconds: no day is shorter by more than the clocks are put forward. */
+/** Minimum length of each step in seconds; a day with a clock change may be shorter than 24 hours. */
 const SHORTEST_S: Readonly<Record<CalendarStep, number>> = {
   hour: HOUR_S,
   day: 22 * HOUR_S,
@@ -24,7 +24,7 @@ const SHORTEST_S: Readonly<Record<CalendarStep, number>> = {
 
 const TOP_ERROR = `expected a whole number from 0 to ${MAX_TOP}`
 
-/** The period and the steps of a series, and the form of the answer; `docs/api.md: Usage series`. */
+/** The period and the steps of a series, and the format of the response; `docs/api.md: Usage series`. */
 export const periodQuery = z.object({
   from: wholeNumber(),
   to: wholeNumber(),
@@ -43,13 +43,13 @@ const oneOf = <const Names extends readonly [string, ...string[]]>(names: Names)
 /** The query for a series of all users. */
 export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), ...allFilters })
 
-/** The query for a series of a user's own calls, which says nothing of channels. */
+/** The query for a series of a user's own calls, without channels. */
 export const ownSeriesQuery = periodQuery.extend({
   by: oneOf(['model', 'token', 'group', 'none']),
   ...ownFilters,
 })
 
-/** The filter of a query, of one user's calls where `userId` is given. */
+/** Converts a query to a filter; with `userId`, for the calls of that user only. */
 export function seriesFilterOf(
   query: z.output<typeof seriesQuery> | z.output<typeof ownSeriesQuery>,
   userId?: number,
@@ -69,19 +69,19 @@ export function seriesFilterOf(
 export interface SeriesPeriod extends PlannedPeriod {
   readonly tz: string
   readonly calendar: Calendar
-  /** Start of the period before, as long by the clocks of the zone; Unix seconds. */
+  /** Start of the preceding period, which has the same length in local time; Unix seconds. */
   readonly previousS: number
-  /** Most lines. */
+  /** Maximum number of lines. */
   readonly top: number
 }
 
-/** The period of a query: the days until now unless it says otherwise. Refuses what it cannot be. */
+/** The period of a query: the days until now, unless it states another. Throws if the period is invalid. */
 export function periodOf(query: z.output<typeof periodQuery>, nowMs: number): SeriesPeriod {
   const { tz = 'UTC', step = 'day', top = DEFAULT_TOP } = query
   const calendar = calendarOf(tz)
   const now = Math.floor(nowMs / 1000) + 1
   const end = query.to ?? now
-  // A half hour that has not ended yet counts as far as it goes.
+  // A half hour that has not ended yet is included as far as it has passed.
   const toS = end < now ? end : Math.ceil(end / SLOT_S) * SLOT_S
   const fromS = query.from ?? calendar.startOf('day', (toS - DEFAULT_DAYS[step] * 24 * HOUR_S) * 1000) / 1000
   if (toS <= fromS) throw new GatewayError('invalid_request', 'to: expected a time after "from"')

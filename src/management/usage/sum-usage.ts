@@ -6,10 +6,10 @@ import type { Store } from '../../store/store.ts'
 import type { ManagementParts } from '../parts.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
 
-/** Rows that one read of the store scans, so that other reads run in between. */
+/** Number of rows scanned by one read of the store, so that other reads run in between. */
 const BATCH_ROWS = 20_000
 const MINUTE_MS = 60_000
-/** Newest rows that are scanned for the last minute. */
+/** Maximum number of newest rows scanned for the last minute. */
 const MAX_ROWS_OF_LAST_MINUTE = 100_000
 
 interface Batch {
@@ -21,8 +21,8 @@ const NO_TOTALS: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
 
 /**
  * The usage of a period, and the current rate. Whole days (UTC) come from the daily sums, which are never
- * pruned; parts of a day, and single calls, from the rows of the log. The rate is of the minute before now,
- * whatever the period.
+ * pruned; parts of a day, and single calls, come from the rows of the log. The rate is that of the last
+ * minute, whatever the period.
  */
 export async function usageStat(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
@@ -40,7 +40,7 @@ export async function usageStat(
 }
 
 async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
-  // The daily sums know neither calls nor how these ended.
+  // The daily sums contain neither single calls nor the reasons of their charges.
   if (filter.id !== undefined || filter.reasons !== undefined) return rowsTotal(store, filter)
   const { days, edges } = wholeDays(filter, nowMs)
   let total = days ? await store.read('sumUsageDays', { filter, days }) : NO_TOTALS

@@ -7,7 +7,7 @@ import { wantedText, wholeNumber } from '../query-fields.ts'
 import { timesOf } from './usage-query.ts'
 
 const DAY_MS = 86_400_000
-/** The number of days without a start, and the largest number. */
+/** The default number of days, and the maximum. */
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 
@@ -28,9 +28,9 @@ export const usageDaySchema = z.object({
 })
 
 /**
- * The usage of each model on each day (UTC) of the period, earliest first: the 30 days before the end unless
- * a start is given, 366 at most (`invalid_request`). `username` is the user of the rows, where it is one
- * user.
+ * The usage of each model on each day (UTC) of the period, earliest first. The period is the 30 days before
+ * its end unless a start is given, and at most 366 days (`invalid_request`). `username` is the user of the
+ * rows, if they are of a single user.
  */
 export async function usageByDay(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,

@@ -6,7 +6,7 @@ import type { ManagementParts } from '../parts.ts'
 import { readInput } from '../read-input.ts'
 
 const DAY_MS = 86_400_000
-/** The number of days up to the last one without a first day. */
+/** Default number of days up to the last one. */
 const DEFAULT_DAYS = 30
 
 const EXPECTED_DAY = 'expected a day such as 2027-01-31'
@@ -18,7 +18,7 @@ const day = z
 const INPUT = z.object(
   {
     by: z.enum(USAGE_DIMENSIONS, { error: `expected one of ${USAGE_DIMENSIONS.join(', ')}` }),
-    /** First and last day (UTC), both included. */
+    /** First and last day (UTC), both inclusive. */
     from: day,
     to: day,
   },
@@ -37,7 +37,7 @@ export interface UsageLine {
   readonly quota: number
 }
 
-/** Usage by one dimension over whole days (UTC), as charged; the 30 days until today by default. */
+/** Usage by one dimension over whole days (UTC), as charged; by default the 30 days until today. */
 export async function usageByDimension(
   { store, nowMs }: ManagementParts,
   given: z.input<typeof INPUT>,

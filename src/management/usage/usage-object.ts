@@ -9,7 +9,7 @@ const text = plainText()
 const integer = whole()
 const { fields } = USAGE
 
-/** The usage of a row and of a sum of rows. */
+/** The usage in a row and in a sum of rows. */
 const counted = {
   prompt_tokens: {
     type: integer,
@@ -25,8 +25,8 @@ const counted = {
 }
 
 /**
- * A row of the usage log: its fields, and values that are made of them. The CSV has the same order; fields
- * that are not named here come last.
+ * A row of the usage log: its fields, and values computed from them. The CSV has the same order; fields that
+ * are not listed here come last.
  */
 const row = Object.assign(
   {
@@ -63,7 +63,7 @@ const counts = answersOf(counted, 'holder')
 /** A row of the usage log in responses to its user; `docs/api.md: Usage log`. */
 export const ownUsageSchema = own.schema
 
-/** A row in responses to an admin, with the channel and the upstream's model. */
+/** A row in responses to an admin, with the channel and the upstream's name of the model. */
 export const usageSchema = all.schema
 
 /** Converts a row for its user. */

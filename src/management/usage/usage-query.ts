@@ -5,7 +5,7 @@ import { wantedText, wholeNumber } from '../query-fields.ts'
 /** The type of all rows in the log: a settled call. */
 const CONSUMED = 2
 
-/** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both included. */
+/** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both inclusive. */
 export const ownUsageQuery = z.object({
   type: wholeNumber(),
   start_timestamp: wholeNumber(),
@@ -20,7 +20,7 @@ export const ownUsageQuery = z.object({
 /** The filters of all rows. */
 export const usageQuery = ownUsageQuery.extend({ username: wantedText(), channel: wantedText() })
 
-/** Converts a query to a filter, of one user's rows where `userId` is given; null where no row can match. */
+/** Converts a query to a filter; with `userId`, for the rows of that user only. Null if no row can match. */
 export function filterOf(
   query: z.output<typeof usageQuery> | z.output<typeof ownUsageQuery>,
   userId?: number,
@@ -40,7 +40,7 @@ export function filterOf(
   }
 }
 
-/** The period of a query; an end of 0 is absence, as consoles of older gateways send it. */
+/** The period of a query. An end of 0 counts as absent, because consoles of older gateways send it. */
 export function timesOf(query: {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined

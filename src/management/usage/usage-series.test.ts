@@ -11,7 +11,7 @@ import { periodOf } from './series-query.ts'
 import { usageSeries } from './usage-series.ts'
 
 const DAY = 86_400
-/** The day before the clocks of Berlin are put forward, and 12 days of calls from then on. */
+/** The day before clocks go forward in Berlin, and 12 days of calls from then on. */
 const FIRST = Date.UTC(2026, 2, 28) / 1000
 const LAST = FIRST + 12 * DAY
 const NOW_MS = LAST * 1000

@@ -63,7 +63,7 @@ export interface SeriesRequest {
   readonly by: SeriesDimension
 }
 
-/** The usage of a period by step and dimension, with the totals of the period before. */
+/** The usage of a period by step and dimension, with the totals of the preceding period. */
 export async function usageSeries(
   { store }: { readonly store: Pick<ManagementParts['store'], 'read'> },
   { period, filter, by }: SeriesRequest,
@@ -99,7 +99,9 @@ export async function usageSeries(
   }
 }
 
-/** The series as CSV: a line for each step of each series, and of all others together, whose key is empty. */
+/**
+ * The series as CSV: a line for each step of each series, and of the sum of all others, whose key is empty.
+ */
 export function seriesCsv({ slots, series, other }: UsageSeries, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', points: other.points }] : [])]
   const rows = lines.flatMap(({ key, label, points: sums }) =>

@@ -7,7 +7,7 @@ import type { ManagementParts } from '../parts.ts'
 import { changeShape, storedFields } from '../record-schemas.ts'
 import { claimedPasswordField, keepAccessTokensField, OWN_FIELDS, passwordField } from './user-fields.ts'
 
-/** The fields that users may change of themselves; null is absence. */
+/** The fields that users may change about themselves; null counts as absent. */
 export const ownProfileInput = z.object(
   {
     ...changeShape(OWN_FIELDS),
@@ -19,8 +19,9 @@ export const ownProfileInput = z.object(
 )
 
 /**
- * Changes the given fields. A new password needs the current one, ends all sessions of the user, this one
- * too, and revokes the access token; a first one ends all sessions but `session`, that of the request.
+ * Changes the given fields. A new password requires the current one, ends all sessions of the user, including
+ * this one, and revokes the access token. A first password ends all sessions except `session`, that of the
+ * request.
  */
 export async function changeOwnProfile(
   parts: ManagementParts,

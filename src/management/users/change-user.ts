@@ -20,7 +20,7 @@ import {
 } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
-/** The fields of a change of a user; null is absence. */
+/** The fields of a change of a user; null counts as absent. */
 export const changedUserInput = z.object(
   {
     id: userIdField,
@@ -36,7 +36,7 @@ export const changedUserInput = z.object(
 
 type Input = z.output<typeof changedUserInput>
 
-/** The fields that administrators may change of themselves; an equal value is no change. */
+/** The fields that administrators may change about themselves; an equal value does not count as a change. */
 const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
   'id',
   ...Object.keys(OWN_FIELDS),
@@ -47,8 +47,9 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Changes the given fields, all or none; a quota replaces the current one, and running calls settle against
- * it. A new password ends the user's sessions, and one that replaces another revokes the access token.
+ * Changes all or none of the given fields. A quota replaces the current one, and running calls are settled
+ * against it. A new password ends the user's sessions, and one that replaces another also revokes the access
+ * token.
  */
 export async function changeUser(parts: ManagementParts, input: Input, by: Actor): Promise<ManagedUser> {
   const { store, ledger, apiKeys, passwords, settings, nowMs } = parts
@@ -91,7 +92,7 @@ export async function changeUser(parts: ManagementParts, input: Input, by: Actor
   return user ?? noUser(userId)
 }
 
-/** The fields with further checks, where they differ from the current values. */
+/** The fields that need further checks, if they differ from the current values. */
 function changesOf(before: ManagedUser, { username, group, role, quota, password }: Input) {
   return {
     username: username === before.username ? undefined : (username ?? undefined),

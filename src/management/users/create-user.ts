@@ -10,7 +10,8 @@ import { passwordField, requireGroup } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
 /**
- * The fields of a new user. The display name defaults to the username; without a password nobody can log in.
+ * The fields of a new user. The display name defaults to the username; without a password the user cannot log
+ * in.
  */
 export const newUserInput = z
   .object(
@@ -20,7 +21,7 @@ export const newUserInput = z
   .omit({ email: true })
 
 /**
- * Creates an enabled user without access token. Throws for a taken name, an unknown group or an invalid
+ * Creates an enabled user without an access token. Throws for a taken name, an unknown group or an invalid
  * quota.
  */
 export async function createUser(
@@ -30,7 +31,7 @@ export async function createUser(
   return userObject(parts, await makeUser(parts, readInput(newUserInput, given), OPERATOR))
 }
 
-/** Creates a user on behalf of an actor, who may assign roles below its own. */
+/** Creates a user on behalf of an actor, who may assign roles below their own. */
 export async function makeUser(
   { store, passwords, settings, nowMs }: ManagementParts,
   input: z.output<typeof newUserInput>,

@@ -5,8 +5,8 @@ import { readInput, userInput } from '../read-input.ts'
 import { findUser, noUser } from './find-user.ts'
 
 /**
- * Marks a user as deleted: its keys, its access token and its sessions are refused from the next call on;
- * running calls go on. Its usage log and charges stay.
+ * Marks a user as deleted. The user's keys, access token and sessions are refused from the next call on;
+ * running calls continue. The usage log and charges stay.
  */
 export async function deleteUser(
   { store, apiKeys, nowMs }: ManagementParts,

@@ -2,18 +2,18 @@ import type { OidcProvider } from '../../domain/login-settings.ts'
 import type { User } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 
-/** Group that users without a mapped value get. */
+/** Group of users who have none of the mapped values. */
 const DEFAULT_GROUP = 'default'
 
-/** Rights of a user that a directory decides about; undefined = they are managed here. */
+/** Rights of a user that a directory determines; undefined ones are managed in the gateway. */
 export interface DirectoryRights {
   readonly group: string | undefined
   readonly role: Exclude<Role, typeof Role.root> | undefined
 }
 
 /**
- * Rights that follow from the claims. A claim that is missing, or has another form than a text or a list of
- * texts, names no groups.
+ * Rights that follow from the claims. A claim that is missing, or is neither a text nor a list of texts,
+ * names no groups.
  */
 export function directoryRights(
   { groupClaim, groups, admins }: OidcProvider,
@@ -29,7 +29,10 @@ export function directoryRights(
   }
 }
 
-/** The rights that differ from a user's own. Root stays root: no directory takes the operator's account. */
+/**
+ * The rights that differ from a user's current ones. Root stays root: no directory can take the operator's
+ * account.
+ */
 export function changedRights(
   { group, role }: Pick<User, 'group' | 'role'>,
   rights: DirectoryRights,

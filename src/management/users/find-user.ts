@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts'
 import { type Actor, requireManageable } from '../authority.ts'
 import type { ManagementParts } from '../parts.ts'
 
-/** The user of an id or a name; throws `not_found`. */
+/** The user with an id or a name; throws `not_found`. */
 export async function findUser(store: Pick<Store, 'read'>, idOrName: number | string): Promise<User> {
   const user = await (typeof idOrName === 'number'
     ? store.read('userById', idOrName)

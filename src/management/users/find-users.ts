@@ -4,7 +4,7 @@ import type { ManagementParts } from '../parts.ts'
 import { managedUserObjects, managedUserSchema } from './profile-object.ts'
 import { type UserObject, userObjects } from './user-object.ts'
 
-/** A search for users; without parameters, all of them. */
+/** A search for users; without parameters it finds all of them. */
 export const userSearchInput = pageQuery.extend({
   keyword: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
   group: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),

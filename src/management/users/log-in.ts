@@ -12,7 +12,7 @@ import { claimedPasswordField } from './user-fields.ts'
 const USERNAME = 'expected the name of a user'
 const ACCESS_TOKEN = 'expected an access token'
 
-/** The credentials of a login: a name and its password, or an access token alone. */
+/** The credentials of a login: a name and its password, or only an access token. */
 export const loginInput = z
   .object(
     {
@@ -54,7 +54,10 @@ export interface LoggedIn {
   readonly session: string
 }
 
-/** Starts a session of 30 days for a client in the address block `from`. A refusal is in the audit log. */
+/**
+ * Starts a session of 30 days for a client in the address block `from`. A refusal is recorded in the audit
+ * log.
+ */
 export async function logIn(
   parts: Parts,
   credentials: Credentials,
@@ -73,9 +76,9 @@ export async function logIn(
 }
 
 /**
- * An unknown name, a wrong password and a user without one get the same 401 after the same time. Only a
- * client with the right password learns that the user is banned: 403. An imported hash of bcrypt is replaced
- * by one of Argon2id.
+ * An unknown name, a wrong password and a user without a password get the same 401 after the same time. Only
+ * a client with the right password learns that the user is banned: 403. An imported bcrypt hash is replaced
+ * by an Argon2id hash.
  */
 async function logInByPassword(
   parts: Parts,
@@ -103,7 +106,7 @@ async function logInByPassword(
 }
 
 /**
- * The session ends with the access token. The token is found by its HMAC, so that the time tells nothing
+ * The session ends with the access token. The token is found by its HMAC, so that timing reveals nothing
  * about its text.
  */
 async function logInByToken(parts: Parts, accessToken: string, place: SignInPlace): Promise<LoggedIn> {

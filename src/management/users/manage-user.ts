@@ -59,7 +59,7 @@ export async function manageUser(
   }
 }
 
-/** Promotes a common user to admin, or demotes to common user. */
+/** Promotes a common user to admin, or demotes an admin to common user. */
 async function setRole(
   { ledger, apiKeys }: ManagementParts,
   { id: userId, username, role: before }: { id: number; username: string; role: Role },

@@ -16,7 +16,7 @@ export const identitiesSchema = z.array(
   }),
 )
 
-/** The identities of a user, the oldest first. */
+/** The identities of a user, oldest first. */
 export async function ownIdentities(
   { store, settings }: Pick<ManagementParts, 'store' | 'settings'>,
   { id }: User,

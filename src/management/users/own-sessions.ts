@@ -14,7 +14,7 @@ export const sessionsSchema = z.array(
   }),
 )
 
-/** The live sessions of a user, the latest first. `current`: the HMAC of the request's own. */
+/** The live sessions of a user, latest first. `current` is the HMAC of the request's own session. */
 export async function ownSessions(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
   { id: userId }: User,

@@ -41,13 +41,13 @@ export async function profileObject(
   return profileWithTerms(profile, await termsObject(store, userTerms(profile), nowMs()))
 }
 
-/** The owner of a user's budget. Only operators give users terms. */
+/** The terms of a user. Only operators give terms to users. */
 export function userTerms({ id, budget, rateLimit }: User): TermsOwner {
   const isByOperator = budget !== undefined || isLimited(rateLimit)
   return { owner: `u:${id}`, budget, rateLimit, isByOperator }
 }
 
-/** Converts a stored profile whose terms are read. */
+/** Converts a stored profile whose terms have been read. */
 export function profileWithTerms(profile: ManagedUser, terms: TermsObject): ProfileObject {
   return {
     ...own.answer(profile),

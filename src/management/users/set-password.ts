@@ -13,7 +13,7 @@ const INPUT = userInput.extend({
 })
 
 /**
- * Sets a user's password. All sessions of the user end, and where it had a password before, its access token
+ * Sets a user's password. All sessions of the user end. If the user had a password before, the access token
  * is revoked too, unless it is to be kept.
  */
 export async function setPassword(parts: ManagementParts, given: z.input<typeof INPUT>): Promise<UserObject> {

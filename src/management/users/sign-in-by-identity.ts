@@ -11,9 +11,9 @@ import { noteRefusal, type SignInPlace, startSession } from './log-in.ts'
 type Parts = Pick<ManagementParts, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
 
 /**
- * Starts a session for a person whom an identity provider has identified. The user is found by issuer and
- * subject alone; a first sign-in creates one where the provider's settings allow that. Group and role follow
- * the directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
+ * Starts a session for a person identified by an identity provider. The user is found by issuer and subject
+ * only; a first sign-in creates one if the provider's settings allow that. Group and role follow the
+ * directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
  */
 export async function signInByIdentity(
   parts: Parts,
@@ -86,10 +86,10 @@ async function createdUser(
       },
     })
   } catch (error) {
-    // Another sign-in of the same person, at another node too, may have been first.
+    // Another sign-in of the same person, possibly on another node, may have been first.
     const present = await store.read('userByIdentity', { issuer, subject })
     if (present) return present
-    // A name that is taken or imitates another: the provider's holder of it may not be the user here.
+    // The name is taken or imitates another one: its holder at the provider may not be the user here.
     if (error instanceof GatewayError && error.code === 'invalid_request')
       throw refusal(`${error.message}; ${WAY_OUT}`)
     throw error

@@ -7,7 +7,7 @@ import { GatewayError } from '../../errors.ts'
 import { editable } from '../record-schemas.ts'
 import { textField } from '../text-fields.ts'
 
-/** The fields that users change of themselves. */
+/** The fields that users may change about themselves. */
 export const OWN_FIELDS = editable(USER.fields, 'holder')
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
@@ -32,7 +32,7 @@ export const keepAccessTokensField = z.boolean({ error: KEEP })
 
 const EMAIL = 'expected an e-mail address, or an empty text'
 
-/** An e-mail address; empty = none. */
+/** An e-mail address; empty for none. */
 export const emailField = z.union([z.literal(''), z.email({ error: EMAIL }).max(254, { error: EMAIL })], {
   error: EMAIL,
 })
@@ -42,7 +42,7 @@ const USER_ID = 'expected the id of a user'
 /** The id of a user in JSON. */
 export const userIdField = z.int({ error: USER_ID }).positive({ error: USER_ID })
 
-/** The id of a user in a path, in digits. */
+/** The id of a user in a path, as digits. */
 export const userIdText = z
   .string()
   .regex(/^\d{1,16}$/, { error: USER_ID })
