@@ -185,7 +185,10 @@ interface ConditionSources {
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
 }
 
-/** Watches this node for what the nodes of a cluster tell together: channels that rest, load shedding. */
+/**
+ * Watches this node for the conditions that the nodes of a cluster report together: channels in cooldown, and
+ * load shedding.
+ */
 class ConditionWatch {
   readonly #sources: ConditionSources
   /** Times of the last reports by channel, on a monotonic clock. */

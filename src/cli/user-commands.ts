@@ -290,8 +290,8 @@ function userColumns(display: QuotaDisplay): readonly Column<UserObject>[] {
 const MAX_BYTES = 16_384
 
 /**
- * Reads a password: typed twice without echo at a terminal, else one line of standard input. It is never an
- * argument, which other users of the machine could see. Throws an error with a readable message.
+ * Reads a password: typed twice without echo at a terminal, otherwise one line of standard input. It is never
+ * an argument, because other users of the machine could see that. Throws an error with a readable message.
  */
 async function readPassword(shell: Shell): Promise<string> {
   if (!shell.input.isTTY) return oneLine(await readAll(shell))

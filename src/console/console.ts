@@ -84,7 +84,7 @@ function send(response: Response, body: Buffer, headers: ResponseHeaders): void 
     .end(body)
 }
 
-/** The page in place of a console that is not built. */
+/** The page shown if the console has not been built. */
 const UNBUILT_PAGE = `<!doctype html>
 <html lang="en">
 <head>

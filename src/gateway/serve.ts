@@ -79,7 +79,7 @@ interface ServeParts {
 /** The gateway at work, without its listening. */
 export interface Serving extends AsyncDisposable {
   readonly app: App
-  /** Settings at its start. */
+  /** Settings at the time of the start. */
   readonly settings: Settings
   /**
    * Ends the listening, lets running calls end, and settles those that were broken off. Resolves to the

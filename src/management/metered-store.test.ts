@@ -70,7 +70,7 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
     pieces.push(piece.split('\n').length - 1)
     held.add(memory.held)
   }
-  // With the header.
+  // The first piece includes the header.
   expect(pieces).toEqual([2_001, 2_000, 500])
   expect([...held]).toEqual([6 * (2_048 + 16) * KIB])
   reading.end()
@@ -90,11 +90,11 @@ test('an export of the audit log holds the memory of one of its steps, of 500 ch
   const pieces: number[] = []
   for await (const piece of auditCsv({ store: metered }, { kind: 'user' }))
     pieces.push(piece.split('\n').length - 1)
-  // With the header.
+  // The first piece includes the header.
   expect(pieces).toEqual([501, 500, 200])
   const held = done.map((read) => read.held)
   expect(held[0]).toBeGreaterThan(6 * 500 * text.length)
-  // A row has less than a hundred bytes besides.
+  // The other columns of a row take less than a hundred bytes.
   expect(Math.max(...held)).toBeLessThan(6 * (500 * (text.length + 100) + 16 * KIB))
   reading.end()
   expect(memory.held).toBe(0)

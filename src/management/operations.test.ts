@@ -53,7 +53,7 @@ function run(parts: ManagementParts, name: OperationName, input: unknown): Promi
 const TOKEN = { user: 'ada', name: 'x', expired_time: -1, remain_quota: 5 }
 
 describe('operations on accounts', () => {
-  // Refused operations change nothing, so they share one store.
+  // Refused operations change nothing, so their tests share one store.
   const folder = mkdtempSync(join(tmpdir(), 'sluice-operations-'))
   let store: Store
   let parts: Parts
@@ -109,7 +109,7 @@ describe('operations on accounts', () => {
     ],
     [
       'createToken',
-      // Close to the largest safe integer: spending would exceed it.
+      // Close to the minimum safe integer: spending would go below it.
       { ...TOKEN, unlimited_quota: true, remain_quota: -(2 ** 52) - 1 },
       'remain_quota: expected a whole number of quota units',
     ],

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { type FieldType, mismatch, type Stored } from '../domain/records/field-types.ts'
 import type { Edits, Field, Fields, JsonOf, NamesWith } from '../domain/records/record.ts'
 
-/** Schema that takes and returns a value. */
+/** Schema whose input and output have the same type. */
 type Schema<V> = z.ZodType<V, V>
 
-/** Fields that can be set over HTTP; null in an optional field is absence. */
+/** Fields that can be set over HTTP; null in an optional field counts as absent. */
 type EditShape<F extends Fields, Required> = {
   [Name in NamesWith<F, 'edit'>]: F[Name] extends Required
     ? Schema<JsonOf<F[Name]>>
@@ -45,7 +45,7 @@ export const createShape = <const F extends Fields>(fields: F) =>
 export const changeShape = <const F extends Fields>(fields: F) =>
   shapeOf(fields, false) as EditShape<F, never>
 
-/** The fields that can be set over HTTP: all of them, or those that a role sets. */
+/** The fields that can be set over HTTP: all of them, or those that a role may set. */
 export function editable<const F extends Fields, R extends NonNullable<Field['edit']>>(
   fields: F,
   by?: R,
@@ -62,7 +62,7 @@ function shapeOf(fields: Fields, isNew: boolean): Readonly<Record<string, z.ZodT
   return Object.fromEntries(shape)
 }
 
-/** The given fields as they are stored; null is absence, except where it is a value. */
+/** The given fields in their stored form; null counts as absent, except where it is a value. */
 export function storedFields<const F extends Fields>(
   fields: F,
   given: { readonly [Name in NamesWith<F, 'edit'>]?: unknown },

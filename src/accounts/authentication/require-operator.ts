@@ -38,9 +38,9 @@ const PROXY_HEADERS: readonly HeaderName[] = [
 ]
 
 /**
- * Whether a request shows that a proxy forwarded it or that it was meant for another host: by a header of a
- * proxy, or by a `Host` other than a loopback address or `ownHost`, which the gateway listens on. A proxy
- * that shows neither goes undetected.
+ * Whether a request was forwarded by a proxy or was meant for another host: it has a header of a proxy, or a
+ * `Host` other than a loopback address or `ownHost`, the address that the gateway listens on. A proxy that
+ * leaves neither sign goes undetected.
  */
 function isForwarded(request: Request, ownHost: string): boolean {
   const { headers } = request

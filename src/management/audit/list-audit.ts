@@ -72,7 +72,7 @@ export const auditQuery = z.object({
   to: wholeNumber().describe('Excluded'),
 })
 
-/** Converts a query. */
+/** Converts a query to a filter. */
 export function auditFilter({ from, to, ...wanted }: z.output<typeof auditQuery>): AuditFilter {
   return {
     ...wanted,
@@ -81,7 +81,7 @@ export function auditFilter({ from, to, ...wanted }: z.output<typeof auditQuery>
   }
 }
 
-/** Entries that one read of the store returns. */
+/** Number of entries returned by one read of the store. */
 const BATCH = 500
 
 const COLUMNS = [
@@ -101,14 +101,14 @@ const COLUMNS = [
 ]
 
 /**
- * The audit log as CSV, newest first, a line for each changed field. Pieces are whole lines; a slow client
- * makes it buffer one at most.
+ * The audit log as CSV, newest first, one line per changed field. Each piece consists of whole lines; for a
+ * slow client at most one is buffered.
  */
 export async function* auditCsv(
   { store }: Pick<ManagementParts, 'store'>,
   filter: AuditFilter,
 ): AsyncGenerator<string, void, undefined> {
-  // The header waits for the first read: if that fails, the response is an error.
+  // The header waits for the first read, so that a failure of that read is still sent as an error response.
   let head = csvLine(COLUMNS)
   for (let beforeId: number | null = null; ; ) {
     const entries: readonly AuditEntry[] = await store.read('auditBefore', { filter, beforeId, limit: BATCH })

@@ -82,7 +82,7 @@ test('every field that is sent is returned, whether it means something here or n
   fc.assert(
     fc.property(sent, others, (given, more) => {
       const channel = channelText(readInput(channelFields, { ...more, ...given }), [])
-      // The store returns it in this form.
+      // The form in which the store returns it.
       const shown = fieldsOf(JSON.parse(JSON.stringify(channel)))
       expect(meant(shown)).toEqual(meant(JSON.parse(JSON.stringify({ ...more, ...given }))))
     }),

@@ -82,7 +82,7 @@ export async function budgetToken(
   return changeToken(parts, { user, id, ...fields }, OPERATOR)
 }
 
-/** The statuses that a token can be given. */
+/** The statuses that can be set on a token. */
 const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
   error: 'expected 1 (enabled) or 2 (disabled)',
 })
@@ -94,8 +94,8 @@ export const switchedToken = z.object(
 )
 
 /**
- * Changes the status of one of the user's tokens, and nothing else; running calls are not affected. Enabling
- * an expired or exhausted token is `invalid_request`. `docs/api.md: States and transitions`.
+ * Changes only the status of one of the user's tokens; running calls are not affected. Enabling an expired or
+ * exhausted token is `invalid_request`. `docs/api.md: States and transitions`.
  */
 export async function switchToken(
   parts: ManagementParts,
@@ -109,8 +109,8 @@ export async function switchToken(
 }
 
 /**
- * Gives a token of any user a new key, which is unmasked in this response alone. The old key is refused from
- * the next call on; quota, limits and running calls stay as they are.
+ * Gives a token of any user a new key, which only this response shows unmasked. The old key is refused from
+ * the next call on; quota, limits and running calls stay unchanged.
  */
 export async function rotateToken(
   parts: ManagementParts,
@@ -125,7 +125,7 @@ export async function rotateToken(
   return tokenObject(parts, token, `sk-${key}`)
 }
 
-/** Disables a token of any user: its key is refused from the next call on; running calls go on. */
+/** Disables a token of any user. Its key is refused from the next call on; running calls continue. */
 export async function disableToken(
   parts: ManagementParts,
   given: z.input<typeof anyTokenInput>,

@@ -62,8 +62,8 @@ export async function makeToken(
 const WARNINGS_INPUT = z.object({ user: userField, name: z.string(), models: z.array(z.string()) })
 
 /**
- * Warnings about a token that is valid but probably not intended: another token of its user has the name, or
- * no channel serves a model that it is limited to.
+ * Warnings about a token that is valid but probably unintended: another token of its user has the same name,
+ * or no channel serves a model to which it is limited.
  */
 export async function tokenWarnings(
   { store, settings }: ManagementParts,

@@ -16,7 +16,7 @@ export async function deleteTokens(
   return deleted.length
 }
 
-/** Deletes a token of any user: its key is refused from the next call on; running calls go on. */
+/** Deletes a token of any user. Its key is refused from the next call on; running calls continue. */
 export async function deleteToken(
   parts: ManagementParts,
   given: z.input<typeof anyTokenInput>,

@@ -50,8 +50,8 @@ interface TokenSearch extends Page {
 
 /**
  * A page of the user's tokens that match both patterns, newest first. Names match case-insensitively, keys
- * case-sensitively. Keys are stored encrypted, so they are decrypted and compared here, where a key is
- * wanted. An invalid pattern is `invalid_request`.
+ * case-sensitively. Keys are stored encrypted, so if a key pattern is given, they are decrypted and compared
+ * here. An invalid pattern is `invalid_request`.
  */
 export async function searchTokens(
   parts: ManagementParts,
@@ -84,7 +84,7 @@ function refuse(field: string, error: string | undefined): void {
   if (error !== undefined) throw new GatewayError('invalid_request', `${field}: ${error}`)
 }
 
-/** Keys that one request may reveal; `docs/api.md: Limits`. */
+/** Maximum number of keys that one request may reveal; `docs/api.md: Limits`. */
 const MAX_KEYS_PER_REQUEST = 100
 
 /** The unmasked key of one of the user's tokens, with `sk-`. */
@@ -97,7 +97,7 @@ export async function revealKey(
 }
 
 /**
- * The unmasked keys by id of the given tokens that belong to the user; more than 100 ids are
+ * The unmasked keys, by id, of the given tokens that belong to the user; more than 100 ids are
  * `batch_too_many`.
  */
 export async function revealKeys(

@@ -119,7 +119,7 @@ export async function tokenPage(
   return tokenPageObject(parts, page, found.total, found.tokens)
 }
 
-/** Builds a page in responses. */
+/** Builds a page for responses. */
 export async function tokenPageObject(
   parts: Pick<ManagementParts, 'store' | 'nowMs'>,
   page: Page,

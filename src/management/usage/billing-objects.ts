@@ -61,8 +61,8 @@ export function billingUsageObject(
 }
 
 /**
- * A token and its user with the ledger's balances: all charges so far, without open holds. The read waits for
- * all queued writes. Throws `token_deleted` if the token is gone.
+ * A token and its user with the balances of the ledger: all charges so far, without open holds. The read
+ * waits for all queued writes. Throws `token_deleted` if the token is gone.
  */
 export async function accountFigures(
   { store }: Pick<ManagementParts, 'store'>,
@@ -73,7 +73,7 @@ export async function accountFigures(
   return account
 }
 
-/** The expiry of a token in Unix seconds; 0 = never. */
+/** The expiry of a token in Unix seconds; 0 for never. */
 export function expiresAt({ expired_time }: Token): number {
   return expired_time === -1 ? 0 : expired_time
 }
@@ -91,7 +91,7 @@ export const tokenUsageSchema = z.object({
   expires_at: z.int(),
 })
 
-/** The usage and balance of a token; 0 for an unlimited one. `limits` are the models that it may call. */
+/** The usage and balance of a token; an unlimited one shows 0. `limits` are the models that it may call. */
 export function tokenUsageObject(token: Token, limits: Iterable<string>): z.output<typeof tokenUsageSchema> {
   const { name, unlimited_quota, remain_quota, used_quota, model_limits_enabled } = token
   return {

@@ -27,12 +27,15 @@ interface Batch {
   readonly next: UsageCursor | null
 }
 
-/** Rows that one read of the store scans: few enough for memory, and for other reads to run in between. */
+/**
+ * Number of rows scanned by one read of the store, small enough for memory and to let other reads run in
+ * between.
+ */
 const BATCH_ROWS = 2_000
 
 /**
- * The usage log as CSV, newest first, in pieces of whole lines. A slow client makes it buffer one piece at
- * most.
+ * The usage log as CSV, newest first, in pieces of whole lines. For a slow client at most one piece is
+ * buffered.
  */
 export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   { store }: Pick<ManagementParts, 'store'>,

@@ -130,7 +130,7 @@ export class LiveReader {
   }
 }
 
-/** The event that tells of so many missed calls; null = an unknown number. */
+/** The event that reports a number of missed calls; null if the number is unknown. */
 export function gapText(missed: number | null): string {
   return `event: gap\ndata: ${JSON.stringify({ missed })}\n\n`
 }

@@ -122,16 +122,16 @@ function nameMatchOf({ username, token_name }: UsageFilter): ((names: CallNames)
 const FIELDS = ['id', 'user_id', 'model', 'channel', 'group'] as const satisfies readonly (keyof UsageFilter &
   keyof SettledCall)[]
 
-/** Most calls that are shown in a second; more are a gap. */
+/** Maximum number of calls shown in a second; more of them are reported as a gap. */
 const CALLS_PER_SECOND = 20
 const SECOND_MS = 1_000
 
-/** Counts the calls that were shown since the begin of a second. */
+/** Counts the calls that were shown since the beginning of a second. */
 export class PerSecond {
   #beganMs = Number.NEGATIVE_INFINITY
   #shown = 0
 
-  /** How many calls may be shown now; `nowMs`: a clock that never goes back. */
+  /** Number of calls that may be shown now; `nowMs` is on a monotonic clock. */
   roomAt(nowMs: number): number {
     if (nowMs - this.#beganMs >= SECOND_MS) {
       this.#beganMs = nowMs

@@ -83,17 +83,17 @@ function added(one: UsageTotals, other: UsageTotals): UsageTotals {
 
 const DAY_MS = 86_400_000
 
-/** A period split into the whole days (UTC) in it, and the rest. */
+/** A period split into the whole days (UTC) in it and the remaining parts. */
 interface WholeDays {
-  /** Days since 1970-01-01, both included; undefined where there is none. A missing bound is open. */
+  /** Days since 1970-01-01, both inclusive; undefined if there is no whole day. A missing bound is open. */
   readonly days: { readonly first?: number | undefined; readonly last?: number | undefined } | undefined
   /** The partial first and last days. */
   readonly edges: readonly { readonly fromMs: number; readonly beforeMs: number }[]
 }
 
 /**
- * Splits a period. `fromMs` is included, `beforeMs` is not; undefined is open, and so is an end in the
- * future, since today's sums end now.
+ * Splits a period. `fromMs` is inclusive, `beforeMs` exclusive; undefined is open. An end in the future is
+ * open too, because today's sums end now.
  */
 export function wholeDays(
   { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },

@@ -19,7 +19,7 @@ export async function deleteUser(
   apiKeys.forgetUser(userId)
 }
 
-/** Deletes a user on behalf of the operator; the last user with role 100 is refused. */
+/** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */
 export async function removeUser(
   parts: ManagementParts,
   given: z.input<typeof userInput>,

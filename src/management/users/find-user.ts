@@ -18,7 +18,7 @@ export function noUser(idOrName: number | string): never {
   throw new GatewayError('not_found', `there is no user ${named}`)
 }
 
-/** The user of an id, whose role is below the actor's, or anybody for root; throws otherwise. */
+/** The user with an id, whose role must be below the actor's, or any user for root; throws otherwise. */
 export async function manageableUser(
   { store }: Pick<ManagementParts, 'store'>,
   userId: number,

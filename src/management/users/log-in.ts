@@ -132,16 +132,19 @@ function invalidToken(): GatewayError {
   return new GatewayError('unauthorized', 'invalid access token')
 }
 
-/** Longest `User-Agent` that is kept, in characters. */
+/** Maximum number of characters of a `User-Agent` that are stored. */
 const MAX_USER_AGENT = 256
 
-/** Where a sign-in comes from, as the user sees it in the list of sessions. */
+/** The origin of a sign-in, as the user sees it in the list of sessions. */
 export interface SignInPlace {
   readonly address: string
   readonly userAgent: string | undefined
 }
 
-/** Starts a session of 30 days; undefined if the proof no longer holds. Resolves to the cookie's value. */
+/**
+ * Starts a session of 30 days, and resolves to the value of its cookie; undefined if the proof is no longer
+ * valid.
+ */
 export async function startSession(
   { store, nowMs }: Pick<ManagementParts, 'store' | 'nowMs'>,
   userId: number,
@@ -163,8 +166,8 @@ export async function startSession(
 }
 
 /**
- * Adds a refused sign-in to the audit log. Other errors are no refusals. A log that cannot be written at the
- * moment does not change the response.
+ * Adds a refused sign-in to the audit log. Errors other than refusals are ignored. If the log cannot be
+ * written, the response is not affected.
  */
 export async function noteRefusal(
   { store }: Pick<ManagementParts, 'store'>,

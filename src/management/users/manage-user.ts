@@ -89,7 +89,7 @@ async function changeQuota(
   return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? noUser(userId)
 }
 
-/** Disables a user: all its keys are refused from the next call on; running calls go on. */
+/** Disables a user. All keys of the user are refused from the next call on; running calls continue. */
 export async function disableUser(
   parts: ManagementParts,
   given: z.input<typeof userInput>,

@@ -53,8 +53,8 @@ export async function linkIdentity(
 }
 
 /**
- * Takes an identity from a user and ends the user's sessions, all but the one that asks. Throws 404 if the
- * user does not have it, and 400 if there is no other way to sign in.
+ * Removes an identity from a user, and ends all sessions of the user except that of the request. Throws 404
+ * if the user does not have the identity, and 400 if there is no other way to sign in.
  */
 export async function unlinkIdentity(
   { store, settings }: Pick<ManagementParts, 'store' | 'settings'>,

@@ -25,7 +25,7 @@ export async function setPassword(parts: ManagementParts, given: z.input<typeof 
   return userObject(parts, changed ?? noUser(idOrName))
 }
 
-/** A new access token. Only its HMAC is stored, so this response alone contains it. */
+/** A new access token. Only its HMAC is stored, so it appears only in this response. */
 interface IssuedAccessToken {
   readonly id: number
   readonly username: string

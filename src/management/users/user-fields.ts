@@ -49,13 +49,13 @@ export const userIdText = z
   .transform(Number)
   .refine((id) => Number.isSafeInteger(id) && id > 0, { error: USER_ID })
 
-/** Throws where the configuration does not declare a group; `field` is its name in the message. */
+/** Throws if the configuration does not declare a group; `field` is its name in the message. */
 export function requireGroup(settings: Settings, group: string, field = 'group'): void {
   if (settings.groups.has(group)) return
   throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
 }
 
-/** Throws where a token's routing names a group that a token of this user may not name. */
+/** Throws if a token's routing names a group that a token of this user may not name. */
 export function requireGroups(
   settings: Settings,
   user: User,

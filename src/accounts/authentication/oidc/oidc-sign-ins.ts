@@ -118,7 +118,7 @@ export function localPath(given: string | undefined): string {
   return url.pathname + url.search + url.hash
 }
 
-/** Origin under which the browser reaches the gateway: `options.public_url`, or that of the request. */
+/** The origin under which the browser reaches the gateway: `options.public_url`, or that of the request. */
 function publicOrigin(
   request: Request,
   { public_url: publicUrl, trusted_proxies: trustedProxies }: Pick<Options, 'public_url' | 'trusted_proxies'>,
