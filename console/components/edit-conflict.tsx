@@ -1,10 +1,10 @@
 import { Button, Group, Modal } from '@mantine/core'
 import { useTexts } from '../locales/use-texts.tsx'
-import classes from './changed-meanwhile.module.css'
+import classes from './edit-conflict.module.css'
 import type { Difference } from './differences.ts'
 
 /** Asks which values to keep, where another user changed the object of a form in the meantime. */
-export function ChangedMeanwhile({
+export function EditConflict({
   differences,
   onTake,
   onOverwrite,
@@ -17,23 +17,23 @@ export function ChangedMeanwhile({
   /** Closes the dialog; the form stays unchanged and unsaved. */
   readonly onClose: () => void
 }) {
-  const { meanwhile, common } = useTexts()
+  const { conflict, common } = useTexts()
   return (
     <Modal
       opened={differences !== undefined}
       onClose={onClose}
-      title={meanwhile.title}
+      title={conflict.title}
       size="lg"
       closeButtonProps={{ 'aria-label': common.close }}
     >
-      <p>{differences?.length === 0 ? meanwhile.same : meanwhile.text}</p>
+      <p>{differences?.length === 0 ? conflict.same : conflict.text}</p>
       {differences !== undefined && differences.length > 0 && (
         <table className={classes['both']}>
           <thead>
             <tr>
-              <th scope="col">{meanwhile.field}</th>
-              <th scope="col">{meanwhile.mine}</th>
-              <th scope="col">{meanwhile.theirs}</th>
+              <th scope="col">{conflict.field}</th>
+              <th scope="col">{conflict.mine}</th>
+              <th scope="col">{conflict.theirs}</th>
             </tr>
           </thead>
           <tbody>
@@ -49,10 +49,10 @@ export function ChangedMeanwhile({
       )}
       <Group justify="flex-end" mt="lg" gap="sm">
         <Button variant="default" data-autofocus onClick={onTake}>
-          {meanwhile.take}
+          {conflict.take}
         </Button>
         <Button color="red" onClick={onOverwrite}>
-          {meanwhile.overwrite}
+          {conflict.overwrite}
         </Button>
       </Group>
     </Modal>

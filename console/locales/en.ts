@@ -8,7 +8,7 @@ import { keys } from './en/keys.ts'
 import { leave } from './en/leave.ts'
 import { login } from './en/login.ts'
 import { logs } from './en/logs.ts'
-import { meanwhile } from './en/conflict.ts'
+import { conflict } from './en/conflict.ts'
 import { models } from './en/models.ts'
 import { overview } from './en/overview.ts'
 import { palette } from './en/palette.ts'
@@ -26,7 +26,7 @@ export const texts = {
   product: 'Sluice',
   common,
   leave,
-  meanwhile,
+  conflict,
   errors,
   shell,
   palette,

@@ -9,7 +9,7 @@ import { keys } from './zh/keys.ts'
 import { leave } from './zh/leave.ts'
 import { login } from './zh/login.ts'
 import { logs } from './zh/logs.ts'
-import { meanwhile } from './zh/conflict.ts'
+import { conflict } from './zh/conflict.ts'
 import { models } from './zh/models.ts'
 import { overview } from './zh/overview.ts'
 import { palette } from './zh/palette.ts'
@@ -27,7 +27,7 @@ export const texts: Texts = {
   product: 'Sluice',
   common,
   leave,
-  meanwhile,
+  conflict,
   errors,
   shell,
   palette,

@@ -1,5 +1,5 @@
-/** Texts in English: meanwhile. */
-export const meanwhile = {
+/** Texts in English: an edit conflict. */
+export const conflict = {
   title: 'Changed meanwhile',
   text: 'Somebody else has saved changes since you opened this. Nothing of yours is saved yet.',
   same: 'Somebody else has saved changes since you opened this, in other fields or with the same values.',

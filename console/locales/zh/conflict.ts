@@ -1,7 +1,7 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: meanwhile. */
-export const meanwhile: Texts['meanwhile'] = {
+/** Texts in simplified Chinese: an edit conflict. */
+export const conflict: Texts['conflict'] = {
   title: '已被他人修改',
   text: '自你打开后，已有人保存了修改。你的修改尚未保存。',
   same: '自你打开后，已有人保存了修改，但涉及其他字段或内容相同。',

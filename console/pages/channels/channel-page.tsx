@@ -12,7 +12,7 @@ import {
 } from '../../api/channels.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
 import { say } from '../../components/notify.tsx'
-import { ChangedMeanwhile } from '../../components/edit-conflict.tsx'
+import { EditConflict } from '../../components/edit-conflict.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { differencesOf } from '../../components/differences.ts'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
@@ -158,7 +158,7 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
         <TestFields form={form} id={channel.id} />
       </Group>
       <LeaveGuard isChanged={form.isDirty()} />
-      <ChangedMeanwhile
+      <EditConflict
         differences={present && differencesOf(channelLabels(channels), form.values, typedChannel(present))}
         onTake={() => {
           if (present) begin(present)

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
-import { ChangedMeanwhile } from '../../components/edit-conflict.tsx'
+import { EditConflict } from '../../components/edit-conflict.tsx'
 import { differencesOf } from '../../components/differences.ts'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { say } from '../../components/notify.tsx'
@@ -73,7 +73,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
         onClose={() => setIsDeleting(false)}
       />
       <LeaveGuard isChanged={form.isDirty()} />
-      <ChangedMeanwhile
+      <EditConflict
         differences={present && differencesOf(keyLabels(keys), form.values, typedKey(present, display))}
         onTake={() => {
           if (present) begin(present)

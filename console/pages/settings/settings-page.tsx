@@ -6,7 +6,7 @@ import { shellQuery } from '../../api/account.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
 import { AnswerOf } from '../../components/answer-of.tsx'
-import { ChangedMeanwhile } from '../../components/edit-conflict.tsx'
+import { EditConflict } from '../../components/edit-conflict.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { say } from '../../components/notify.tsx'
@@ -105,7 +105,7 @@ function SettingsForm({ options }: { readonly options: readonly GatewayOption[] 
         <span role="status">{changes.length > 0 && settings.unsaved(changes.length)}</span>
       </Group>
       <LeaveGuard isChanged={changes.length > 0} />
-      <ChangedMeanwhile
+      <EditConflict
         differences={
           present && [
             {

@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { ROLES } from '../../../src/domain/role.ts'
 import { changeUser, groupsQuery, type ManagedUser } from '../../api/users.ts'
-import { ChangedMeanwhile } from '../../components/edit-conflict.tsx'
+import { EditConflict } from '../../components/edit-conflict.tsx'
 import { differencesOf } from '../../components/differences.ts'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { say } from '../../components/notify.tsx'
@@ -92,7 +92,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
         </Stack>
       </form>
       <LeaveGuard isChanged={form.isDirty()} />
-      <ChangedMeanwhile
+      <EditConflict
         differences={present && differencesOf(labels, form.values, typedProfile(present))}
         onTake={() => {
           if (present) begin(present)
