@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('signing in through a directory in a browser an identity is linked and unlinked on the account page', async () => {
+  test('an identity is linked and unlinked on the account page', async () => {
     provider.people.set('p2', { preferred_username: 'bea-at-corp' })
     provider.who = 'p2'
     const page = await stage.open('admin', '/account')

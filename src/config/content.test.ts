@@ -392,7 +392,7 @@ users:
     })
   })
 
-  test('users two users may have tokens of the same name', () => {
+  test('two users may have tokens of the same name', () => {
     const users = ['a', 'b'].map(
       (name) => `{ username: ${name}, tokens: [{ name: main, unlimited_quota: true }] }`,
     )

@@ -76,13 +76,13 @@ describe('the environment', () => {
     })
   })
 
-  test('the environment an empty variable counts as unset', () => {
+  test('an empty variable counts as unset', () => {
     expect(
       said({ PORT: '', REDIS_URL: '', OPENAI_API_KEY: '', GATEWAY_CONFIG: '', GATEWAY_SECRET: '' }),
     ).toEqual([])
   })
 
-  test('the environment the database is in the data folder unless told otherwise', () => {
+  test('the database is in the data folder unless told otherwise', () => {
     expect(readEnvironment({ DATA_DIR: '/var/lib/sluice' }, {}, folder).databaseUrl).toBe(
       'sqlite:/var/lib/sluice/sluice.db',
     )
@@ -117,7 +117,7 @@ describe('the environment', () => {
       { OPENAI_API_KEY: 'two words' },
       'environment: OPENAI_API_KEY: expected a key: printable characters without spaces',
     ],
-  ])('the environment %o is refused', (env, expected) => {
+  ])('the environment variables %o are refused', (env, expected) => {
     expect(said(env)).toEqual([expected])
   })
 
@@ -125,7 +125,7 @@ describe('the environment', () => {
     expect(said({ PORT: '-1', LOG_LEVEL: 'loud', REDIS_URL: 'redis:' })).toHaveLength(3)
   })
 
-  test('the environment a configuration file that is named must exist', () => {
+  test('a configuration file that the environment names must exist', () => {
     expect(said({ GATEWAY_CONFIG: 'none.yaml' })).toEqual([
       `environment: GATEWAY_CONFIG: expected a file, but there is none at ${join(folder, 'none.yaml')}`,
     ])

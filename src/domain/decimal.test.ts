@@ -49,7 +49,7 @@ describe('a decimal', () => {
     [0n, 0, 7n, 12, '0'],
     [100n, 0, 1n, 2, '100'],
     [9_007_199_254_740_991n, 0, 500_000n, 12, '18014398509.481982'],
-  ])('%d at scale %i by %d with %i places is %s', (digits, scale, divisor, places, text) => {
+  ])('%d at scale %i divided by %d with %i places is %s', (digits, scale, divisor, places, text) => {
     expect(decimalText(divide({ digits, scale }, { digits: divisor, scale: 0 }, places))).toBe(text)
   })
 

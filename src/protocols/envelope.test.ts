@@ -17,13 +17,13 @@ describe('the envelope of a signature, such as encrypted reasoning', () => {
   })
 
   test.each([
-    ['cut', sealProof({ protocol: 'messages', value: 'signature' }, 'responses').slice(0, -6)],
+    ['that is cut off', sealProof({ protocol: 'messages', value: 'signature' }, 'responses').slice(0, -6)],
     [
-      'of a wire that nobody knows',
+      'of an unknown dialect',
       `sluice-1.${Buffer.from('{"protocol":"x","proof":"y"}').toString('base64url')}`,
     ],
     ['with nothing in it', `sluice-1.${Buffer.from('{"protocol":"messages"}').toString('base64url')}`],
-  ])('%s is not an envelope, and is kept as text', (_, content) => {
+  ])('an envelope %s is kept as text', (_, content) => {
     expect(open(content, 'responses')).toEqual({ proof: { protocol: 'responses', value: content } })
   })
 })

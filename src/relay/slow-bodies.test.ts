@@ -71,7 +71,7 @@ describe('when memory for bodies is short', () => {
     endAll(fast, requester)
   })
 
-  test('when memory for bodies is short a body that has just begun does not count as stalled', () => {
+  test('a body that has just begun does not count as stalled', () => {
     const slow = new SlowBodies()
     const young = begin(slow, 1, 8 * MIB)
     vi.advanceTimersByTime(1_000)
@@ -80,7 +80,7 @@ describe('when memory for bodies is short', () => {
     endAll(young, requester)
   })
 
-  test('when memory for bodies is short no body is refused for one that has stalled more', () => {
+  test('no body is refused for one that has stalled more', () => {
     const slow = new SlowBodies()
     const [stalled, worse] = [begin(slow, 1, 8 * MIB), begin(slow, 1, 9 * MIB)]
     vi.advanceTimersByTime(3_000)

@@ -22,14 +22,14 @@ describe('the secret', () => {
 })
 
 describe('lookup', () => {
-  test('lookup a key is found by an HMAC that depends on the secret', () => {
+  test('a key is found by an HMAC that depends on the secret', () => {
     expect(hashKey(SECRETS, 'abc')).toMatch(/^[0-9a-f]{64}$/)
     expect(hashKey(SECRETS, 'abc')).toBe(hashKey(SECRETS, 'abc'))
     expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abd'))
     expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(OTHER, 'abc'))
   })
 
-  test('lookup an access token never has the hash of a key of the same letters', () => {
+  test('an access token never has the hash of a key of the same letters', () => {
     expect(hashAccessToken(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abc'))
   })
 })

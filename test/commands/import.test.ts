@@ -475,7 +475,7 @@ describe('a one-api', () => {
 })
 
 describe('conversions of an import', () => {
-  test("what is converted channels of new-api's type 24 speak the Gemini API, at an address with its version", async () => {
+  test("channels of new-api's type 24 speak the Gemini API, at an address with its version", async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     for (const [id, base_url] of [
       [1, ''],
@@ -499,7 +499,7 @@ describe('conversions of an import', () => {
     ])
   })
 
-  test('what is converted amounts in other units are converted exactly, and rounded where they are not whole numbers', async () => {
+  test('amounts in other units are converted exactly, and rounded where they are not whole numbers', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 300_000, used_quota: 3 })
@@ -559,7 +559,7 @@ describe('conversions of an import', () => {
     for (const option of options) expect(plain.out).toContain(option)
   })
 
-  test('what is converted one channel that serves chat completions and ranks documents becomes two', async () => {
+  test('one channel that serves chat completions and ranks documents becomes two', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '' }
     await source.insert('channels', {

@@ -52,7 +52,7 @@ describe('ambiguous framing', () => {
     expect(answer).toContain('headers_too_large')
   })
 
-  test('ambiguous framing is refused, and the connection closed: a request of HTTP/1.0 needs no host', async () => {
+  test('a request of HTTP/1.0 needs no host', async () => {
     const head = `POST ${CHAT} HTTP/1.0\r\nauthorization: Bearer sk-ann\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -70,7 +70,7 @@ describe('ambiguous framing', () => {
     expect(answer).not.toContain('sk-ann')
   })
 
-  test('ambiguous framing is refused, and the connection closed: an absolute URL of another server is refused', async () => {
+  test('an absolute URL of another server is refused', async () => {
     const head = `POST http://127.0.0.1:${fixture.upstream.port}/m${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\nconnection: close\r\n${lengthOf(BODY)}\r\n`
     expect(await sent(head + BODY)).toMatch(/^HTTP\/1\.1 404 /)
     expect(fixture.upstream.received('m')).toHaveLength(0)

@@ -226,19 +226,16 @@ describe('an unknown path or method', () => {
     ['GET', '/../../etc/passwd'],
     ['POST', '/%2e%2e/v1/chat/completions'],
     ['GET', '/v1/chat%2Fcompletions'],
-  ])('an unknown path or method %s %s is 404 in an error envelope', async (method, path) => {
+  ])('%s %s is 404 in an error envelope', async (method, path) => {
     const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
     expect(answer.status).toBe(404)
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
   })
-  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])(
-    'an unknown path or method %s /v1/chat/completions is 404 or 405',
-    async (method) => {
-      const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
-      expect(answer.status).toBeOneOf([404, 405])
-      expect(answer.json().error.message).toMatch(REQUEST_ID)
-    },
-  )
+  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('%s /v1/chat/completions is 404 or 405', async (method) => {
+    const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
+    expect(answer.status).toBeOneOf([404, 405])
+    expect(answer.json().error.message).toMatch(REQUEST_ID)
+  })
 })
 
 test('the log contains neither keys nor prompts', async () => {

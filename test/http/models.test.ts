@@ -296,12 +296,9 @@ describe('the paths with a fixed format', () => {
       data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
     })
   })
-  test.each(['/v1beta/models', '/v1beta/openai/models'])(
-    'the paths with a fixed shape %s accepts no x-api-key',
-    async (path) => {
-      expect((await get(path, native('ann'))).status).toBe(401)
-    },
-  )
+  test.each(['/v1beta/models', '/v1beta/openai/models'])('%s accepts no x-api-key', async (path) => {
+    expect((await get(path, native('ann'))).status).toBe(401)
+  })
 })
 
 describe('GET /v1/models/{model_id}', () => {

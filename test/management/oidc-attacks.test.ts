@@ -139,7 +139,7 @@ describe('attacks on a sign-in', () => {
     expect(other.requests).toHaveLength(before)
   })
 
-  test('an attack by another issuer in the callback is refused where the provider names itself there (RFC 9207)', async () => {
+  test('another issuer in the callback is refused where the provider names itself there (RFC 9207)', async () => {
     honest.metadata = { authorization_response_iss_parameter_supported: true }
     const browser = new Browser()
     const callback = `${honest.authorize(await begin(browser))}&iss=${encodeURIComponent(other.issuer)}`
@@ -191,15 +191,12 @@ describe('attacks on a sign-in', () => {
       'with a signature by the bytes of the public key',
       () => (claims) => signedBySecret(claims, honest.publicKey().export({ type: 'spki', format: 'der' })),
     ],
-  ])(
-    'an attack by an id_token %s is refused, even if the provider lists that algorithm',
-    async (_, forge) => {
-      honest.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
-      expect(await signIn()).toEqual([302, ''])
-      honest.idToken = forge()
-      expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
-    },
-  )
+  ])('an id_token %s is refused, even if the provider lists that algorithm', async (_, forge) => {
+    honest.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
+    expect(await signIn()).toEqual([302, ''])
+    honest.idToken = forge()
+    expect(await signIn()).toEqual([401, expect.stringContaining(AGAIN)])
+  })
 
   test('clocks that differ by less than a minute are accepted', async () => {
     honest.forged = { exp: seconds(-30), iat: seconds(-90) }

@@ -125,7 +125,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.rereads(), SOON).toBeGreaterThanOrEqual(1)
   })
 
-  test('changes announced over Redis changes possibly missed during a lost connection are read again', async () => {
+  test('changes possibly missed during a lost connection are read again', async () => {
     const { store, userId, tokenId, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     // A change without an announcement.
@@ -134,7 +134,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('changes announced over Redis changes that could not be announced are announced as soon as possible', async () => {
+  test('changes that could not be announced are announced as soon as possible', async () => {
     const { store, userId, tokenId, here, there } = await twoNodes(overRedis())
     expect(await there.call()).toBe('let in')
     const clients = String(await server.command(['CLIENT', 'LIST', 'TYPE', 'pubsub']))
@@ -146,7 +146,7 @@ describe.skipIf(withoutRedis('changes told over Redis'))('changes announced over
     await expect.poll(() => there.call()).toBe('this API key is disabled')
   })
 
-  test('changes announced over Redis messages in an unknown format are ignored', async () => {
+  test('messages in an unknown format are ignored', async () => {
     const namespace = `test:${randomUUID()}`
     const { there } = await twoNodes(() => new RedisAnnouncements(server.url, namespace, MESSAGES))
     for (const text of ['', 'changed', 'changed n balance 5', '\0'.repeat(99)]) {

@@ -217,7 +217,7 @@ mv backups/sluice-*.db backups/sluice-2026-11-20.db`),
     expect(await target?.sql('select username from users')).toContainEqual({ username: 'ann' })
   })
 
-  test('the commands of a page do what it says: no other page has commands that can be run', () => {
+  test('no other page has commands that can be run', () => {
     const others = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter(
       (path) =>
         path.endsWith('.md') &&

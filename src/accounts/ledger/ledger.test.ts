@@ -49,7 +49,7 @@ describe('the ledger', () => {
     expect(row?.user).toMatchObject({ quota: 999_300, used_quota: 700, request_count: 1 })
   })
 
-  test('the ledger a hold is settled once: a second settlement throws', async () => {
+  test('a hold is settled once: a second settlement throws', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const hold = ledger.admit(await accountOf(ledger, tokenId), 100, factsOf('h1'))
@@ -124,7 +124,7 @@ describe('the ledger', () => {
     expect(account.token.free).toBe(499_999)
   })
 
-  test('the ledger a response that costs more than its hold is charged in full, even below zero', async () => {
+  test('a response that costs more than its hold is charged in full, even below zero', async () => {
     const { store, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)

@@ -28,7 +28,7 @@ describe('the built-in prices', () => {
     ['sonar-pro', 'perplexity'],
     ['llama-3.3-70b-versatile', 'groq'],
     ['anthropic/claude-sonnet-4.5', 'openrouter'],
-  ])('the built-in prices %s is a model of %s', (name, vendor) => {
+  ])('the model %s is one of the vendor %s', (name, vendor) => {
     expect(prices.get(name)?.vendor).toBe(vendor)
   })
 

@@ -28,7 +28,7 @@ test.each([
   ['groq', 'llama3-70b-8192', '2026-11-21', true],
   ['groq', 'openai/gpt-oss-120b', '2026-11-21', false],
   ['openrouter', 'ada', '2026-11-21', false],
-])('model %s of %s on %s: retired is %s', (vendor, model, day, retired) => {
+])('vendor %s and model %s on %s: retired is %s', (vendor, model, day, retired) => {
   expect(isRetired(vendor, model, new Date(`${day}T00:00:00Z`))).toBe(retired)
 })
 

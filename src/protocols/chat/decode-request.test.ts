@@ -137,7 +137,7 @@ describe('messages', () => {
     ])
   })
 
-  test('messages a lone surrogate is kept', () => {
+  test('a lone surrogate is kept', () => {
     expect(partsOf('\ud83d')).toEqual([text('\ud83d')])
   })
 
@@ -437,7 +437,7 @@ describe('fields', () => {
     expect(decode(fields).dropped).toEqual([])
   })
 
-  test('fields tools are functions, with or without parameters; other kinds are left out and named', () => {
+  test('tools are functions, with or without parameters; other kinds are left out and named', () => {
     const { conversation, dropped } = decode({
       tools: [
         {

@@ -97,9 +97,12 @@ describe('pass-through', () => {
   test.each([
     ['of the gateway', {}, true],
     ['of the channel', { pass_through: true }, false],
-  ] as const)('%s skips the filters and the request for usage', (_whose, channel, passThrough) => {
-    expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, askedForUsage: false })
-  })
+  ] as const)(
+    'pass-through %s skips the filters and the request for usage',
+    (_whose, channel, passThrough) => {
+      expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, askedForUsage: false })
+    },
+  )
 
   test('pass-through keeps model mapping and disable_store', () => {
     const gated = gate(body(fields, 'big'), { disable_store: true, pass_through: true })

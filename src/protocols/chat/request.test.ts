@@ -125,7 +125,7 @@ describe('every row of the table', () => {
     },
   )
 
-  test('every row of the table top_logprobs is 0 to 20 and requires logprobs to be true', () => {
+  test('top_logprobs is 0 to 20 and requires logprobs to be true', () => {
     for (const good of [0, 20]) expect(refusal({ logprobs: true, top_logprobs: good })).toBe('accepted')
     for (const bad of [-1, 21, 1.5, '1'])
       expect(refusal({ logprobs: true, top_logprobs: bad })).toContain("'top_logprobs'")
@@ -135,7 +135,7 @@ describe('every row of the table', () => {
     expect(refusal({ top_logprobs: null })).toBe('accepted')
   })
 
-  test('every row of the table model and messages are required', () => {
+  test('model and messages are required', () => {
     expect(refusal({ model: undefined })).toBe("'model' is required.")
     expect(refusal({ messages: undefined })).toBe("'messages' is required.")
   })

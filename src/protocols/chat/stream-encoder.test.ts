@@ -188,7 +188,7 @@ describe('the chunks of each event', () => {
     })
   })
 
-  test('each event has its effect a reply without an id gets one', () => {
+  test('a reply without an id gets one', () => {
     expect(JSON.parse(dataOf(write([{ ...START, id: '' }]))[0] ?? '')).toMatchObject({ id: 'minted' })
   })
 })

@@ -265,7 +265,7 @@ describe('what a chat stream contains', () => {
     })
   })
 
-  test('what a stream says usage in the text is text', () => {
+  test('usage in the text of a stream is text', () => {
     const text = '"usage":{"prompt_tokens":1,"completion_tokens":1}'
     const { tap } = watch([
       Buffer.from(

@@ -56,7 +56,7 @@ describe('disjoint usage', () => {
     )
   })
 
-  test('usage is disjoint reasoning is a part of the output', () => {
+  test('reasoning is a part of the output', () => {
     expect(readInclusiveUsage({ ...plain, completion_tokens_details: { reasoning_tokens: 15 } })).toEqual(
       usage({ input: 100, output: 20, reasoning: 15 }),
     )
@@ -134,7 +134,7 @@ describe('disjoint usage', () => {
     )
   })
 
-  test('usage is disjoint web searches are counted', () => {
+  test('web searches are counted', () => {
     expect(
       readInclusiveUsage({ ...plain, server_tool_use_details: { web_search_requests: 2 } })?.webSearches,
     ).toBe(2)
@@ -301,7 +301,7 @@ describe('a detail that cannot be true', () => {
     ).toEqual(usage({ input: 100, audioInput: 30, output: 50, reasoning: 30 }))
   })
 
-  test('a detail that cannot be true does not discard the rest tokens both read from and written to a cache are counted once (OpenRouter)', () => {
+  test('tokens both read from and written to a cache are counted once (OpenRouter)', () => {
     const reported = (prompt: number, cached: number, written: number) => ({
       prompt_tokens: prompt,
       completion_tokens: 20,

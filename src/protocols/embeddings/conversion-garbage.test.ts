@@ -11,7 +11,7 @@ describe('garbage of a conversion of vectors', () => {
     ['to numbers', () => toNumbers(QUOTED)],
     ['to base64', () => toBase64(LIST)],
   ])(
-    'a conversion of %s leaves fewer bytes of garbage than a text or an element for each number',
+    'a conversion %s leaves fewer bytes of garbage than a text or an element for each number',
     (_, convert) => {
       const allocated = Array.from({ length: 200 }, () => {
         const before = process.memoryUsage().heapUsed

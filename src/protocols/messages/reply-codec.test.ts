@@ -253,7 +253,7 @@ describe('a whole messages reply', () => {
     },
   )
 
-  test.each(['', 'null', ' null\n', '""'])('a whole reply input %j is an empty object', (input) => {
+  test.each(['', 'null', ' null\n', '""'])('input %j is an empty object', (input) => {
     expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject([
       { type: 'tool_use', input: {} },
     ])

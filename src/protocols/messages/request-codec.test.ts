@@ -92,7 +92,7 @@ describe('reading a messages request', () => {
     expect(turns).toHaveLength(1)
   })
 
-  test('reading a messages request images are inline or behind a URL', () => {
+  test('images are inline or behind a URL', () => {
     expect(
       partsOf({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } }),
     ).toEqual([{ kind: 'media', source: { kind: 'inline', mediaType: 'image/png', data: 'AA==' } }])
@@ -103,7 +103,7 @@ describe('reading a messages request', () => {
     ])
   })
 
-  test('reading a messages request documents are files, text, or blocks', () => {
+  test('documents are files, text, or blocks', () => {
     const document = (source: object, more: object = {}) => partsOf({ type: 'document', source, ...more })
     expect(document({ type: 'base64', media_type: 'application/pdf', data: 'AA==' }, { title: 'T' })).toEqual(
       [{ kind: 'media', source: { kind: 'inline', mediaType: 'application/pdf', data: 'AA==' }, name: 'T' }],
@@ -438,7 +438,7 @@ describe('writing a messages request', () => {
     expect(dropped).toEqual(['content', 'reasoning_content'])
   })
 
-  test('writing a messages request media are images or documents by their type', () => {
+  test('media are images or documents by their type', () => {
     const inline = (mediaType: string, data = 'AA==', name?: string): Part => ({
       kind: 'media',
       source: { kind: 'inline', mediaType, data },

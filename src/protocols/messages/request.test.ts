@@ -194,7 +194,7 @@ describe('every row of the table', () => {
     },
   )
 
-  test.each([...REQUIRED])('every row of the table %s is required', (field) => {
+  test.each([...REQUIRED])('the field %s is required', (field) => {
     expect(refusal({ [field]: undefined })).toBe(`'${field}' is required.`)
   })
 

@@ -231,7 +231,7 @@ describe('usage of messages', () => {
     expect(told({ ...zeros, cache_read_input_tokens: 13 }, first)).toMatchObject({ input: 0, cacheRead: 13 })
   })
 
-  test('usage a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
+  test('a prompt count of message_delta that cannot be true does not replace that of message_start', () => {
     const first = { input_tokens: 10, output_tokens: 1, cache_read_input_tokens: 3 }
     expect(told({ input_tokens: 12, cache_read_input_tokens: -3, output_tokens: 5 }, first)).toEqual({
       ...NO_USAGE,
@@ -303,7 +303,7 @@ describe('recorded traffic', () => {
       )
     : []
 
-  test(`recorded traffic ${names.length} recorded replies have the usage that they report`, () => {
+  test(`${names.length} recorded replies have the usage that they report`, () => {
     for (const name of names) {
       const bytes = readFileSync(join(folder ?? '', 'messages', name))
       const { usage } = JSON.parse(bytes.toString()) as { usage: Record<string, number | undefined> }

@@ -183,7 +183,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     expect(converted(decoder(), encoder(), chunks)).toEqual(alone)
   })
 
-  test.each(['text', 'thinking'])('most %s of a stream are copied', (kind) => {
+  test.each(['text', 'thinking'])('most of the %s of a stream is copied', (kind) => {
     const literals = Array.from({ length: 20 }, (_, i) => ` wörd ${i}\\n`)
     const inner = encoder()
     let copied = 0

@@ -154,7 +154,7 @@ describe('the queue', () => {
     await store.write('hold', holdOf(who, 'b'))
   })
 
-  test("the queue an operation's own error comes back with its class and code", async () => {
+  test("an operation's own error is returned with its class and code", async () => {
     const { store } = await storeWithAccount(undefined, 'own')
     const error: unknown = await store.write('createUser', newUser()).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(GatewayError)

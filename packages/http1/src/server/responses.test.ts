@@ -77,7 +77,7 @@ describe('a response', () => {
   test.each([
     ['of 204', 204, GET],
     ['of 304', 304, GET],
-  ])('a response to %s has no body', async (_, status, bytes) => {
+  ])('a response %s has no body', async (_, status, bytes) => {
     const answer = await said((__, response) => {
       response.writeHead(status, {})
       response.write(Buffer.from('one'))
