@@ -1,11 +1,12 @@
-import { ChangeFeed } from './change-feed.ts'
 import { isolatedPeers } from '../limits/peers.ts'
+import type { PlacePeers, PlaceReport } from '../limits/place-peers.ts'
 import { SharedCounter } from '../limits/shared-counter.ts'
 import { SharedPlaces } from '../limits/shared-places.ts'
 import { Announcements } from '../store/postgres/announcements.ts'
+import { BankConnection } from '../store/postgres/bank-connection.ts'
+import { ChangeFeed } from './change-feed.ts'
 import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 import { namedNodes, NodeReports } from './node-reports.ts'
-import { PostgresPlacePeers } from './postgres-place-peers.ts'
 
 /**
  * Joins the nodes on one PostgreSQL database: they receive each other's changes, count calls under way
@@ -36,5 +37,124 @@ export async function joinThroughPostgres(
       reports.close()
       await announcements.close()
     },
+  }
+}
+
+/** Interval of heartbeats. The database counts a node for three seconds after its last one. */
+const HEARTBEAT_MS = 750
+/** Timeout of an exchange; a call waits for it. */
+const EXCHANGE_TIMEOUT_MS = 1_000
+/** Time within which all nodes notice a new generation and report their calls again. */
+const REFILLING_MS = 3_000
+
+/** Settings of the peers in PostgreSQL. */
+interface PostgresPlaceOptions {
+  readonly url: string
+  /** Name of this node. */
+  readonly node: string
+  /** Number of nodes, this one included. */
+  readonly nodes: () => number
+}
+
+/**
+ * Counts calls under way in tables of the shared database, over its own connection. Connects at the first
+ * call that has such a limit.
+ */
+class PostgresPlacePeers implements PlacePeers {
+  readonly refreshMs = 20_000
+  readonly #options: PostgresPlaceOptions
+  readonly #connection: BankConnection
+  #generation: string | undefined
+  #refillingUntilMs = Number.NEGATIVE_INFINITY
+  #isReachable = true
+  #heartbeat: NodeJS.Timeout | undefined
+  #isSending = false
+
+  constructor(options: PostgresPlaceOptions) {
+    this.#options = options
+    this.#connection = new BankConnection(options.url, { hasRole: false })
+  }
+
+  get isReachable(): boolean {
+    return this.#isReachable
+  }
+
+  get isRefilling(): boolean {
+    return performance.now() < this.#refillingUntilMs
+  }
+
+  get nodes(): number {
+    return Math.max(1, this.#options.nodes())
+  }
+
+  get generation(): string | undefined {
+    return this.#generation
+  }
+
+  async exchangePlaces(subject: string, { held, want, max }: PlaceReport): Promise<number | 'stale'> {
+    this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref()
+    try {
+      if (this.#generation === undefined) await this.#see()
+      const values = [subject, this.#options.node, held, want, max, this.#generation]
+      const granted = await this.#ask(
+        'select call_places_take($1, $2, $3, $4, $5, $6)::text as value',
+        values,
+        'places',
+      )
+      if (granted === null) {
+        await this.#see()
+        return 'stale'
+      }
+      return Number(granted)
+    } catch (error) {
+      // Later calls should not wait for the server until it has answered a heartbeat.
+      this.#isReachable = false
+      throw error
+    }
+  }
+
+  /** Removes this node from the list and closes the connection. */
+  async close(): Promise<void> {
+    clearInterval(this.#heartbeat)
+    if (this.#heartbeat && this.#isReachable)
+      await this.#ask('select call_node_gone($1)::text as value', [this.#options.node]).catch(() => {})
+    await this.#connection.close()
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#isSending) return
+    this.#isSending = true
+    try {
+      await this.#see()
+      this.#isReachable = true
+    } catch {
+      this.#isReachable = false
+    } finally {
+      this.#isSending = false
+    }
+  }
+
+  async #see(): Promise<void> {
+    const generation =
+      (await this.#ask('select call_node_seen($1) as value', [this.#options.node], 'seen')) ?? undefined
+    if (this.#generation !== undefined && generation !== this.#generation)
+      this.#refillingUntilMs = performance.now() + REFILLING_MS
+    this.#generation = generation
+  }
+
+  async #ask(text: string, values: readonly unknown[], name?: string): Promise<string | null> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const late = new Error(`no response within ${EXCHANGE_TIMEOUT_MS} ms`)
+    // After a blocked event loop the response may have arrived without being read yet, so it gets one more
+    // turn.
+    const timer = setTimeout(() => setImmediate(() => reject(late)), EXCHANGE_TIMEOUT_MS).unref()
+    const asking = this.#connection.query<{ value: string | null }>(text, values, name)
+    try {
+      const rows = await Promise.race([asking, promise])
+      return rows[0]?.value ?? null
+    } finally {
+      clearTimeout(timer)
+      asking.catch(() => {})
+    }
   }
 }

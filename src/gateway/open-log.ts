@@ -1,7 +1,7 @@
+import { write, writeSync } from 'node:fs'
 import process from 'node:process'
 import pino, { type Logger } from 'pino'
 import type { Environment } from '../config/environment.ts'
-import { LogQueue } from './log-queue.ts'
 
 const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
 /** Bytes that every system writes to a pipe in one piece. */
@@ -22,4 +22,125 @@ export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
   const lines = new LogQueue(process.stdout.fd, onDropped, writer === undefined ? undefined : WHOLE_PIECE)
   const log = pino({ level: logLevel, base: typeof writer === 'number' ? { worker: writer } : null }, lines)
   return { log, lines }
+}
+
+/** Characters that wait to be written, at most: some ten thousand requests. What comes beyond is dropped. */
+const MAX_QUEUED = 4 * 1024 * 1024
+/** Waiting characters at which writing begins. */
+const WRITE_AT = 12_288
+/** Interval at which fewer characters are written. */
+const FLUSH_INTERVAL_MS = 250
+/** Delay before a reader that took nothing is tried again. */
+const RETRY_MS = 20
+const NEWLINE = 10
+/** How long `close` waits for a reader. */
+const CLOSE_TIMEOUT_MS = 1_000
+
+/**
+ * Queue of lines for a file, a pipe or a terminal; nothing waits for it. Where the other side reads too
+ * slowly or has no room left, a bounded number of lines is kept, in order; the rest is dropped and counted.
+ * pino's own destination keeps lines without a bound there, and never ends at a stop.
+ */
+class LogQueue {
+  readonly #file: number
+  readonly #timer: NodeJS.Timeout
+  /** Whole lines. */
+  #queued = ''
+  /** Bytes that a write is under way for, or did not take. */
+  #unwritten: Buffer = Buffer.alloc(0)
+  #isWriting = false
+  #dropped = 0
+  #unreported = 0
+  readonly #onDropped: (count: number) => void
+  readonly #maxPiece: number
+
+  /**
+   * Writes to a file descriptor. `onDropped` is called with the number of dropped lines once there is room
+   * for a line about them. `maxPiece`: bytes of a write, if its lines are shorter; 4,096 at most where other
+   * processes write to the same pipe, or lines would come mixed.
+   */
+  constructor(file: number, onDropped: (count: number) => void, maxPiece = Number.POSITIVE_INFINITY) {
+    this.#file = file
+    this.#maxPiece = maxPiece
+    this.#onDropped = onDropped
+    this.#timer = setInterval(() => this.#flush(), FLUSH_INTERVAL_MS).unref()
+    process.on('exit', this.#atExit)
+  }
+
+  /** Number of lines dropped so far. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  /** Takes a line, its end included, or drops it. Never waits and never throws. */
+  write(line: string): void {
+    if (this.#unwritten.length + this.#queued.length + line.length > MAX_QUEUED) {
+      this.#dropped += 1
+      this.#unreported += 1
+      return
+    }
+    this.#queued += line
+    if (this.#queued.length >= WRITE_AT) this.#write()
+  }
+
+  /** Writes what is queued, as far as it is read within a second. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    const untilMs = performance.now() + CLOSE_TIMEOUT_MS
+    for (this.#flush(); !this.#isEmpty && performance.now() < untilMs; this.#flush())
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
+
+  get #isEmpty(): boolean {
+    return this.#unwritten.length === 0 && this.#queued === ''
+  }
+
+  #flush(): void {
+    const untold = this.#unreported
+    if (untold > 0 && this.#unwritten.length + this.#queued.length < MAX_QUEUED / 2) {
+      this.#unreported = 0
+      this.#onDropped(untold)
+    }
+    this.#write()
+  }
+
+  #write(): void {
+    if (this.#isWriting || this.#isEmpty) return
+    this.#nextPiece()
+    this.#isWriting = true
+    write(this.#file, this.#unwritten, 0, this.#pieceLength, (error, written) => {
+      this.#isWriting = false
+      if (error) {
+        if (error.code === 'EAGAIN') setTimeout(() => this.#write(), RETRY_MS).unref()
+        return
+      }
+      this.#unwritten = this.#unwritten.subarray(written)
+      if (this.#unwritten.length > 0 || this.#queued.length >= WRITE_AT) this.#write()
+    })
+  }
+
+  #nextPiece(): void {
+    if (this.#unwritten.length > 0) return
+    this.#unwritten = Buffer.from(this.#queued)
+    this.#queued = ''
+  }
+
+  get #pieceLength(): number {
+    const bytes = this.#unwritten
+    if (bytes.length <= this.#maxPiece) return bytes.length
+    const end = bytes.lastIndexOf(NEWLINE, this.#maxPiece - 1) + 1
+    return end > 0 ? end : bytes.indexOf(NEWLINE) + 1 || bytes.length
+  }
+
+  // Writes synchronously, as no turn of the event loop is left. At most the piece that is being written is
+  // lost.
+  readonly #atExit = (): void => {
+    if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
+    try {
+      for (this.#nextPiece(); this.#unwritten.length > 0; this.#nextPiece())
+        this.#unwritten = this.#unwritten.subarray(
+          writeSync(this.#file, this.#unwritten, 0, this.#pieceLength),
+        )
+    } catch {}
+  }
 }

@@ -1,22 +1,22 @@
 import { join } from 'node:path'
 import type { ConnectionFigures } from '@sluice/http1'
 import type { Logger } from 'pino'
-import { Admission } from '../api/admission.ts'
-import { GlobalLimit } from '../api/global-limit.ts'
-import { App } from './app.ts'
+import { AccountAuthenticator } from '../accounts/authentication/account-authenticator.ts'
 import { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import { clientAddress } from '../accounts/authentication/client-address.ts'
 import { OidcSignIns } from '../accounts/authentication/oidc/oidc-sign-ins.ts'
 import { Passwords } from '../accounts/authentication/passwords.ts'
 import { SignIns } from '../accounts/authentication/sign-ins.ts'
-import type { OpenedLedger } from './opened-ledger.ts'
-import { keptDays, pruneRegularly } from './prune.ts'
-import { recordFile } from './record-file.ts'
+import { Admission } from '../api/admission.ts'
+import type { Readiness } from '../api/endpoint.ts'
+import { GlobalLimit } from '../api/global-limit.ts'
+import type { JsonApi, JsonParts } from '../api/json-api.ts'
 import { joinCluster } from '../cluster/join-cluster.ts'
 import type { Config } from '../config/config.ts'
 import { LiveConfig } from '../config/live-config.ts'
 import { Console } from '../console/console.ts'
 import type { Settings } from '../domain/settings.ts'
+import type { Link } from '../ipc/link.ts'
 import { CallSlots } from '../limits/call-slots.ts'
 import { NODE_LOOP } from '../limits/event-loop.ts'
 import { setOverloadGrowth } from '../limits/heap-growth.ts'
@@ -26,12 +26,9 @@ import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts } from '../limits/refusal-counts.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
-import type { Link } from '../ipc/link.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
-import { Metrics } from '../telemetry/metrics.ts'
-import { metricsText } from '../telemetry/text.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { Drains } from '../relay/drains.ts'
@@ -39,10 +36,20 @@ import { FailureLog } from '../relay/failure-log.ts'
 import { HelperThreads } from '../relay/helper-threads.ts'
 import { LocalCount } from '../relay/local-count.ts'
 import { Media } from '../relay/media.ts'
+import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { Spool } from '../relay/spool.ts'
-import { hashAccessToken, hashKey, loopMarker, namespaceOf, type Secrets } from '../store/secrets.ts'
+import {
+  hashAccessToken,
+  hashKey,
+  hashSession,
+  loopMarker,
+  namespaceOf,
+  type Secrets,
+} from '../store/secrets.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { metricsText } from '../telemetry/text.ts'
 import { openTracing } from '../telemetry/tracing.ts'
 import { ChannelHealth } from '../upstreams/channel-health.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -52,16 +59,17 @@ import { MissingModels } from '../upstreams/missing-models.ts'
 import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
+import { App } from './app.ts'
 import { callsOfWorkers } from './calls-of-workers.ts'
 import { followChanges } from './follow-changes.ts'
-import { gracefulStop } from './graceful-stop.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
-import { jsonApiWhenNeeded } from './json-api-when-needed.ts'
 import { nodeName } from './node-name.ts'
 import { openAlerts, UnpricedTools } from './open-alerts.ts'
 import { openResponses } from './open-responses.ts'
+import type { OpenedLedger } from './opened-ledger.ts'
 import { ChannelProbes } from './probe-channels.ts'
-import { readinessOf } from './readiness.ts'
+import { keptDays, pruneRegularly } from './prune.ts'
+import { recordFile } from './record-file.ts'
 import { openStorageWatch } from './storage-watch.ts'
 import { takeOrders } from './take-orders.ts'
 
@@ -337,4 +345,98 @@ function openUpstreams(
       if (isNews) log.warn({ channel }, UNASKED)
     },
   })
+}
+
+/** Returns a function that makes the JSON API at its first call: a gateway that only relays needs none. */
+function jsonApiWhenNeeded(
+  secrets: Secrets,
+  parts: Omit<JsonParts, 'accounts' | 'models'>,
+): () => Promise<JsonApi> {
+  const { store, hashAccessToken, settings } = parts.management
+  let made: Promise<JsonApi> | undefined
+  const make = async (): Promise<JsonApi> => {
+    const { JsonApi } = await import('../api/json-api.ts')
+    return new JsonApi({
+      ...parts,
+      accounts: new AccountAuthenticator({
+        store,
+        hashAccessToken,
+        hashSession: (session) => hashSession(secrets, session),
+        trustedProxies: () => settings().options.trusted_proxies,
+      }),
+      models: new ModelLists(),
+    })
+  }
+  return () => (made ??= make())
+}
+
+/** How long the database may take to show that it can be written. */
+const PROBE_MS = 1_000
+
+/** Parts that tell whether calls are accepted. */
+interface ReadinessParts {
+  readonly isDraining: () => boolean
+  /** Resolves once everything is loaded that calls need. */
+  readonly loaded: Promise<unknown>
+  /** Tell whether calls can be charged at this moment. */
+  readonly accounts: Pick<OpenedLedger, 'isReady'>
+  /** Whether a worker or a helper thread is missing. */
+  readonly isDegraded: () => boolean
+}
+
+/** Finds out whether calls are accepted; a part that takes long to tell is not ready. */
+function readinessOf(parts: ReadinessParts): () => Promise<Readiness> {
+  const { isDraining, loaded, accounts, isDegraded } = parts
+  return async () => {
+    if (isDraining()) return 'stopping'
+    if (!(await soon(loaded.then(() => true)))) return 'starting'
+    if (!(await soon(accounts.isReady()))) return 'storage'
+    return isDegraded() ? 'degraded' : 'ready'
+  }
+}
+
+function soon(isSo: Promise<boolean>): Promise<boolean> {
+  return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
+}
+
+/** How long the settlement of broken-off calls may take. */
+const SETTLING_MS = 5_000
+
+/** Parts of the gateway that a graceful stop ends, in the order of their use. */
+interface StoppingParts {
+  /** Longest time that running calls may take to end. */
+  readonly timeoutMs: number
+  /** Tells readiness checks and clients that the process goes away. */
+  beginDraining(): void
+  /** Ends the listening; resolves when no request can arrive any more, or after that time. */
+  shut(atMostMs: number): Promise<void>
+  /** Refuses requests that arrive on open connections all the same. */
+  refuseRequests(): void
+  openExchanges(): number
+  /** Breaks off the calls that are still running. */
+  readonly relay: { stop(): void }
+  readonly ledger: { readonly unresolved: number; stopRetrying(): void }
+}
+
+/**
+ * Stops serving after SIGTERM or SIGINT: ends the listening, lets running calls end, breaks off the rest and
+ * settles them. Resolves to the number of calls that could not be settled. `docs/operations.md: Stopping`.
+ */
+async function gracefulStop(parts: StoppingParts): Promise<number> {
+  const { timeoutMs, relay, ledger } = parts
+  parts.beginDraining()
+  const untilMs = performance.now() + timeoutMs
+  await parts.shut(timeoutMs)
+  parts.refuseRequests()
+  await until(() => parts.openExchanges() === 0, untilMs - performance.now())
+  relay.stop()
+  await until(() => parts.openExchanges() === 0 && ledger.unresolved === 0, SETTLING_MS)
+  const unresolved = ledger.unresolved
+  ledger.stopRetrying()
+  return unresolved
+}
+
+async function until(isSo: () => boolean, limitMs: number): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!isSo() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 10))
 }

@@ -15,7 +15,7 @@ const MANY = 2_000
 
 const copy = await patchedProgram([
   {
-    file: 'src/gateway/log-queue.ts',
+    file: 'src/gateway/open-log.ts',
     text: 'const MAX_QUEUED = 4 * 1024 * 1024',
     by: 'const MAX_QUEUED = 64 * 1024',
   },

@@ -1,5 +1,36 @@
-import type { PromptLevels } from '../prompt-levels.ts'
-import { findMedia } from './prompt-media.ts'
+import type { Node, ScannedObject } from '../json/scanned-object.ts'
+import type { FoundMedia, PromptLevels } from '../prompt-levels.ts'
+import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../prompt-tokens.ts'
+
+/** Estimates by the member that contains the media. */
+const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
+  ['image', IMAGE_TOKENS],
+  ['document', DOCUMENT_TOKENS],
+  ['audio', AUDIO_TOKENS],
+  ['video', { max: () => 100_000, typical: () => 10_000 }],
+])
+
+/** Finds the media of a block. */
+function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
+  for (const [member, tokens] of MEDIA) {
+    const holder = scan.memberOf(block, member)
+    if (holder === undefined || scan.kindOf(holder) !== 'object') continue
+    const source = scan.memberOf(holder, 'source')
+    const isObject = source !== undefined && scan.kindOf(source) === 'object'
+    const isText =
+      isObject && (scan.memberOf(source, 'text') ?? scan.memberOf(source, 'content')) !== undefined
+    if (isText) return undefined
+    const bytes = isObject ? scan.memberOf(source, 'bytes') : undefined
+    const format = scan.memberOf(holder, 'format')
+    return {
+      tokens,
+      data: bytes !== undefined && scan.kindOf(bytes) === 'string' ? bytes : undefined,
+      // The names of text formats are also file name extensions.
+      ...(member === 'document' && format !== undefined && { name: String(scan.parse(format)) }),
+    }
+  }
+  return undefined
+}
 
 /** The prompt of a Converse request. */
 export const CONVERSE_PROMPT = {

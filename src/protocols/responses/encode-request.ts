@@ -1,14 +1,28 @@
+import { GatewayError } from '../../errors.ts'
 import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
-import type { Conversation, CustomDefinition, Tool, WebSearch } from '../conversation.ts'
-import { isThinkingOff } from '../thinking-effort.ts'
-import { arrayOf, type MemberText, membersOf, objectOf } from '../json/json-text.ts'
-import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
+import type {
+  Conversation,
+  CustomDefinition,
+  Part,
+  TextPart,
+  ThinkingPart,
+  Tool,
+  ToolResultPart,
+  Turn,
+  WebSearch,
+} from '../conversation.ts'
+import { customInput } from '../custom-input.ts'
+import { arrayOf, membersOf, type MemberText, objectOf } from '../json/json-text.ts'
 import { sizeOf } from '../search-size.ts'
+import { dropSeedAndPenalties } from '../seed-and-penalties.ts'
 import { sharedMembers } from '../shared-fields.ts'
+import { isThinkingOff } from '../thinking-effort.ts'
+import { inputOrEmpty } from '../tool-input.ts'
 import { drop, LOGPROBS } from './dropped-fields.ts'
-import { encodeItems } from './encode-items.ts'
+import { contentOf, encodePart, type Written } from './encode-part.ts'
 import { encodeOutputFormat } from './output-format.ts'
+import { searchItem } from './search-item.ts'
 import { encodeThinking } from './thinking.ts'
 import { encodeToolChoice } from './tool-choice.ts'
 
@@ -121,4 +135,130 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
 function encodeCustom(name: string, { description, grammar }: CustomDefinition): string {
   const format = grammar && { type: 'grammar', ...grammar }
   return objectOf(membersOf({ type: 'custom', name, description, format }))
+}
+
+/** A conversation as instructions and input items. */
+interface Items {
+  /** A single plain text becomes the instructions; several, or text with cache marks, become an item. */
+  readonly instructions: string | undefined
+  readonly input: readonly Written[]
+}
+
+/** Placeholder for a user message if the conversation has none, because upstreams require one. */
+const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
+
+/** Encodes the conversation as items. Throws `invalid_request` if nothing is left. */
+function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
+  const custom = customCalls(turns)
+  const items = turns.flatMap((turn) =>
+    turn.role === 'user' ? encodeUser(turn, custom, dropped) : encodeAssistant(turn, dropped),
+  )
+  if (items.length === 0 && turns.length > 0)
+    throw new GatewayError(
+      'invalid_request',
+      `The conversation contains nothing that can be sent to this model.`,
+    )
+  const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
+  if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
+  // Upstreams refuse instructions without input.
+  if (typeof content === 'string' && items.length > 0)
+    return { instructions: content === '' ? undefined : content, input: items }
+  return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
+}
+
+/** Ids of the calls of custom tools. */
+function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
+  const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool-call'))
+  return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
+}
+
+/** Tool outputs become items of their own, before the other parts of the turn. */
+function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
+  const results: Written[] = []
+  const content: Written[] = []
+  for (const part of parts) {
+    if (part.kind === 'tool-result') results.push(encodeResult(part, custom, dropped))
+    else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
+      content.push(...encodePart(part, dropped))
+  }
+  // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
+  if (content.length === 0 && results.length > 0) return results
+  return [...results, { type: 'message', role: 'user', content: contentOf(content) }]
+}
+
+/** Consecutive texts become one message; every other part becomes an item at its position. */
+function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
+  const items: Written[] = []
+  let texts: TextPart[] = []
+  const endMessage = (): void => {
+    if (texts.length > 0) items.push(assistantMessage(texts))
+    texts = []
+  }
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      texts.push(part)
+      continue
+    }
+    const item = encodeOther(part, dropped)
+    if (!item) continue
+    endMessage()
+    items.push(item)
+  }
+  endMessage()
+  return items
+}
+
+function assistantMessage(texts: readonly TextPart[]): Written {
+  const parts = texts.map(({ text }) => ({ type: 'output_text', text, annotations: [] }))
+  return { type: 'message', role: 'assistant', content: contentOf(parts) }
+}
+
+function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written | undefined {
+  if (part.kind === 'tool-call' && part.cache) drop(dropped, 'cache_control')
+  switch (part.kind) {
+    case 'thinking':
+      return encodeThought(part, dropped)
+    case 'tool-call':
+      if (part.isCustom)
+        return { type: 'custom_tool_call', call_id: part.id, name: part.name, input: customInput(part.input) }
+      return { type: 'function_call', call_id: part.id, name: part.name, arguments: inputOrEmpty(part.input) }
+    case 'search':
+      return searchItem(part)
+    case 'opaque':
+      if (part.protocol === 'responses') return part.value as Written
+      drop(dropped, 'content')
+      return undefined
+    case 'media':
+    case 'tool-result':
+      drop(dropped, 'content')
+      return undefined
+  }
+}
+
+/** Upstreams accept only thoughts that they encrypted themselves. */
+function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
+  if (proof?.protocol !== 'responses') {
+    drop(dropped, 'reasoning_content')
+    return undefined
+  }
+  const summary = text === '' ? [] : [{ type: 'summary_text', text }]
+  return { type: 'reasoning', summary, encrypted_content: proof.value }
+}
+
+/** The dialect cannot express that a tool failed. */
+function encodeResult(
+  { callId, parts, isError, cache }: ToolResultPart,
+  custom: ReadonlySet<string>,
+  dropped: Dropped,
+): Written {
+  if (isError) drop(dropped, 'is_error')
+  const last = parts.at(-1)
+  // A cache mark on the result moves to its last part.
+  const marked =
+    cache && last && last.kind !== 'opaque' && !last.cache
+      ? [...parts.slice(0, -1), { ...last, cache }]
+      : parts
+  const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
+  const type = custom.has(callId) ? 'custom_tool_call_output' : 'function_call_output'
+  return { type, call_id: callId, output }
 }

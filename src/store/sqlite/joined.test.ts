@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { joined } from './joined.ts'
+import { joined } from './open.ts'
 
 test('calls during a run share the next run, which begins after them', async () => {
   const ends: (() => void)[] = []

@@ -2,9 +2,8 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { Store } from '../store.ts'
-import { isLocalRead, isSumRead, SUM_UP } from './messages.ts'
 import { type DatabasePort, DatabaseThread, startThread } from './database-thread.ts'
-import { joined } from './joined.ts'
+import { isLocalRead, isSumRead, SUM_UP } from './messages.ts'
 import type { SumProgress } from './usage-sums.ts'
 
 /**
@@ -97,5 +96,25 @@ class LazyReader {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#thread?.close()
+  }
+}
+
+/**
+ * Joins calls of `work`: at most one run is under way, and all calls during it share the next one. So each
+ * call is answered by a run that began after it.
+ */
+export function joined(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  const start = (): Promise<void> => {
+    next = undefined
+    running = work().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+  return () => {
+    if (!running) return start()
+    return (next ??= running.then(start, start))
   }
 }

@@ -3,7 +3,6 @@ import type { ProtocolName } from '../../domain/protocols.ts'
 import { edit } from '../../protocols/json/json-edit.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../protocols/json/json-scan.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
-import { errorBody } from './error-body.ts'
 import { EventStreamReader, MalformedEventStream, type StreamMessage } from './event-stream.ts'
 
 /** Response header with the name of an error. */
@@ -115,4 +114,30 @@ function errorFrame(headers: ReadonlyMap<string, string>, payload: Buffer): Buff
 function frameOf(event: string, data: Buffer): Buffer {
   const name = event.replaceAll(/[^\w.-]/g, '')
   return Buffer.concat([Buffer.from(`event: ${name}\ndata: `), data, Buffer.from('\n\n')])
+}
+
+/** Error types of the messages protocol, by the name of an exception in lower case. */
+const ERROR_TYPES: ReadonlyMap<string, string> = new Map([
+  ['throttlingexception', 'rate_limit_error'],
+  ['modelnotreadyexception', 'rate_limit_error'],
+  ['servicequotaexceededexception', 'rate_limit_error'],
+  ['serviceunavailableexception', 'overloaded_error'],
+  ['validationexception', 'invalid_request_error'],
+  ['resourcenotfoundexception', 'not_found_error'],
+  ['accessdeniedexception', 'permission_error'],
+  ['unrecognizedclientexception', 'authentication_error'],
+  ['invalidsignatureexception', 'authentication_error'],
+  ['expiredtokenexception', 'authentication_error'],
+])
+
+/**
+ * Converts an exception to an error of the messages protocol. `name` may be followed by a colon and a URL.
+ */
+function errorBody(name: string, payload: Buffer, told?: string): Buffer {
+  const body = parseRecord(payload.toString())
+  const [code = ''] = name.split(':')
+  const words = [body?.['message'], body?.['Message'], body?.['originalMessage'], told]
+  const message = words.find((text) => typeof text === 'string' && text !== '') ?? `Bedrock failed: ${code}`
+  const error = { type: ERROR_TYPES.get(code.toLowerCase()) ?? 'api_error', message, code }
+  return Buffer.from(JSON.stringify({ type: 'error', error }))
 }

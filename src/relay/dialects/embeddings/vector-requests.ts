@@ -1,9 +1,23 @@
+import { addedUsage, NO_USAGE, type Usage } from '../../../domain/usage.ts'
 import type { Dropped } from '../../../protocols/codec.ts'
-import type { TextsToEmbed, VectorsWriting } from '../../../protocols/texts-to-embed.ts'
+import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
+import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
+import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
+import type {
+  EmbedForm,
+  EmbedRequest,
+  EmbedRequests,
+  TextsToEmbed,
+  VectorsReading,
+  VectorsWriting,
+} from '../../../protocols/texts-to-embed.ts'
+import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
+import type { Ending } from '../../priced-usage.ts'
 import type { Prepared } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
-import { vectorsResponses } from './converted-passthrough.ts'
-import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
+import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import { HeldStart } from './hold-until-complete.ts'
+import { embeddingsResponses, measureCounted, measureEmbeddings } from './responses.ts'
 
 /** A request for vectors, sent as one or more requests in succession, depending on the texts. */
 export function askedForVectors(
@@ -24,5 +38,113 @@ export function askedForVectors(
     passed: vectorsResponses(form, requests, writer),
     tap: unstreamed,
     reply: unstreamed,
+  }
+}
+
+/**
+ * The responses to requests for vectors. If the client leaves before the first response, it is charged for
+ * that request.
+ */
+function vectorsResponses(
+  form: EmbedForm,
+  requests: EmbedRequests,
+  writer: () => VectorsWriting,
+): PassedResponses {
+  return embeddingsResponses(
+    () => new ConvertedPassthrough(form, requests, writer()),
+    (call) => measureCounted(call, NO_USAGE, () => call.count.count(requests[0].texts.join('\n'))),
+  )
+}
+
+/** Writes vectors of several upstream responses as one response. */
+class ConvertedPassthrough implements Passthrough {
+  readonly #form: EmbedForm
+  readonly #writer: VectorsWriting
+  readonly #texts: number
+  /** The current request. */
+  #current: EmbedRequest
+  /** The requests that are still to be sent. */
+  readonly #more: EmbedRequest[]
+  /** The texts of the answered requests. */
+  readonly #answered: string[] = []
+  readonly #held = new HeldStart()
+  readonly #written = new ChunkList()
+  #reply: VectorsReading
+  #facts: ReplyFacts | undefined
+  #vectors = 0
+  /** Undefined if a response did not report its usage. */
+  #usage: Usage | undefined = NO_USAGE
+  #charged = NO_USAGE
+
+  constructor(form: EmbedForm, [first, ...more]: EmbedRequests, writer: VectorsWriting) {
+    this.#form = form
+    this.#writer = writer
+    this.#current = first
+    this.#more = more
+    this.#texts = more.reduce((sum, { texts }) => sum + texts.length, first.texts.length)
+    this.#reply = this.#nextReply()
+  }
+
+  get hasBegun(): boolean {
+    return this.#held.isLarge
+  }
+
+  get hasContent(): boolean {
+    return this.#held.isLarge
+  }
+
+  get error(): StreamError | undefined {
+    return this.#facts?.error ? { data: this.#reply.outline, afterContent: this.hasBegun } : undefined
+  }
+
+  push(chunk: Buffer): PassedBytes {
+    this.#reply.push(chunk)
+    const forward = this.#written.length === 0 ? undefined : this.#held.push(this.#written.take())
+    return { forward, isOver: false }
+  }
+
+  end(): boolean {
+    this.#facts = this.#reply.end()
+    const { usage, valid } = this.#facts
+    if (valid) this.#usage = this.#usage && usage && addedUsage(this.#usage, usage)
+    return valid && (this.#more.length > 0 || this.#vectors === this.#texts)
+  }
+
+  next(): Buffer | undefined {
+    const next = this.#more.shift()
+    if (!next) return undefined
+    this.#answered.push(...this.#current.texts)
+    this.#current = next
+    this.#reply = this.#nextReply()
+    return next.body
+  }
+
+  rest(): Buffer {
+    // Some responses are parsed only at their end.
+    return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
+  }
+
+  async measure(call: MeasuredCall, isComplete: boolean, ending: Ending): Promise<Measure> {
+    const measure = await (isComplete
+      ? measureEmbeddings(call, this.#usage)
+      : this.#measureSent(call, ending === 'client_gone' || this.#reply.count > 0))
+    this.#charged = measure.usage
+    return measure
+  }
+
+  /** Measures the answered requests, and the texts of the current one if it must be paid for too. */
+  #measureSent(call: MeasuredCall, isCurrentPaid: boolean): Promise<Measure> {
+    const uncounted = this.#usage ? [] : this.#answered
+    const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted
+    const reported = this.#usage ?? NO_USAGE
+    if (texts.length === 0) return Promise.resolve({ usage: reported, isEstimate: false })
+    return measureCounted(call, reported, () => call.count.count(texts.join('\n')))
+  }
+
+  #nextReply(): VectorsReading {
+    return this.#form.reading((vector) => {
+      this.#vectors += 1
+      this.#written.add(this.#writer.write(vector))
+    })
   }
 }

@@ -1,12 +1,13 @@
 import { type Kysely, sql } from 'kysely'
+import { CHANNEL } from '../../../domain/records/channel.ts'
+import { REFUSAL, REFUSAL_KEY } from '../../../domain/records/refusal.ts'
+import { TOKEN } from '../../../domain/records/token.ts'
+import { HOLD, USAGE } from '../../../domain/records/usage.ts'
+import { USER } from '../../../domain/records/user.ts'
+import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kinds.ts'
 import type { ColumnTypes } from '../column-types.ts'
-import { ACCOUNT_TABLES } from './account-tables.ts'
-import { BANK_TABLES } from './bank-tables.ts'
-import { KEPT_TABLES } from './kept-tables.ts'
-import { SETTING_TABLES } from './setting-tables.ts'
-import { SQLITE_TRIGGERS } from './sqlite-triggers.ts'
-import { createTables } from './table.ts'
-import { createUsageTables } from './usage-tables.ts'
+import { recordColumns } from './record-columns.ts'
+import { createTables, type Table } from './table.ts'
 
 /** Creates the schema of version 0.1.0, as `schema.ts` describes it. */
 export async function createSchema(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
@@ -15,3 +16,393 @@ export async function createSchema(db: Kysely<unknown>, types: ColumnTypes): Pro
   const statements = types.isShared ? BANK_TABLES : SQLITE_TRIGGERS
   for (const statement of statements) await sql.raw(statement).execute(db)
 }
+
+const USAGE_LOG: Table = {
+  name: 'usage_log',
+  columns: { ...recordColumns(USAGE), id: 'sorted primary key' },
+  indexes: { usage_log_by_user: '(user_id, ended_ms)' },
+}
+
+const USAGE_SUMS: Table = {
+  name: 'usage_sums',
+  columns: {
+    kind: 'small',
+    start: 'integer',
+    user_id: 'integer',
+    token_id: 'integer',
+    model: 'text',
+    channel: 'text',
+    group_name: 'text',
+    ...Object.fromEntries(
+      SUM_COLUMNS.map((name) => [
+        name,
+        LATENCY_COLUMNS.includes(name) ? 'small default 0' : 'integer default 0',
+      ]),
+    ),
+  },
+  // The time comes first in each kind, so that a commit of many calls writes few pages.
+  key: SUM_KEY,
+}
+
+const OTHERS: readonly Table[] = [
+  { name: 'usage_refusals', columns: recordColumns(REFUSAL), key: REFUSAL_KEY },
+  {
+    name: 'price_sets',
+    columns: { version: 'text', model: 'text', group_name: 'text', content: 'text' },
+    key: ['version', 'model', 'group_name'],
+  },
+]
+
+/** Creates the usage log and its sums. */
+async function createUsageTables(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
+  await (types.isShared ? createPartitioned(db, types) : createOwn(db, types))
+  await createTables(db, OTHERS, types)
+}
+
+async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
+  const { columns } = USAGE_LOG
+  const references = {
+    user_id: 'integer references users (id)',
+    token_id: 'integer references tokens (id)',
+  }
+  // Sums are written later than their calls. A row has what the calls of one commit add to them.
+  const notes: Table = { name: 'unsummed_calls', columns: { sums: 'text' }, rows: 'counted' }
+  await createTables(db, [{ ...USAGE_LOG, columns: { ...columns, ...references } }, USAGE_SUMS, notes], types)
+}
+
+/**
+ * Partitions the log by range of the id, which sorts by time, and the sums by their kind. The log has no
+ * foreign keys to users and tokens, whose rows are never removed: with them, dropping a partition would lock
+ * these tables.
+ */
+async function createPartitioned(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
+  await createTables(db, [{ ...USAGE_LOG, partitionedBy: 'range (id)' }], types)
+  await sql`create table usage_log_default partition of usage_log default`.execute(db)
+  await createTables(db, [{ ...USAGE_SUMS, partitionedBy: 'list (kind)' }], types)
+  // Each report changes many sums: with room in its page for the new row, no index has to change.
+  for (const { kind, name } of SUM_KINDS)
+    await sql`
+      create table ${sql.table(`usage_sums_${name}`)} partition of usage_sums for values in (${sql.lit(kind)})
+      with (fillfactor = 80)`.execute(db)
+}
+
+/** Stored channels and settings, the audit log, and alerts. */
+const SETTING_TABLES: readonly Table[] = [
+  {
+    name: 'channels',
+    columns: recordColumns(CHANNEL),
+  },
+  {
+    name: 'stored_settings',
+    columns: { section: 'text', name: 'text', value: 'text' },
+    key: ['section', 'name'],
+  },
+  {
+    name: 'declared_settings',
+    columns: { kind: 'text', name: 'text', object_id: 'integer?', fields: 'text', tags: 'text' },
+    key: ['kind', 'name'],
+    rows: 'plain',
+  },
+  {
+    name: 'audit_log',
+    columns: {
+      id: 'id',
+      at_ms: 'integer',
+      actor_id: 'integer',
+      object_id: 'integer?',
+      actor: 'text',
+      via: 'text',
+      address: 'text',
+      action: 'text',
+      object_kind: 'text',
+      object_name: 'text',
+      changes: 'text',
+    },
+    indexes: { audit_log_by_time: '(at_ms)', audit_log_by_object: '(object_kind, object_name, id)' },
+  },
+  {
+    name: 'alert_outbox',
+    columns: {
+      id: 'text',
+      target: 'text',
+      type: 'text',
+      data: 'text',
+      created_ms: 'integer',
+      due_ms: 'integer',
+      first_ms: 'integer?',
+      attempts: 'integer',
+    },
+    key: ['target', 'id'],
+    indexes: { alert_outbox_by_due: '(target, due_ms)' },
+  },
+  {
+    name: 'alert_thresholds',
+    columns: { type: 'text primary key', threshold: 'integer' },
+  },
+  {
+    name: 'alert_conditions',
+    columns: { name: 'text primary key', until_ms: 'integer' },
+  },
+  {
+    name: 'alert_sender',
+    columns: { id: 'integer primary key', node: 'text', until_ms: 'integer' },
+  },
+  {
+    name: 'low_quotas_told',
+    columns: { user_id: 'integer primary key' },
+  },
+]
+
+/** Users and tokens, with their sign-ins, holds and budgets. */
+const ACCOUNT_TABLES: readonly Table[] = [
+  {
+    name: 'store_identity',
+    columns: { id: 'integer primary key', key_check: 'text' },
+  },
+  {
+    name: USER.table,
+    columns: recordColumns(USER),
+    // Not unique: transactions, which are serializable, keep names of users apart.
+    indexes: { users_by_comparable_name: '(comparable_name)' },
+  },
+  { name: TOKEN.table, columns: recordColumns(TOKEN), indexes: { tokens_by_user: '(user_id, id)' } },
+  {
+    name: HOLD.table,
+    columns: recordColumns(HOLD),
+  },
+  {
+    name: 'budget_periods',
+    columns: { account: 'text primary key', owner: 'text', amount: 'integer', used: 'integer' },
+    indexes: { budget_periods_by_owner: '(owner)' },
+  },
+  {
+    name: 'budget_crossings',
+    columns: { account: 'text', percent: 'integer', amount: 'integer', used: 'integer' },
+    key: ['account', 'percent'],
+  },
+  {
+    name: 'sessions',
+    columns: {
+      id_hash: 'text primary key',
+      user_id: 'integer references users (id)',
+      created_time: 'integer',
+      expires_time: 'integer',
+      address: "text default ''",
+      user_agent: "text default ''",
+      last_used: 'integer default 0',
+      access_token_hash: 'text?',
+      logout_cipher: 'text?',
+    },
+    indexes: { sessions_by_user: '(user_id)', sessions_by_end: '(expires_time)' },
+  },
+  {
+    name: 'identities',
+    columns: {
+      issuer: 'text',
+      subject: 'text',
+      user_id: 'integer references users (id)',
+      created_time: 'integer',
+    },
+    key: ['issuer', 'subject'],
+    indexes: { identities_by_user: '(user_id)' },
+  },
+  {
+    name: 'used_states',
+    columns: { hash: 'text primary key', expires_time: 'integer' },
+    indexes: { used_states_by_end: '(expires_time)' },
+  },
+]
+
+/** Stored responses, and what is kept for later calls. */
+const KEPT_TABLES: readonly Table[] = [
+  {
+    name: 'stored_responses',
+    columns: {
+      id: 'sorted primary key',
+      user_id: 'integer',
+      model: 'text',
+      group_name: 'text',
+      channel: 'text',
+      key_tag: 'text',
+      upstream_id: 'text',
+      tokens: 'integer',
+      previous_id: 'text?',
+      created_ms: 'integer',
+      expires_ms: 'integer',
+      content_cipher: 'text?',
+      call_id: 'text?',
+      rate: 'text?',
+      outcome: 'text?',
+      kept_bytes: 'integer?',
+      streamed: 'text?',
+      price_incomplete: 'integer default 0',
+    },
+    indexes: {
+      stored_responses_by_call: '(call_id) where call_id is not null',
+      // Without native responses, of which it would be a fifth of the cost: their ids sort by time.
+      stored_responses_by_end: '(expires_ms) where content_cipher is not null or call_id is not null',
+      stored_responses_by_age: '(user_id, created_ms) where content_cipher is not null',
+    },
+  },
+  {
+    name: 'response_parts',
+    columns: { response_id: 'text', part: 'integer', created_ms: 'integer', content_cipher: 'text' },
+    key: ['response_id', 'part'],
+    rows: 'plain',
+    // First parts stand for their responses in the search for those without a row.
+    indexes: { response_parts_first: '(created_ms, response_id) where part = 0' },
+  },
+  {
+    name: 'reasoning_origins',
+    columns: { hash: 'text primary key', channel: 'text', key_tag: 'text', expires_ms: 'integer' },
+    indexes: { reasoning_origins_by_end: '(expires_ms)' },
+  },
+  {
+    name: 'kept_signatures',
+    columns: {
+      user_id: 'integer',
+      hash: 'text',
+      content_cipher: 'text',
+      expires_ms: 'integer',
+      kept_ms: 'integer default 0',
+    },
+    key: ['user_id', 'hash'],
+    rows: 'plain',
+    indexes: { kept_signatures_by_end: '(expires_ms)', kept_signatures_by_age: '(user_id, kept_ms)' },
+  },
+  {
+    name: 'kept_sums',
+    columns: { user_id: 'integer primary key', bytes: 'integer' },
+  },
+]
+
+/**
+ * Statements that create the bank of a shared database: for each account the amount lent (`leased`) and the
+ * number of recalls (`epoch`), the leases, and the expiry of each node. `docs/ledger.md: Many nodes`.
+ */
+const BANK_TABLES = [
+  ...['users', 'tokens', 'budget_periods'].map(
+    (table) => `alter table ${table}
+     add column leased bigint not null default 0 constraint ${table}_leased check (leased >= 0),
+     add column epoch bigint not null default 0`,
+  ),
+  // Identity of the bank, which a node's local file remembers, so that it never reports to another one.
+  'alter table store_identity add column bank text not null default gen_random_uuid()::text',
+  'create table nodes (node text primary key, expires timestamptz not null)',
+  `create table leases (
+     account text not null,
+     node text not null,
+     epoch bigint not null,
+     amount bigint not null constraint leases_amount check (amount >= 0),
+     held bigint not null default 0 constraint leases_held check (held >= 0),
+     estimate bigint not null default 0 constraint leases_estimate check (estimate >= 0),
+     primary key (account, node)
+   )`,
+  'create index leases_by_node on leases (node)',
+  // Estimated charges of lost nodes, withdrawn if the node comes back.
+  `create table lost_estimates (
+     node text not null,
+     usage_id text not null,
+     token_id bigint not null,
+     user_id bigint not null,
+     quota bigint not null,
+     primary key (node, usage_id)
+   )`,
+  `create table lost_budgets (
+     node text not null,
+     account text not null,
+     quota bigint not null,
+     primary key (node, account)
+   )`,
+  // Key that the database signs its messages with, as both blocks of its HMAC.
+  `create table message_key (
+     id integer primary key check (id = 1),
+     inner_block bytea not null,
+     outer_block bytea not null
+   )`,
+  // Counts of calls under way. Not logged: they are empty after a crash of the server.
+  `create unlogged table call_generation (
+     id integer primary key check (id = 1),
+     born_at timestamptz not null
+   )`,
+  `create unlogged table call_nodes (
+     node text primary key,
+     seen_at timestamptz not null
+   )`,
+  `create unlogged table call_places (
+     subject text not null,
+     node text not null,
+     held bigint not null,
+     primary key (subject, node)
+   )`,
+]
+
+const NEW_MESSAGE = "'msg_' || lower(hex(randomblob(16)))"
+const NOW_MS = "cast(unixepoch('subsec') * 1000 as integer)"
+
+/** Days for which an audit entry cannot be deleted: one less than entries are kept, as clocks differ. */
+const LOCKED_MS = 399 * 86_400_000
+
+/** Statements that create the triggers of an embedded database; `postgres/bank` has those of a shared one. */
+const SQLITE_TRIGGERS: readonly string[] = [
+  // Forgets a user whose quota is not low, then adds an event for one whose quota falls and is low.
+  `create trigger alert_quota_low after update of quota on users
+when new.quota <> old.quota and new.deleted_time is null
+begin
+  delete from low_quotas_told where user_id = new.id and exists (
+    select 1 from alert_thresholds t where t.type = 'quota.low' and new.quota >= t.threshold);
+  insert into alert_outbox (id, target, type, data, created_ms, due_ms, attempts)
+    select ${NEW_MESSAGE}, '', t.type,
+      json_object('user_id', new.id, 'username', new.username, 'quota', new.quota, 'threshold', t.threshold),
+      ${NOW_MS}, 0, 0
+    from alert_thresholds t
+    where t.type = 'quota.low' and new.quota < t.threshold and new.quota < old.quota
+      and not exists (select 1 from low_quotas_told where user_id = new.id);
+  insert into low_quotas_told (user_id)
+    select new.id from alert_thresholds t
+    where t.type = 'quota.low' and new.quota < t.threshold and new.quota < old.quota
+    on conflict (user_id) do nothing;
+end`,
+  // The transaction that uses a budget up to 80 % or 100 % notes it, once for each period.
+  ...['insert', 'update of used, amount'].map(
+    (event) => `create trigger budget_crossed_by_${event.slice(0, 6)} after ${event} on budget_periods
+when new.amount > 0 and new.used * 5 >= new.amount * 4
+begin
+  insert into budget_crossings (account, percent, amount, used) values (new.account, 80, new.amount, new.used)
+    on conflict (account, percent) do nothing;
+  insert into budget_crossings (account, percent, amount, used)
+    select new.account, 100, new.amount, new.used where new.used >= new.amount
+    on conflict (account, percent) do nothing;
+end`,
+  ),
+  `create trigger alert_budget_used after insert on budget_crossings
+begin
+  insert into alert_outbox (id, target, type, data, created_ms, due_ms, attempts)
+  select ${NEW_MESSAGE}, '', t.type,
+    json_object(
+      'subject', case a.kind when 'u' then 'user' when 't' then 'token' else 'group' end,
+      'id', case when a.kind <> 'g' then cast(a.key as integer) end,
+      'name', case a.kind
+        when 'u' then (select username from users where id = cast(a.key as integer))
+        when 't' then (select name from tokens where id = cast(a.key as integer))
+        else a.key end,
+      'budget', new.amount,
+      'budget_period', a.period,
+      'budget_used', new.used,
+      'budget_resets_at', unixepoch(a.date, case a.period when 'week' then '+7 days' else '+1 ' || a.period end)),
+    ${NOW_MS}, 0, 0
+  from alert_thresholds t, (
+    select p.period,
+      substr(new.account, length(p.period) + 4, 10) as date,
+      substr(new.account, length(p.period) + 15, 1) as kind,
+      substr(new.account, length(p.period) + 17) as key
+    from (select substr(new.account, 3, instr(substr(new.account, 3), ':') - 1) as period) p
+  ) a
+  where t.type = 'budget.' || new.percent;
+end`,
+  `create trigger audit_log_no_update before update on audit_log
+begin select raise(abort, 'the audit log is append-only'); end`,
+  `create trigger audit_log_no_delete before delete on audit_log
+when old.at_ms > unixepoch() * 1000 - ${LOCKED_MS}
+begin select raise(abort, 'the audit log is append-only'); end`,
+]

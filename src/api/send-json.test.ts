@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { exactNumber } from '../protocols/json/exact-json.ts'
-import { jsonPieces } from './json-pieces.ts'
+import { jsonPieces } from './send-json.ts'
 
 test('the pieces of a JSON text together are what is written at once', () => {
   const leaf = fc.oneof(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseExpiry } from './expiry.ts'
+import { parseExpiry } from './options.ts'
 
 /** Unix seconds of 2026-11-20T12:00:00Z. */
 const NOW = 1_795_176_000

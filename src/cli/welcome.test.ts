@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newestModel } from './newest-model.ts'
+import { newestModel } from './welcome.ts'
 
 test.each([
   [['gpt-4.1', 'gpt-5.6', 'gpt-6-astra', 'gpt-6-sol', 'o3'], 'gpt-6-sol'],
