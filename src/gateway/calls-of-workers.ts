@@ -2,13 +2,16 @@ import type { Link } from '../ipc/link.ts'
 import type { OtherProcesses } from '../management/usage/live-calls.ts'
 import type { LiveTurn, LiveWish } from '../management/usage/live-source.ts'
 
-/** Calls that another worker wants; `name` is `nameOf` its wish. */
+/** Calls that another worker wants; `name` is the name of its wish. */
 export interface FollowedTurn {
   readonly name: string
   readonly turn: LiveTurn
 }
 
-/** Calls that the other workers settle, through the owner: those that are shown, a turn at a time. */
+/**
+ * Exchanges settled calls with the other workers through their owner: those that readers want, one turn at a
+ * time.
+ */
 export function callsOfWorkers(link: Link): OtherProcesses {
   return {
     follow: (wishes) => link.send('follow', wishes),

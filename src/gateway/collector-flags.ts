@@ -2,29 +2,29 @@ import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * Flags for threads that are started later: the main thread's nursery keeps the size that it got at the start
- * (`bin/sluice.mjs`), and theirs begin small.
+ * Flags for threads that are started later. The main thread's young generation keeps the size that it got at
+ * the start (`bin/sluice.mjs`); theirs begins small.
  */
 const THREAD_FLAGS = ['--min-semi-space-size=0'] as const
 
 /** Flags of V8's garbage collector for a process that serves calls, set once it has started. */
 export const COLLECTOR_FLAGS = [
-  // V8 allocates objects that mostly survived directly in the old generation, where those of calls become
-  // garbage that refers to the young one.
+  // V8 allocates objects that mostly survived directly in the old generation. Objects of calls become garbage
+  // there, and keep objects of the young generation alive.
   '--no-allocation-site-pretenuring',
-  // V8 throws away the bytecode of functions that were not called for some collections, and compiles them
-  // anew after a pause.
+  // V8 discards the bytecode of functions that were not called for some collections, and compiles them again
+  // after a pause.
   '--no-flush-bytecode',
 ] as const
 
-/** Flags that later versions of V8 do not know, with the last one that is known to have them. */
+/** Flags that later versions of V8 no longer have, each with the last version known to have it. */
 const FORMER_COLLECTOR_FLAGS: readonly (readonly [flag: string, major: number, minor: number])[] = [
-  // V8 runs a full collection for every 64 MB of external buffers, unless it counts them with the heap's
+  // V8 runs a full collection for every 64 MB of external buffers, unless it counts them against the heap's
   // limit.
   ['--external-memory-accounted-in-global-limit', 14, 7],
-  // While V8 marks for a full collection, it collects nothing of the young generation, unless the phases may
-  // overlap. Under load, marking takes half a second: all that calls allocate meanwhile is promoted, and
-  // brings about the next full collection.
+  // While V8 marks for a full collection, it does not collect the young generation unless the phases may
+  // overlap. Under load, marking takes half a second; everything that calls allocate in that time is promoted
+  // and causes the next full collection.
   ['--no-separate-gc-phases', 13, 6],
 ]
 
@@ -43,8 +43,8 @@ export function setThreadFlags(): void {
 }
 
 /**
- * Sets the flags. V8 rejects code that was compiled under other flags: if these were set before the start,
- * Node's own modules, whose code it brings along compiled, would be compiled anew, in each thread.
+ * Sets the flags after the start. V8 rejects code compiled under other flags: if they were set before, Node's
+ * own precompiled modules would be compiled again in each thread.
  */
 export function setCollectorFlags(): void {
   for (const flag of collectorFlags(process.versions.v8)) setFlagsFromString(flag)

@@ -2,7 +2,10 @@ import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { ChangeFeed } from '../cluster/change-feed.ts'
 import type { Change } from '../domain/change.ts'
 
-/** Interval at which stored settings are read again in any case: a message of another node may be lost. */
+/**
+ * Interval at which stored settings are read again in any case, because a message of another node may be
+ * lost.
+ */
 const REREAD_INTERVAL_MS = 60_000
 /** Delay before a failed reading is tried again. */
 const RETRY_MS = 500
@@ -35,7 +38,7 @@ export function followChanges(
       },
     )
   }
-  // One reading for all changes of a moment.
+  // One read for all changes that arrive at about the same time.
   const rereadIn = (ms: number): void => {
     soon ??= setTimeout(reread, ms).unref()
   }

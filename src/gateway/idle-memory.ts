@@ -5,19 +5,22 @@ import { trimHeap } from './trim-heap.ts'
 
 /** Interval between checks whether anything is under way. */
 const SAMPLE_MS = 1_000
-/** Idle checks in a row before the memory of the start is given back. */
+/** Number of consecutive idle checks after which the memory of the start is released. */
 const QUIET_SAMPLES_AFTER_START = 3
-/** Idle checks in a row before the memory of work is given back. */
+/** Number of consecutive idle checks after which the memory of calls is released. */
 const QUIET_SAMPLES_AFTER_WORK = 60
-/** Checks that the start takes at most. */
+/** Maximum number of checks that belong to the start. */
 const START_SAMPLES = 60
-/** Resident size, as a multiple of that after the start, above which all is collected at once. */
+/** Resident size, as a multiple of that after the start, above which everything is collected at once. */
 const LARGE = 1.75
-/** Idle checks in a row after which all is collected, if the resident size is a quarter above the start's. */
+/**
+ * Number of consecutive idle checks after which everything is collected, if the resident size is a quarter
+ * above that after the start.
+ */
 const LONG_QUIET_SAMPLES = 600
-/** Checks between two full collections after work, at least, unless the resident size has grown much. */
+/** Minimum number of checks between two full collections, unless the resident size has grown much. */
 const SAMPLES_BETWEEN = 600
-/** Growth of the resident size that matters. */
+/** Factor by which the resident size has grown much. */
 const MUCH_GROWTH = 1.25
 
 type Collect = (
@@ -54,7 +57,7 @@ export function collectWhenIdle(
   let quiet = 0
   let hasWorked = true
   let isTrimmed = false
-  /** Resident size after the start, without what a later quiet minute gave back. */
+  /** Resident size after the start, without memory that a later idle minute released. */
   let startBytes = residentBytes()
   let collectedBytes = Number.POSITIVE_INFINITY
   let sinceCollection = SAMPLES_BETWEEN
@@ -102,7 +105,8 @@ export function collectAll(): void {
 }
 
 function collector(): Collect {
-  // A new context has the function while the flag is set. It is reset for the key of the compile cache.
+  // A new context has the function while the flag is set. The flag is then reset, because it is part of the
+  // key of the compile cache.
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')

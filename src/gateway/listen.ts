@@ -19,27 +19,30 @@ import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
 import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
 import { openFilesLimit } from './open-files.ts'
 
-/** Connections at one time, where the system allows twice as many open files: each may need one upstream. */
+/**
+ * Maximum number of connections, if the system allows twice as many open files: each may need an upstream
+ * connection.
+ */
 const MAX_CONNECTIONS = 10_000
 /** Part of the connections that one address block may have. */
 const BLOCK_SHARE = 1 / 2
 /** Part of the connections that is kept free of idle ones. */
 const RESERVE_SHARE = 1 / 20
 
-/** Pause between two requests that the listening ends in. */
+/** Pause without requests after which the server stops listening. */
 const PAUSE_MS = 80
 /** Interval of checks for new requests. */
 const SAMPLE_MS = 10
-/** How long that pause is waited for. */
+/** Maximum wait for that pause. */
 const MAX_LISTENING_MS = 2_000
-/** How long open connections are kept for requests that are on their way. */
+/** Time for which open connections are kept for requests that are still arriving. */
 const LINGER_MS = 1_000
 
 /** The HTTP server of the gateway, listening. */
 export interface ListeningServer {
   readonly url: string
   readonly connections: ConnectionFigures
-  /** A warning for the operator where the system allows fewer connections than the maximum. */
+  /** A warning for the operator if the system allows fewer connections than the maximum. */
   readonly fewConnections: string | undefined
   /**
    * Ends the listening in a pause between two requests, as what the system has accepted would be cut off
@@ -48,7 +51,7 @@ export interface ListeningServer {
    * `maxMs`; from then on idle connections are closed.
    */
   stopListening(maxMs: number): Promise<void>
-  /** Ends the listening, and closes all connections. */
+  /** Stops listening, and closes all connections. */
   close(): void
 }
 
@@ -59,14 +62,14 @@ export interface PreparedServer extends Pick<ListeningServer, 'connections' | 'f
 }
 
 /**
- * Listens at once, so that a taken address is noticed first; calls get a 503 until there is an application.
+ * Listens at once, so that a taken address is noticed early; calls get a 503 until there is an application.
  * Rejects with a message for the operator.
  */
 export async function listen(address: Address, app: () => App | undefined): Promise<ListeningServer> {
   return prepareServer(app).listen(address, listenOnManySockets)
 }
 
-/** Makes the HTTP server; calls get a 503 until there is an application. */
+/** Creates the HTTP server; calls get a 503 until there is an application. */
 export function prepareServer(app: () => App | undefined): PreparedServer {
   const limits = connectionLimits(openFilesLimit())
   const server = new HttpServer({
@@ -127,7 +130,7 @@ export function urlOf({ host, port }: Address): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Limits of connections for a limit of open files. */
+/** Connection limits for a limit of open files. */
 export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): ConnectionLimits {
   const total = Math.min(MAX_CONNECTIONS, Math.floor(openFiles / 2))
   return {
@@ -152,7 +155,7 @@ function clientAddressesOf(app: () => App | undefined): ClientAddresses {
 }
 
 async function waitForPause(server: HttpServer, endMs: number): Promise<void> {
-  // Checks are counted, not time: a late event loop has not seen the requests that came meanwhile.
+  // Counts checks instead of time, because a late event loop has not seen the requests that arrived.
   let quiet = 0
   for (let { requests } = server; quiet < PAUSE_MS / SAMPLE_MS && performance.now() < endMs; ) {
     await delay(SAMPLE_MS)
@@ -193,7 +196,7 @@ const EXPLANATIONS = new Map<string | undefined, (host: string, port: number) =>
   ['ENOTFOUND', (host) => `${host} is not an address of this machine: set HOST to one that is`],
 ])
 
-/** Explains to the operator why an address cannot be listened on. */
+/** Explains to the operator why the address cannot be used. */
 export function explainedError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   const explanation = EXPLANATIONS.get(error.code)?.(host, port)
   return explanation === undefined ? error : new Error(explanation, { cause: error })

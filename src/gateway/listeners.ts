@@ -4,8 +4,8 @@ import process from 'node:process'
 /** Sockets that listen on one address. */
 export const SOCKETS = 32
 /**
- * Connections that may wait at each socket; the system may allow fewer. Further ones are reset, which the
- * usual 511 would mean for thousands that come at once.
+ * Maximum number of connections that wait at each socket; the system may allow fewer. Further ones are reset,
+ * which with the default of 511 would affect thousands that arrive at once.
  */
 const BACKLOG = 4_096
 /** Whether the kernel can spread connections over several sockets of one address. */
@@ -14,21 +14,21 @@ export const CAN_SHARE = process.platform === 'linux'
 /** Address to listen on. */
 export interface Address {
   readonly host: string
-  /** Port number; 0 = any free one. */
+  /** Port number; 0 for any free one. */
   readonly port: number
 }
 
 /** Sockets that listen on one address. */
 export interface Listeners {
   readonly port: number
-  /** Ends the listening; connections stay open. */
+  /** Stops listening; connections stay open. */
   close(): void
 }
 
 /**
- * Listens with several sockets: Node.js accepts one connection of each in a turn of the event loop. With a
- * single socket, the last of a thousand clients would wait a thousand turns of a busy loop, neither served
- * nor refused. Rejects as `listen` does.
+ * Listens with several sockets, because Node.js accepts one connection from each per turn of the event loop.
+ * With a single socket, the last of a thousand clients would wait a thousand turns of a busy loop, neither
+ * served nor refused. Rejects like `listen`.
  */
 export async function listenOnManySockets(
   { host, port }: Address,
@@ -41,8 +41,8 @@ export async function listenOnManySockets(
 }
 
 /**
- * Finds the port of an address; rejects as `listen` does if anybody listens there. A socket that is not
- * shared finds out, or two gateways could take the same address.
+ * Finds the port of an address; rejects like `listen` if another process listens there. Only a socket that is
+ * not shared detects that; otherwise two gateways could use the same address.
  */
 export async function freePort({ host, port }: Address): Promise<number> {
   const only = createServer()
@@ -68,7 +68,7 @@ export function listenerFor(accept: (socket: Socket) => void): Server {
   return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept)
 }
 
-/** Listens on a socket that another process has bound; rejects as `listen` does. */
+/** Listens on a socket that another process has bound; rejects like `listen`. */
 export function listenOn(server: Server, socket: unknown): Promise<void> {
   return whenListening(server, (onListening) => server.listen(socket, BACKLOG, onListening))
 }

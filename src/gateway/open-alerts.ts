@@ -13,7 +13,7 @@ import { tellsOfStorage } from './storage-watch.ts'
 
 export { UnpricedTools }
 
-/** Parts of the gateway that alerts tell of. */
+/** Parts of the gateway about which there are alerts. */
 interface AlertedParts {
   readonly settings: () => Settings
   readonly health: ChannelHealth
@@ -23,7 +23,9 @@ interface AlertedParts {
   readonly log: Logger
 }
 
-/** Starts to watch for alerts, and to deliver them; before calls are served, so that none is missed. */
+/**
+ * Starts watching for alerts and delivering them. Called before calls are served, so that no event is missed.
+ */
 export function openAlerts(
   accounts: OpenedLedger,
   secrets: Secrets,
@@ -34,7 +36,7 @@ export function openAlerts(
   return Alerts.open({
     rows: store,
     settings,
-    // A node that has the database to itself goes on where its last run ended.
+    // A node that has the database to itself continues where its last run ended.
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),
     storageFailure: () => (tells ? ledger.writes.storage.failure : undefined),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Limit on the open files and sockets of this process; undefined where the system has no such file. */
+/** Limit on the open files and sockets of this process; undefined if the system has no such file. */
 export function openFilesLimit(limitsFile = '/proc/self/limits'): number | undefined {
   let limits: string
   try {

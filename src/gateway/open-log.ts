@@ -4,7 +4,7 @@ import pino, { type Logger } from 'pino'
 import type { Environment } from '../config/environment.ts'
 
 const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
-/** Bytes that every system writes to a pipe in one piece. */
+/** Number of bytes that every system writes to a pipe atomically. */
 const WHOLE_PIECE = 4_096
 
 /** Log on standard output. */
@@ -13,10 +13,13 @@ export interface OpenLog {
   readonly lines: LogQueue
 }
 
-/** Process among several that write to the same output: the owner of the database, or a worker's number. */
+/**
+ * A process among several that write to the same output: the owner of the database, or the number of a
+ * worker.
+ */
 type Writer = 'owner' | number
 
-/** Opens the log. The number of a worker is in each of its lines. */
+/** Opens the log. Each line contains the number of the worker, if there is one. */
 export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
   const onDropped = (dropped: number): void => log.warn({ dropped }, DROPPED)
   const lines = new LogQueue(process.stdout.fd, onDropped, writer === undefined ? undefined : WHOLE_PIECE)
@@ -24,29 +27,32 @@ export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
   return { log, lines }
 }
 
-/** Characters that wait to be written, at most: some ten thousand requests. What comes beyond is dropped. */
+/**
+ * Maximum number of characters that wait to be written, some ten thousand requests. Lines beyond it are
+ * dropped.
+ */
 const MAX_QUEUED = 4 * 1024 * 1024
-/** Waiting characters at which writing begins. */
+/** Number of waiting characters at which writing begins. */
 const WRITE_AT = 12_288
-/** Interval at which fewer characters are written. */
+/** Interval at which fewer waiting characters are written. */
 const FLUSH_INTERVAL_MS = 250
-/** Delay before a reader that took nothing is tried again. */
+/** Delay before the next attempt after the reader accepted nothing. */
 const RETRY_MS = 20
 const NEWLINE = 10
-/** How long `close` waits for a reader. */
+/** Maximum time for which `close` waits for a reader. */
 const CLOSE_TIMEOUT_MS = 1_000
 
 /**
- * Queue of lines for a file, a pipe or a terminal; nothing waits for it. Where the other side reads too
- * slowly or has no room left, a bounded number of lines is kept, in order; the rest is dropped and counted.
- * pino's own destination keeps lines without a bound there, and never ends at a stop.
+ * Queue of lines for a file, a pipe or a terminal; callers never wait for it. If the other side reads too
+ * slowly or has no space left, a bounded number of lines is kept in order; further ones are dropped and
+ * counted. pino's own destination would keep an unbounded number of lines, and would never end at a stop.
  */
 class LogQueue {
   readonly #file: number
   readonly #timer: NodeJS.Timeout
   /** Whole lines. */
   #queued = ''
-  /** Bytes that a write is under way for, or did not take. */
+  /** Bytes that are being written, or that were not accepted. */
   #unwritten: Buffer = Buffer.alloc(0)
   #isWriting = false
   #dropped = 0
@@ -72,7 +78,7 @@ class LogQueue {
     return this.#dropped
   }
 
-  /** Takes a line, its end included, or drops it. Never waits and never throws. */
+  /** Adds a line, including its line end, or drops it. Never waits and never throws. */
   write(line: string): void {
     if (this.#unwritten.length + this.#queued.length + line.length > MAX_QUEUED) {
       this.#dropped += 1
@@ -83,7 +89,7 @@ class LogQueue {
     if (this.#queued.length >= WRITE_AT) this.#write()
   }
 
-  /** Writes what is queued, as far as it is read within a second. */
+  /** Writes the queued lines, as far as they are read within a second. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     const untilMs = performance.now() + CLOSE_TIMEOUT_MS
@@ -132,8 +138,8 @@ class LogQueue {
     return end > 0 ? end : bytes.indexOf(NEWLINE) + 1 || bytes.length
   }
 
-  // Writes synchronously, as no turn of the event loop is left. At most the piece that is being written is
-  // lost.
+  // Writes synchronously, because no turn of the event loop is left. At most the piece that is being written
+  // is lost.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {

@@ -6,7 +6,7 @@ import { SignatureStore } from '../relay/state/signature-store.ts'
 import { ResponseStore } from '../relay/state/response-store.ts'
 import { type Secrets, tagOf } from '../store/secrets.ts'
 
-/** Responses and signatures that later calls may refer to, and calls whose responses are being made. */
+/** Responses and signatures that later calls may refer to, and calls whose responses are being generated. */
 interface OpenedResponses {
   readonly responses: ResponseStore
   readonly background: BackgroundCalls
@@ -14,7 +14,7 @@ interface OpenedResponses {
   close(): void
 }
 
-/** Opens the store of responses, and takes up the calls that an earlier run left in the background. */
+/** Opens the store of responses, and continues the calls that an earlier run left in the background. */
 export async function openResponses(
   { store, others }: Pick<OpenedLedger, 'store' | 'others'>,
   secrets: Secrets,
@@ -25,7 +25,7 @@ export async function openResponses(
 ): Promise<OpenedResponses> {
   const tag = (purpose: Parameters<typeof tagOf>[1], text: string): string => tagOf(secrets, purpose, text)
   const isShared = others !== undefined
-  // A database that nodes share has room of its own.
+  // A shared database has its own disk space.
   const room =
     others && 'names' in others
       ? undefined

@@ -10,7 +10,7 @@ import { exchangeWhole } from '../upstreams/exchange-whole.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
-/** Longest time that a probe may take. */
+/** Timeout of a probe. */
 const TIMEOUT_MS = 30_000
 const MAX_BODY_BYTES = 65_536
 
@@ -24,12 +24,12 @@ interface ProbeParts {
 }
 
 /**
- * Tests each channel with `probe` that is in cooldown, at that interval, until it answers; none with a
- * picture or speech. Nobody is charged. `docs/operations.md: Channels that fail`.
+ * Tests each channel with `probe` that is in cooldown, at that interval, until it answers; never with a
+ * picture or speech. The test is not charged. `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
   readonly #parts: ProbeParts
-  /** Moments of the last probes, or of the cooldown's first sight, by channel name. */
+  /** Times of the last probe, or at which the cooldown was first noticed, by channel name. */
   readonly #lastMs = new Map<string, number>()
   readonly #underWay = new Set<string>()
   readonly #timer: NodeJS.Timeout
@@ -89,7 +89,7 @@ export class ChannelProbes {
   }
 }
 
-// A refusal of the request or of the key is an answer as well: the server works.
+// A refusal of the request or of the key counts as an answer too, because the server works.
 function hasAnswered(came: Awaited<ReturnType<typeof exchangeWhole>>): boolean {
   if ('failure' in came) return false
   return came.status < 500 && came.status !== 408

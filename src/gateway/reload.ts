@@ -13,7 +13,7 @@ export interface Reloading {
   close(): Promise<void>
 }
 
-/** A file is read when it was unchanged for this long: editors write in several steps. */
+/** Time for which a file must be unchanged before it is read, because editors write in several steps. */
 const STABLE_MS = 100
 const WARNINGS_AT_ONCE = 200
 
@@ -27,7 +27,7 @@ export async function reloadOnChange(
   onResult: (result: ReloadResult) => void,
   log: Logger,
 ): Promise<Reloading> {
-  // One at a time, in the order of the changes. Changes that come meanwhile share the next reading.
+  // One at a time, in the order of the changes. Changes that arrive during a read share the next one.
   let reading = Promise.resolve()
   let waiting = false
   const reload = (): void => {
@@ -50,8 +50,8 @@ export async function reloadOnChange(
   }
 }
 
-// Imported late: nobody changes the configuration in the first milliseconds. The library also sees a rename
-// over the file.
+// Imported on demand, because the file does not change in the first milliseconds. The library also detects a
+// rename over the file.
 async function watch(file: string, changed: () => void): Promise<{ close(): Promise<void> }> {
   const { watch: watchFiles } = await import('chokidar')
   const watcher = watchFiles(file, {
@@ -70,7 +70,7 @@ async function read(
 ): Promise<ReloadResult> {
   try {
     const config = await readConfigInThread(environment, builtIn)
-    // By the text that was read: the file may have been emptied in the meantime.
+    // Checks the text that was read, because the file may have been emptied since.
     refuseEmpty(config)
     await apply(config)
     await warn(config.warnings, log)
@@ -83,7 +83,7 @@ async function read(
   }
 }
 
-// A pause now and then: a large file may have thousands.
+// Pauses now and then, because a large file may have thousands of warnings.
 async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
   for (const [index, warning] of warnings.entries()) {
     log.warn(formatDiagnostic(warning))
@@ -91,8 +91,8 @@ async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
   }
 }
 
-// An empty file means "no channels". At a start that may be intended; in a running gateway an editor has
-// opened the file and not written it yet.
+// An empty file means "no channels". At a start that may be intended; while the gateway runs, an editor has
+// probably truncated the file and not written it yet.
 function refuseEmpty({ environment: { configFile: file }, fileText }: Config): void {
   if (file === undefined || fileText !== '') return
   throw new ConfigError([{ file, path: '', message: 'expected more than an empty file' }])

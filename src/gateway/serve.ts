@@ -73,7 +73,7 @@ import { recordFile } from './record-file.ts'
 import { openStorageWatch } from './storage-watch.ts'
 import { takeOrders } from './take-orders.ts'
 
-/** Parts that are ready before any call is served. */
+/** Parts that must be ready before any call is served. */
 interface ServeParts {
   readonly config: Config
   readonly log: Logger
@@ -84,19 +84,19 @@ interface ServeParts {
   readonly connections: ConnectionFigures
 }
 
-/** The gateway at work, without its listening. */
+/** The running gateway, without its listening sockets. */
 export interface Serving extends AsyncDisposable {
   readonly app: App
   /** Settings at the time of the start. */
   readonly settings: Settings
   /**
-   * Ends the listening, lets running calls end, and settles those that were broken off. Resolves to the
-   * number of calls that could not be settled.
+   * Stops listening, lets running calls end, and settles those that were aborted. Resolves to the number of
+   * calls that could not be settled.
    */
   drain(shut: (atMostMs: number) => Promise<void>): Promise<number>
 }
 
-/** Puts together the application and all background work. */
+/** Builds the application and starts all background work. */
 export async function serve({
   config,
   log,
@@ -134,7 +134,7 @@ export async function serve({
   if (changes) opened.adopt(followChanges(changes, apiKeys, inForce, warn), (following) => following.stop())
 
   let draining = false
-  /** The time for requests that were on their way is over: further ones are refused. */
+  /** Set when the time for requests that were still arriving is over; further ones are refused. */
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trusted_proxies, () =>
@@ -312,13 +312,15 @@ export async function serve({
   }
 }
 
-/** Makes a worker's metrics those of all workers, and has it tell its own on request. */
+/** Makes the metrics of a worker cover all workers, and reports its own on request. */
 function shareMetrics(metrics: Metrics, link: Link): void {
   link.answer('own metrics', () => metricsText(metrics.read()))
   metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
 }
 
-/** The memory for requests, and the readers of bodies and of the store; large forms are in `folder`. */
+/**
+ * The memory for requests, and the readers of bodies and of the store; large forms are stored in `folder`.
+ */
 function openMemory(
   folder: string,
   bodyLimit: () => number,
@@ -332,7 +334,7 @@ function openMemory(
 const UNASKED =
   'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
-/** Makes the client of all upstreams, which counts and logs what they send unrequested. */
+/** Creates the client for all upstreams, which counts and logs unrequested data from them. */
 function openUpstreams(
   secrets: Secrets,
   { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
@@ -347,7 +349,10 @@ function openUpstreams(
   })
 }
 
-/** Returns a function that makes the JSON API at its first call: a gateway that only relays needs none. */
+/**
+ * Returns a function that creates the JSON API at its first call, because a gateway that only relays does not
+ * need it.
+ */
 function jsonApiWhenNeeded(
   secrets: Secrets,
   parts: Omit<JsonParts, 'accounts' | 'models'>,
@@ -370,21 +375,21 @@ function jsonApiWhenNeeded(
   return () => (made ??= make())
 }
 
-/** How long the database may take to show that it can be written. */
+/** Time in which the database must show that it can be written. */
 const PROBE_MS = 1_000
 
-/** Parts that tell whether calls are accepted. */
+/** Parts that determine whether calls are accepted. */
 interface ReadinessParts {
   readonly isDraining: () => boolean
-  /** Resolves once everything is loaded that calls need. */
+  /** Resolves once everything that calls need is loaded. */
   readonly loaded: Promise<unknown>
-  /** Tell whether calls can be charged at this moment. */
+  /** Reports whether calls can be charged now. */
   readonly accounts: Pick<OpenedLedger, 'isReady'>
   /** Whether a worker or a helper thread is missing. */
   readonly isDegraded: () => boolean
 }
 
-/** Finds out whether calls are accepted; a part that takes long to tell is not ready. */
+/** Checks whether calls are accepted; a part that takes too long to report counts as not ready. */
 function readinessOf(parts: ReadinessParts): () => Promise<Readiness> {
   const { isDraining, loaded, accounts, isDegraded } = parts
   return async () => {
@@ -399,27 +404,27 @@ function soon(isSo: Promise<boolean>): Promise<boolean> {
   return Promise.race([isSo, new Promise<boolean>((resolve) => setTimeout(resolve, PROBE_MS, false).unref())])
 }
 
-/** How long the settlement of broken-off calls may take. */
+/** Maximum time for settling calls that were aborted. */
 const SETTLING_MS = 5_000
 
-/** Parts of the gateway that a graceful stop ends, in the order of their use. */
+/** Parts of the gateway that a graceful stop ends, in the order in which it uses them. */
 interface StoppingParts {
-  /** Longest time that running calls may take to end. */
+  /** Maximum time that running calls may take to end. */
   readonly timeoutMs: number
-  /** Tells readiness checks and clients that the process goes away. */
+  /** Reports to readiness checks and clients that the process is stopping. */
   beginDraining(): void
-  /** Ends the listening; resolves when no request can arrive any more, or after that time. */
+  /** Stops listening; resolves when no request can arrive any more, or after the given time. */
   shut(atMostMs: number): Promise<void>
-  /** Refuses requests that arrive on open connections all the same. */
+  /** Refuses requests that still arrive on open connections. */
   refuseRequests(): void
   openExchanges(): number
-  /** Breaks off the calls that are still running. */
+  /** Aborts the calls that are still running. */
   readonly relay: { stop(): void }
   readonly ledger: { readonly unresolved: number; stopRetrying(): void }
 }
 
 /**
- * Stops serving after SIGTERM or SIGINT: ends the listening, lets running calls end, breaks off the rest and
+ * Stops serving after SIGTERM or SIGINT: stops listening, lets running calls end, aborts the others and
  * settles them. Resolves to the number of calls that could not be settled. `docs/operations.md: Stopping`.
  */
 async function gracefulStop(parts: StoppingParts): Promise<number> {

@@ -5,14 +5,15 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const DUPLICATE_MS = 1_000
 
 /**
- * Resolves to the first signal to stop. A second one exits at once: open calls are settled at the next start.
- * One keystroke, or one signal to a process group, arrives twice where npm passes it on: such a duplicate is
+ * Resolves to the first signal to stop. A second one exits at once; open calls are settled at the next start.
+ * A single keystroke, or a signal to a process group, arrives twice if npm forwards it; such a duplicate is
  * ignored.
  */
 export function untilStopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstMs: number | undefined
-    // The listeners stay for the whole stop: a duplicate without a listener would kill the process.
+    // The listeners stay during the whole stop, because a duplicate without a listener would kill the
+    // process.
     for (const signal of SIGNALS) {
       process.on(signal, () => {
         if (firstMs === undefined) {

@@ -4,24 +4,24 @@ import type { StorageHealth } from '../accounts/ledger/storage-health.ts'
 
 /** Interval at which a storage that cannot be written is tried again. */
 const PROBE_MS = 1_000
-/** Shortest interval between lines of the log. */
+/** Minimum interval between lines in the log. */
 const LOG_MS = 60_000
 
 /** Dependencies of a watch. */
 interface StorageWatchParts {
   readonly storage: StorageHealth
-  /** Tries a write, and notes its outcome. */
+  /** Attempts a write, and records its outcome. */
   readonly probe: () => Promise<boolean>
-  /** Tells other processes on the same storage to try as well; undefined where there are none. */
+  /** Makes other processes on the same storage try as well; undefined if there are none. */
   readonly announce?: (() => void) | undefined
-  /** Undefined where another process writes the lines for all. */
+  /** Undefined if another process writes the log lines for all. */
   readonly log: Pick<Logger, 'error' | 'info'> | undefined
-  /** A clock that never goes back. */
+  /** A monotonic clock. */
   readonly nowMs: () => number
 }
 
 /**
- * Watch over a storage that cannot be written: tries it until it can, and tells the operator once a minute.
+ * Watches a storage that cannot be written: retries until it can, and informs the operator once a minute.
  * `docs/operations.md: Health`.
  */
 export class StorageWatch {
@@ -35,7 +35,7 @@ export class StorageWatch {
     if (!parts.storage.isOk) this.#changed()
   }
 
-  /** Writes a line about an error of the database, unless there was one in the last minute. */
+  /** Logs an error of the database, unless one was logged in the last minute. */
   report(error: Error): void {
     const { log, nowMs } = this.#parts
     if (!log || nowMs() - this.#loggedMs < LOG_MS) return
@@ -70,15 +70,15 @@ export class StorageWatch {
   }
 }
 
-/** Text that tells the workers of one machine that one of them could not write. */
+/** Announcement to the workers of one machine that one of them could not write. */
 const FAILED = 'storage'
 
-/** Whether this process tells of the storage: of several workers on one database the first does. */
+/** Whether this process reports on the storage: of several workers on one database, only the first does. */
 export function tellsOfStorage({ others }: Pick<OpenedLedger, 'others'>): boolean {
   return !others || !('link' in others) || others.index === 1
 }
 
-/** Begins to watch the storage of a ledger. */
+/** Starts watching the storage of a ledger. */
 export function openStorageWatch(accounts: OpenedLedger, log: Logger): StorageWatch {
   const { ledger, others } = accounts
   const announcer = others && 'link' in others ? others.announcer : undefined

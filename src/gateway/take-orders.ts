@@ -6,21 +6,21 @@ import { serveControl } from './control/serve-control.ts'
 import type { AdministrationParts } from '../management/parts.ts'
 import { type ReloadResult, reloadOnChange } from './reload.ts'
 
-/** Services that carry out an operator's orders. */
+/** Services that carry out the operator's orders. */
 interface OrderParts {
   readonly running: Pick<Config, 'environment' | 'builtIn'>
   readonly management: AdministrationParts
-  /** Undefined for a gateway of one process. */
+  /** Undefined in a gateway of one process. */
   readonly workers: Workers | undefined
-  /** Takes over a valid configuration, or rejects and leaves everything as it was. */
+  /** Applies a valid configuration, or rejects and leaves everything unchanged. */
   readonly apply: (config: Config) => Promise<void>
   readonly onReload: (result: ReloadResult) => void
   readonly log: Logger
 }
 
 /**
- * Begins to take orders of the operator: commands over the socket in the data folder, and changes of the
- * configuration file. Of several workers the first serves the socket, and their owner watches the file.
+ * Starts taking orders from the operator: commands over the socket in the data folder, and changes of the
+ * configuration file. Of several workers, the first serves the socket; their owner watches the file.
  */
 export async function takeOrders(parts: OrderParts): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack()

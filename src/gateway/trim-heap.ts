@@ -20,6 +20,6 @@ export async function trimHeap(): Promise<void> {
     const trim = libraries.load('libc.so.6').func('int malloc_trim(size_t)')
     await new Promise<void>((resolve) => trim.async(0, () => resolve()))
   } catch {
-    // The memory stays with the process, which can use it again.
+    // The process keeps the memory and can use it again.
   }
 }

@@ -2,8 +2,8 @@ import type { AmountSums, SummedColumn } from '../store/operations/taken-identif
 import { UnreadableValue } from './cells.ts'
 
 /**
- * Largest id, and largest sum of a column over all users or tokens: half of the whole numbers that can be
- * counted, so that later charges and ids have the other half.
+ * Maximum id, and maximum sum of a column over all users or tokens: half of the range of safe integers, so
+ * that later charges and ids have the other half.
  */
 export const MAX_IMPORTED = 2 ** 52
 
@@ -15,7 +15,7 @@ export class RunningSums {
     this.#sums = { ...here }
   }
 
-  /** Adds the amounts of a row. Throws `UnreadableValue`, and adds none, where a sum becomes too large. */
+  /** Adds the amounts of a row. Throws `UnreadableValue` and adds none of them if a sum becomes too large. */
   add(amounts: Partial<AmountSums>): void {
     const added = Object.entries(amounts) as [SummedColumn, number][]
     for (const [column, amount] of added) {

@@ -8,7 +8,7 @@ export class UnreadableValue extends Error {
   }
 }
 
-/** Longest text that is read from one cell, in UTF-16 units. */
+/** Maximum length of a text that is read from one cell, in UTF-16 units. */
 const MAX_TEXT_LENGTH = 4 * 2 ** 20
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -26,7 +26,7 @@ export class Cells {
     this.#row = row
   }
 
-  /** Tells whether the cell is null, or the row has no such column. */
+  /** Whether the cell is null, or the row has no such column. */
   isAbsent(column: string): boolean {
     return (this.#row[column] ?? null) === null
   }

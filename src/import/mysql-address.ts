@@ -5,7 +5,7 @@ export interface MysqlAddress {
   readonly user: string
   readonly password: string
   readonly database: string
-  /** TLS: none, with a verified certificate, or with any. */
+  /** TLS: none, with a verified certificate, or with any certificate. */
   readonly tls: 'none' | 'verified' | 'unverified'
 }
 

@@ -82,7 +82,7 @@ const LOGINS: readonly (readonly [column: string, service: string])[] = [
   ['linux_do_id', 'LINUX DO'],
 ]
 
-/** Lists what does not come along beside single rows: tables, and logins by other services; with counts. */
+/** Lists, with counts, what is not imported apart from single rows: tables, and logins by other services. */
 export function leftBehind({ users, leftTables }: FamilyDatabase): ReportLine[] {
   const present = users.map((row) => new Cells(row)).filter((cells) => !isDeleted(cells, 'user'))
   const logins = LOGINS.flatMap(([column, service]): ReportLine[] => {

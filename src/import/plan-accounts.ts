@@ -31,7 +31,7 @@ export interface AccountsPlan {
 
 /** Names of users of the source that the operator stated. */
 export interface StatedNames {
-  /** Users here who get the tokens of the user of that name. */
+  /** Existing users who get the tokens of the imported user with the same name. */
   readonly merge: ReadonlySet<string>
   /** Users who keep a role above common. */
   readonly role: ReadonlySet<string>
@@ -245,7 +245,9 @@ const MAX_NAME_LENGTH = 50
 /** Token whose ids are not allocated yet. */
 type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 
-/** Reads a token. Adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable. */
+/**
+ * Reads a token, and adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable.
+ */
 function readToken(
   cells: Cells,
   userGroup: string,
@@ -338,7 +340,10 @@ function limitText(cells: Cells, column: string): string {
   throw new UnreadableValue(column, 'names of models with commas between them, at most 65536 characters')
 }
 
-/** Keeps valid addresses only, as the other gateway does; if there are none, nobody may use the key. */
+/**
+ * Keeps only valid addresses, as the other gateway does; if there are none, the key cannot be used from any
+ * address.
+ */
 function addressesOf(cells: Cells): string | null {
   const column = cells.isAbsent('allow_ips') ? 'subnet' : 'allow_ips'
   const lines = allowListLines(cells.text(column).replaceAll(/[ \t]/g, '').replaceAll(',', '\n'))

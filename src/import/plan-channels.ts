@@ -201,7 +201,7 @@ const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ],
 ])
 
-/** Names of kinds that speak none of the dialects here. */
+/** Names of kinds that use none of the gateway's dialects. */
 const UNSUPPORTED_KINDS: Readonly<Record<Family, ReadonlyMap<number, string>>> = {
   'new-api': new Map([
     [2, 'Midjourney'],

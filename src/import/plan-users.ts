@@ -19,7 +19,9 @@ const DELETED = 3
 /** User whose id is not allocated yet. */
 export type ReadUser = Omit<ImportedUser, 'id'>
 
-/** Reads a user. Adds notes about changes. Throws `UnreadableValue` if its name or quota is unreadable. */
+/**
+ * Reads a user, and adds notes about changes. Throws `UnreadableValue` if the name or quota is unreadable.
+ */
 export function readUser(
   cells: Cells,
   units: Units,
@@ -151,7 +153,7 @@ function count(cells: Cells, column: string): number {
   )
 }
 
-/** Reads a user's own settings, kept unchanged. The sidebar has a column of its own here. */
+/** Reads a user's own settings, which are kept unchanged. The sidebar has a separate column here. */
 function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_modules: string } {
   const text = cells.lenient(() => cells.text('setting').trim(), '')
   if (text === '') return { setting: '', sidebar_modules: '' }

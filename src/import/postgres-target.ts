@@ -10,7 +10,7 @@ import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './copy/tables.ts'
 /** Statement timeout; sums over a large log are slow. */
 const STATEMENT_TIMEOUT_MS = 600_000
 
-/** Highest id ever given out in each counted table, so that none is given out again. */
+/** Highest id ever assigned in each counted table, so that none is assigned again. */
 export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
 
 /** Opens connections to a target database, without writing to it. Errors are those of the driver. */

@@ -1,8 +1,8 @@
 /** Limits on reading another gateway's database, far above the size of a real one. */
 export interface ReadLimits {
-  /** Most rows of one table. */
+  /** Maximum number of rows of one table. */
   readonly rows: number
-  /** Most bytes of all tables together. */
+  /** Maximum number of bytes of all tables together. */
   readonly bytes: number
   /** Timeout of one statement. */
   readonly ms: number
@@ -40,7 +40,7 @@ export function tooSlow(table: string, ms: number): Error {
   return new Error(`reading the table "${table}" took longer than ${ms / 1000} s`)
 }
 
-/** Error for a view or the like: reading it could run code of its owner with the rights of the reader. */
+/** Error for a view or similar: reading it could run code of its owner with the rights of the reader. */
 export function notATable(name: string, kind: string): Error {
   return new Error(
     `"${name}" is a ${kind}, and nothing but plain tables is read: make a copy that has one in its place`,

@@ -2,8 +2,8 @@
 export type Kind = 'user' | 'token' | 'channel' | 'group' | 'price' | 'option' | 'login' | 'table'
 
 /**
- * Result for a row or an entry: `carried` over unchanged, `changed` as its notes say, `there` already and
- * left as it is, or `left` behind.
+ * Result for a row or an entry: `carried` over unchanged, `changed` as its notes describe, already `there`
+ * and left unchanged, or `left` behind.
  */
 export type Fate = 'carried' | 'changed' | 'there' | 'left'
 

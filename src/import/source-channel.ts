@@ -30,8 +30,8 @@ export interface SourceChannel {
 }
 
 /**
- * Reads a channel. Adds notes about settings that have no effect here. Throws `UnreadableValue` if a required
- * value cannot be read.
+ * Reads a channel, and adds notes about settings that have no effect here. Throws `UnreadableValue` if a
+ * required value cannot be read.
  */
 export function readChannel(cells: Cells, family: Family): SourceChannel {
   const status = cells.integer('status', ENABLED)
@@ -143,7 +143,7 @@ function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
   }
 }
 
-/** Proxy and system prompt; one-api has the latter in a column of its own. */
+/** Proxy and system prompt; one-api has a separate column for the latter. */
 function textsOf(cells: Cells, setting: Record<string, unknown>): Record<string, string> {
   const column = cells.lenient(() => cells.text('system_prompt').trim(), '')
   const given = { system_prompt: column, ...setting }

@@ -20,7 +20,7 @@ export interface SourceDatabase {
   close(): Promise<void>
 }
 
-/** Most tables that are named: both families have some thirty. */
+/** Maximum number of tables that are named; both families have some thirty. */
 export const MAX_TABLES = 200
 
 /** Opens a SQLite file, or the database of a URL. Rejects with a sentence for the operator. */

@@ -44,7 +44,9 @@ export interface WritableTarget {
   readState(): Promise<TargetState>
   /** Ensures that generated ids of tokens are above this one. */
   reserve(highestTokenId: number): Promise<void>
-  /** Notifies running nodes of the changes; rejects if that fails. An embedded database has none. */
+  /**
+   * Notifies running nodes of the changes; rejects if that fails. An embedded database has no other nodes.
+   */
   notifyNodes(): Promise<void>
   close(): Promise<void>
 }

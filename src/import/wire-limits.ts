@@ -5,9 +5,11 @@ import { type ReadLimits, tooSlow } from './read-limits.ts'
 const TIMEOUT_FACTOR = 1.05
 /** Interval of the checks while an answer arrives. */
 const CHECK_INTERVAL_MS = 5
-/** Largest ratio of bytes received to bytes of values; rows have headers and lengths too. */
+/** Maximum ratio of bytes received to bytes of values; rows have headers and lengths too. */
 const WIRE_FACTOR = 4
-/** Most bytes between two rows: drivers keep a message in memory until it is complete. */
+/**
+ * Maximum number of bytes between two rows, because drivers keep a message in memory until it is complete.
+ */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20
 /** Limits until the server has accepted the user. */
 const MAX_GREETING_BYTES = 65_536
@@ -35,7 +37,7 @@ export class WireLimits {
     this.#stop = stop
   }
 
-  /** Notes that a row is complete. */
+  /** Records that a row is complete. */
   noteRow(): void {
     this.#lastRowAt = this.#socket.bytesRead
   }

@@ -4,12 +4,12 @@ import { METRICS } from '../../telemetry/metric-table.ts'
 import { metricsText } from '../../telemetry/text.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** Longest wait for a worker's metrics. */
+/** Maximum wait for a worker's metrics. */
 const WAIT_MS = 1_000
 
 /**
- * Metrics of several workers. Counters of a worker that has ended stay, as they were last read: a sum that
- * falls would look like a restart of all.
+ * Metrics of several workers. The last counters of a worker that has ended are kept, because a decreasing sum
+ * would look like a restart of all workers.
  */
 export class CollectedMetrics {
   readonly #workers: () => readonly WorkerProcess[]
@@ -20,7 +20,10 @@ export class CollectedMetrics {
     this.#workers = workers
   }
 
-  /** The texts of the other workers, of those that have ended, and of this process. `own`: the asker's. */
+  /**
+   * The texts of the other workers, of those that have ended, and of this process. `own` is that of the
+   * requesting worker.
+   */
   async collect(asker: WorkerProcess, own: string): Promise<readonly string[]> {
     this.#last.set(asker, own)
     const others = this.#workers().filter((worker) => worker !== asker)

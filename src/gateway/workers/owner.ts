@@ -23,7 +23,9 @@ import { SharedSockets } from './shared-sockets.ts'
 import { WorkerCrew } from './worker-crew.ts'
 import { WorkerProcess } from './worker-process.ts'
 
-/** How long a start waits for the port: workers of an owner that was killed may still be ending. */
+/**
+ * Maximum time for which a start waits for the port; workers of an owner that was killed may still be ending.
+ */
 const PORT_TIMEOUT_MS = 3_000
 const PORT_RETRY_MS = 20
 
@@ -39,8 +41,8 @@ interface OwnedGateway {
 
 /**
  * Starts a gateway of several workers. This process owns the database, lends to the workers and counts their
- * limits; it takes no calls itself. `locked`: the lock on the data folder, where there is one already.
- * Rejects with a message for the operator.
+ * limits; it takes no calls itself. `locked` is the lock on the data folder, if it is already held. Rejects
+ * with a message for the operator.
  */
 export async function startOwner(config: Config, locked?: DataFolderLock): Promise<OwnedGateway> {
   await using opened = new AsyncDisposableStack()
@@ -152,7 +154,8 @@ async function portOf(address: { readonly host: string; readonly port: number })
   }
 }
 
-// The first one may refuse; the others find the same, or begin anew with what it has taken over.
+// Applies to one worker first, which may refuse. The others reach the same result, or are replaced by ones
+// that start with the new configuration.
 async function applyInTurn(crew: WorkerCrew, fileText: string): Promise<void> {
   const [first, ...others] = crew.serving
   await first?.link.request('reload', fileText)
@@ -172,7 +175,7 @@ interface SharedParts {
   readonly crew: WorkerCrew
 }
 
-/** Answers what a worker asks of the owner. */
+/** Answers a worker's requests to the owner. */
 function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
   const { link, name } = worker
   const { database, announce, shares, places, metrics, crew } = parts
@@ -190,7 +193,7 @@ function answerWorker(worker: WorkerProcess, parts: SharedParts): void {
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
 }
 
-/** Passes settled calls on to the workers that follow those of the others. */
+/** Passes settled calls to the workers that follow those of the others. */
 class FollowedCalls {
   readonly #workers: () => readonly WorkerProcess[]
   /** Wishes of each worker, by their names. */

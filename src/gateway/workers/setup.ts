@@ -3,7 +3,7 @@ export const LINK_DESCRIPTOR = 3
 
 /** The owner's first message to a worker. */
 export interface WorkerSetup {
-  /** Number of the worker, from 1. */
+  /** Number of the worker, starting at 1. */
   readonly index: number
   /** Number of workers that are configured. */
   readonly planned: number
@@ -11,20 +11,20 @@ export interface WorkerSetup {
   readonly name: string
   readonly port: number
   readonly configFile: string | undefined
-  /** Text of the configuration file that is in force, which the file itself may no longer have. */
+  /** Text of the configuration file that is in effect; the file itself may have changed since. */
   readonly fileText: string
 }
 
-/** Message of the owner to each worker whenever it changes. */
+/** Message of the owner to each worker, sent whenever it changes. */
 export interface CrewState {
-  /** Workers that run. */
+  /** Number of running workers. */
   readonly count: number
-  /** Whether all that there should be take calls. */
+  /** Whether all configured workers take calls. */
   readonly isComplete: boolean
 }
 
-/** The last message of a worker, as far as it gets. */
+/** The last message of a worker, if it gets to send one. */
 export interface WorkerEnd {
-  /** Calls that could not be settled. */
+  /** Number of calls that could not be settled. */
   readonly unresolved: number
 }

@@ -4,12 +4,14 @@ import { getSystemErrorName } from 'node:util'
 import { type Address, SOCKETS } from '../listeners.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** A socket that is bound here, and on which workers listen. */
+/** A socket that is bound here and on which workers listen. */
 export interface SharedSocket {
   close(): void
 }
 
-/** Flag of libuv: several sockets of one address, over which the kernel spreads connections. */
+/**
+ * Flag of libuv that allows several sockets for one address, among which the kernel distributes connections.
+ */
 const REUSE_PORT = 2
 
 /**
@@ -27,9 +29,9 @@ const { _createServerHandle: bindSocket } = net as unknown as {
 }
 
 /**
- * The sockets on which all workers listen. This process keeps them open, so that a connection that waits
- * outlives the worker that would have taken it. Each belongs to one worker, by its number; while that is
- * away, another one listens on it.
+ * The sockets on which all workers listen. This process keeps them open, so that a waiting connection
+ * survives the worker that would have accepted it. Each belongs to one worker, by its number; while that
+ * worker is away, another one listens on it.
  */
 export class SharedSockets {
   readonly #sockets: readonly SharedSocket[]
@@ -42,7 +44,7 @@ export class SharedSockets {
     this.#workers = workers
   }
 
-  /** Binds the sockets of so many workers; rejects with an error of the system. */
+  /** Binds the sockets for this number of workers; rejects with a system error. */
   static async bind({ host, port }: Address, workers: number): Promise<SharedSockets> {
     const { address, family } = await lookup(host)
     const sockets: SharedSocket[] = []
@@ -57,7 +59,9 @@ export class SharedSockets {
     return new SharedSockets(sockets, workers)
   }
 
-  /** Divides the sockets among these workers; others keep what they have until they are among them again. */
+  /**
+   * Divides the sockets among these workers. Other workers keep what they have until they are included again.
+   */
   divide(workers: readonly WorkerProcess[]): void {
     if (workers.length === 0) return
     const wanted = new Map(workers.map((worker) => [worker, new Set<number>()]))
@@ -80,7 +84,7 @@ export class SharedSockets {
     this.#given.delete(worker)
   }
 
-  /** Closes the sockets here; workers that listen go on. */
+  /** Closes the sockets here; workers that listen continue. */
   close(): void {
     for (const socket of this.#sockets) socket.close()
   }

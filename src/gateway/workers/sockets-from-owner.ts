@@ -2,7 +2,7 @@ import type { Server, Socket } from 'node:net'
 import process from 'node:process'
 import { type Address, listenerFor, type Listeners, listenOn } from '../listeners.ts'
 
-/** Order of the owner on a socket, by its place; `give` comes with the socket. */
+/** Order of the owner about a socket, by its place; with `give`, the socket is sent along. */
 export type SocketOrder = { readonly give: number } | { readonly takeBack: number }
 
 /** The sockets that the owner has given to this worker. */
@@ -19,7 +19,7 @@ export class GivenSockets {
     return this.#first.promise
   }
 
-  /** Listens on each socket that comes, until it is taken back. */
+  /** Listens on each socket that is received, until it is taken back. */
   readonly listen = ({ port }: Address, accept: (socket: Socket) => void): Promise<Listeners> => {
     const onOrder = (order: SocketOrder, socket: unknown): void => {
       if ('takeBack' in order) {

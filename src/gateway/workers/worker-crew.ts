@@ -4,16 +4,18 @@ import type { CrewState } from './setup.ts'
 import type { SharedSockets } from './shared-sockets.ts'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
-/** Delay before a worker that ended soon after its start is replaced: doubled each time, to the maximum. */
+/**
+ * Delay before a worker that ended soon after its start is replaced; doubled each time, up to the maximum.
+ */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
-/** Time after which a worker has not ended soon after its start. */
+/** Running time from which a worker no longer counts as ended soon after its start. */
 const PROVEN_MS = 10_000
-/** Delay before the calls of a lost worker are settled again, where the database could not. */
+/** Delay before settling the calls of a lost worker is retried, if the database failed. */
 const RETRY_MS = 200
-/** Interval at which workers are asked for a sign of life. */
+/** Interval at which workers are pinged. */
 const PING_MS = 500
-/** Intervals without one after which a worker gets no new connections, and after which it is ended. */
+/** Number of unanswered pings after which a worker gets no new connections, and after which it is killed. */
 const SILENT_PINGS = 3
 const LOST_PINGS = 120
 
@@ -21,26 +23,26 @@ const LOST_PINGS = 120
 interface CrewParts {
   readonly planned: number
   readonly sockets: Pick<SharedSockets, 'divide' | 'drop' | 'close'>
-  /** Starts the process of one worker, and answers it; rejects if the system cannot. */
+  /** Starts the process of one worker and answers it; rejects if the system cannot start it. */
   readonly start: (index: number) => Promise<WorkerProcess>
-  /** Settles what a worker left open, and takes back what was lent; rejects while that is impossible. */
+  /** Settles what a worker left open, and takes back its leases; rejects while that is impossible. */
   readonly lose: (worker: WorkerProcess) => Promise<void>
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
 /**
- * The workers of one machine. Each that ends is replaced, once what it left open is settled, and one that
- * cannot be started is tried again; the others go on, and take its connections.
+ * The workers of one machine. Each that ends is replaced once what it left open is settled; one that cannot
+ * be started is tried again. The others continue, and take over its connections.
  */
 export class WorkerCrew {
   readonly #parts: CrewParts
   readonly #workers = new Map<number, WorkerProcess>()
   readonly #running: Promise<void>[] = []
-  /** Intervals since a worker was asked for a sign of life that has not come yet. */
+  /** Number of unanswered pings of each worker. */
   readonly #unheard = new Map<WorkerProcess, number>()
   readonly #pinging: NodeJS.Timeout
   readonly #stopping = new AbortController()
-  /** Workers that wait to listen; undefined once all do as soon as they are ready. */
+  /** Workers that wait to listen; undefined once workers may listen as soon as they are ready. */
   #waiting: Set<WorkerProcess> | undefined = new Set()
   /** Numbers of the workers whose first start has neither succeeded nor failed. */
   readonly #starting = new Set<number>()
@@ -52,7 +54,7 @@ export class WorkerCrew {
     this.#firstStarts.promise.catch(() => {})
   }
 
-  /** The workers that run, by their numbers. */
+  /** The running workers, by number. */
   get workers(): WorkerProcess[] {
     return [...this.#workers.values()].toSorted((one, other) => one.index - other.index)
   }
@@ -62,13 +64,13 @@ export class WorkerCrew {
     return this.workers.filter(({ isServing }) => isServing)
   }
 
-  /** Starts all workers. Resolves when all that can be started listen; rejects if none can. */
+  /** Starts all workers. Resolves when all that can be started are listening; rejects if none can. */
   async start(): Promise<void> {
     const { planned } = this.#parts
     for (let index = 1; index <= planned; index += 1) this.#starting.add(index)
     for (let index = 1; index <= planned; index += 1) this.#running.push(this.#keep(index))
     await this.#firstStarts.promise
-    // Together: none is called while others are not there yet.
+    // They begin together, so that none is called while others are not ready.
     const waiting = [...(this.#waiting ?? [])]
     this.#waiting = undefined
     for (const worker of waiting) worker.isServing = true
@@ -80,7 +82,7 @@ export class WorkerCrew {
     )
   }
 
-  /** Takes a worker's word that it is ready. */
+  /** Handles the message of a worker that it is ready. */
   ready(worker: WorkerProcess): void {
     if (this.#waiting) {
       this.#waiting.add(worker)
@@ -92,30 +94,31 @@ export class WorkerCrew {
     this.#listening(worker).catch(() => {})
   }
 
-  /** Takes a worker's word that it takes no more connections. */
+  /** Handles the message of a worker that it accepts no more connections. */
   leaving(worker: WorkerProcess): void {
     worker.isServing = false
     this.#divide()
   }
 
-  /** Tells all workers to stop. Resolves when the last one has ended and what it left open is settled. */
+  /** Makes all workers stop. Resolves when the last one has ended and what it left open is settled. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    // The workers have them too: new connections are refused once the last one has stopped listening.
+    // The workers have these sockets too; new connections are refused once the last worker has stopped
+    // listening.
     this.#parts.sockets.close()
     for (const { link } of this.workers) link.send('stop')
     await Promise.all(this.#running)
     clearInterval(this.#pinging)
   }
 
-  /** Ends all workers at once. */
+  /** Kills all workers at once. */
   kill(): void {
     this.#stopping.abort()
     clearInterval(this.#pinging)
     for (const worker of this.workers) worker.kill()
   }
 
-  // Not by the time: the whole machine may have been suspended.
+  // Counts pings instead of time, because the whole machine may have been suspended.
   #ping(): void {
     for (const worker of this.workers) {
       const intervals = this.#unheard.get(worker)
@@ -158,7 +161,7 @@ export class WorkerCrew {
     }
   }
 
-  /** Divides the connections among the workers that answer, and tells all how many there are. */
+  /** Divides the connections among the workers that answer, and informs all of them of their number. */
   #divide(): void {
     if (this.#stopping.signal.aborted) return
     const { sockets, planned } = this.#parts
@@ -181,7 +184,7 @@ export class WorkerCrew {
     }
   }
 
-  /** Runs a worker to its end, if it can be started; what it left open is settled then. Never rejects. */
+  /** Runs a worker to its end, if it can be started, and then settles what it left open. Never rejects. */
   async #run(index: number): Promise<void> {
     const { start, lose, log, sockets } = this.#parts
     const { signal } = this.#stopping
@@ -212,7 +215,7 @@ export class WorkerCrew {
       log.warn({ worker: index, pid: worker.pid, ...end }, 'a worker has ended; another one takes its place')
   }
 
-  /** Notes how the first start of a worker went. */
+  /** Records the outcome of a worker's first start. */
   #firstStartOf(index: number, failure?: unknown): void {
     if (!this.#starting.delete(index) || this.#starting.size > 0) return
     if (this.#waiting && this.#waiting.size > 0) this.#firstStarts.resolve()

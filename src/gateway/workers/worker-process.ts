@@ -14,13 +14,13 @@ export interface ProcessEnd {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Process of a worker, as its owner has it. */
+/** Process of a worker, as seen by its owner. */
 export class WorkerProcess {
   readonly index: number
-  /** Name of this run: the owner of its holds, and a borrower of the bank. */
+  /** Name of this run, as the owner of its holds and as a borrower of the bank. */
   readonly name = randomUUID()
   readonly link: Link
-  /** Resolves when the process has ended, and all that it sent is read; never rejects. */
+  /** Resolves when the process has ended and everything that it sent has been read; never rejects. */
   readonly ended: Promise<ProcessEnd>
   /** Whether it takes calls. */
   isServing = false
@@ -30,22 +30,22 @@ export class WorkerProcess {
     this.index = index
     this.#child = child
     this.link = new Link(child.stdio[LINK_DESCRIPTOR] as Socket)
-    // An order that cannot be sent: the process is ending.
+    // A message that cannot be sent means that the process is ending.
     child.on('error', () => {})
     const exited = new Promise<ProcessEnd>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }))
     })
     this.ended = Promise.all([exited, this.link.closed]).then(([end]) => end)
-    // Without its link a worker is of no use, and its holds are settled only once it has ended.
+    // A worker without its link is of no use, and its holds are settled only after it has ended.
     void this.link.closed.then(() => this.kill())
   }
 
-  /** Starts a process with the options of this one; rejects if the system cannot. */
+  /** Starts a process with the options of this one; rejects if the system cannot start it. */
   static async start(index: number, variables: ReadonlyMap<string, string>): Promise<WorkerProcess> {
     const [, program = ''] = process.argv
     const child = spawn(process.execPath, [...process.execArgv, program, 'worker'], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'ipc'],
-      // The owner tells the file, which may be gone when a worker is replaced.
+      // The owner sends the text of the file, which may no longer exist when a worker is replaced.
       env: { ...Object.fromEntries(variables), GATEWAY_CONFIG: '' },
     })
     await once(child, 'spawn')
@@ -61,7 +61,7 @@ export class WorkerProcess {
     this.#order({ give: place }, socket)
   }
 
-  /** Has it listen on a socket no longer. */
+  /** Makes it stop listening on a socket. */
   takeSocketBack(place: number): void {
     this.#order({ takeBack: place })
   }

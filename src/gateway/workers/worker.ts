@@ -18,17 +18,17 @@ import { untilStopSignal } from '../stop-signals.ts'
 import { GivenSockets } from './sockets-from-owner.ts'
 import { type CrewState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './setup.ts'
 
-/** Longest time that the last message waits to be sent. */
+/** Maximum time for which the last message waits to be sent. */
 const GOODBYE_MS = 1_000
 
 /**
- * Runs a worker: takes calls until its owner, or a signal, tells it to stop. Ends the process at once if the
- * owner is gone: nothing could be charged any more, and the next start settles what was under way.
+ * Runs a worker: takes calls until its owner, or a signal, makes it stop. Ends the process at once if the
+ * owner is gone, because nothing could be charged any more; the next start settles what was under way.
  */
 export async function runWorker(given: Environment): Promise<number> {
   const link = new Link(new Socket({ fd: LINK_DESCRIPTOR }))
   void link.closed.then(() => process.exit(1))
-  // A signal to the process group is for the owner, which reads the configuration.
+  // A signal to the process group is meant for the owner, which reads the configuration.
   process.on('SIGHUP', () => {})
   const stopping = Promise.race([untilStopSignal(), new Promise<void>((resolve) => link.on('stop', resolve))])
   const setup = await link.request<WorkerSetup>('setup')
@@ -83,7 +83,7 @@ export async function runWorker(given: Environment): Promise<number> {
   setCollectorFlags()
   await link.request('ready')
   await stopping
-  // A signal may be for this worker alone.
+  // The signal may have been sent to this worker only.
   link.send('leaving')
   const unresolved = await serving.drain(async (maxMs) => listening.stopListening(maxMs))
   await opened.disposeAsync()

@@ -75,7 +75,7 @@ export async function migrate(orders: MigrateOptions): Promise<MigrationReport> 
   }
   const target = openTarget(to)
   try {
-    // The target comes first: nothing must happen to the source if the target is out of reach.
+    // Checks the target first, so that nothing happens to the source if the target is unreachable.
     const isEmpty = await withMappedErrors(() => isEmptyDatabase(target, to))
     const source = await openSource(environment, path, { readOnly: dryRun })
     try {
@@ -184,7 +184,7 @@ function remainingDifferences(after: Comparison): string[] {
   ]
 }
 
-/** Largest number of differences that are described one by one; the rest are only counted. */
+/** Maximum number of differences that are described one by one; further ones are only counted. */
 const MAX_REPORTED = 20
 
 /** Columns whose values must not be shown. */

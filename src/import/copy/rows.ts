@@ -62,8 +62,8 @@ export async function rowsWithKeys(
 }
 
 /**
- * Refuses texts of SQLite that are not UTF-8: another text would arrive. The driver puts U+FFFD in the place
- * of such bytes, so that only rows with that character are read again.
+ * Refuses texts of SQLite that are not UTF-8, because a different text would arrive. The driver replaces such
+ * bytes by U+FFFD, so only rows with that character are read again.
  */
 export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readonly Row[]): Promise<void> {
   for (const row of rows)
@@ -78,7 +78,7 @@ export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readon
     }
 }
 
-/** Inserts the rows whose keys are missing, all or none. */
+/** Inserts all or none of the rows whose keys are missing. */
 export async function insertMissing(
   db: Db,
   table: CopiedTable,

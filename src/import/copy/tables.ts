@@ -38,8 +38,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
 ])
 
 /**
- * Tables that are not copied: holds are settled before, the target has an identity of its own, running nodes
- * report the state of alerts anew, and states of sign-ins last for minutes.
+ * Tables that are not copied: holds are settled before, the target has its own identity, running nodes report
+ * the state of alerts again, and states of sign-ins last only minutes.
  */
 export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_conditions',
