@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type Decimal, parseDecimal } from '../domain/decimal.ts'
 import { nearest } from '../domain/nearest.ts'
+import { duration as aDuration } from '../domain/records/duration.ts'
 import {
   declaredName,
-  duration as aDuration,
   type FieldType,
   mismatch as unmet,
   type Stored,

@@ -7,6 +7,8 @@ type AnswerField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'secret' | 'd
   readonly of?: (object: never) => unknown
 }
 
+type AnswerFields = Readonly<Record<string, AnswerField>>
+
 /** Reader of responses; administrators see more fields. */
 type Audience = 'holder' | 'admin'
 
@@ -14,7 +16,7 @@ type HiddenFrom<A extends Audience> =
   | { readonly secret: true | 'held' }
   | { readonly shown: false | Exclude<Audience, A> }
 
-type Answer<F, A extends Audience> = {
+type Answer<F extends AnswerFields, A extends Audience> = {
   readonly [Name in keyof F as F[Name] extends HiddenFrom<A>
     ? never
     : F[Name] extends { readonly as: infer As extends string }
@@ -23,10 +25,7 @@ type Answer<F, A extends Audience> = {
 }
 
 /** Returns the schema of responses with these fields, in order, and the function that builds them. */
-export function answersOf<const F extends Readonly<Record<string, AnswerField>>, A extends Audience>(
-  fields: F,
-  audience: A,
-) {
+export function answersOf<const F extends AnswerFields, A extends Audience>(fields: F, audience: A) {
   const shown = Object.entries<AnswerField>(fields)
     .filter(([, { shown = audience, secret }]) => shown === audience && !secret)
     .map(([field, one]) => ({ ...one, field, name: one.as ?? field }))

@@ -6,12 +6,12 @@ import type { Settings } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Store } from '../store/store.ts'
 import { requireQuota } from './quota-bound.ts'
-import { changeShape } from './record-schemas.ts'
+import { bodyShape } from './record-schemas.ts'
 
 /**
  * Fields of the budget and the rate limit of a token or a user; null counts as absent. `docs/api.md: Token`.
  */
-export const termFields = changeShape(TERMS)
+export const termFields = bodyShape(TERMS, 'change')
 
 type GivenTerms = { readonly [Name in keyof typeof termFields]?: z.output<(typeof termFields)[Name]> }
 

@@ -1,20 +1,20 @@
 import { z } from 'zod'
 import { type FieldType, mismatch, type Stored } from '../domain/records/field-types.ts'
-import type { Edits, Field, Fields, JsonOf, NamesWith } from '../domain/records/record.ts'
+import {
+  type Edits,
+  type Field,
+  type Fields,
+  fieldsWith,
+  type JsonOf,
+  type NamesWith,
+} from '../domain/records/record.ts'
 
 /** Schema whose input and output have the same type. */
 type Schema<V> = z.ZodType<V, V>
 
-/** Fields that can be set over HTTP; null in an optional field counts as absent. */
-type EditShape<F extends Fields, Required> = {
-  [Name in NamesWith<F, 'edit'>]: F[Name] extends Required
-    ? Schema<JsonOf<F[Name]>>
-    : z.ZodOptional<z.ZodNullable<Schema<JsonOf<F[Name]>>>>
-}
-
 /** Schema of the JSON type of a value, whose entries have theirs of `entryOf`. */
 export function baseOf(
-  { json, items = { json: 'any' } }: Pick<FieldType, 'json'> & { readonly items?: Pick<FieldType, 'json'> },
+  { json, items }: Pick<FieldType, 'json' | 'items'>,
   params?: { readonly error: string },
   entryOf: (type: never) => z.ZodType = baseOf,
 ): z.ZodType {
@@ -33,33 +33,21 @@ export function valueSchema<V, C extends Stored, J>(type: FieldType<V, C, J>): S
     })
     .meta({
       ...type.bounds,
-      ...(type.rules.length > 0 && { description: type.rules.map(({ expected }) => expected).join('; ') }),
+      ...(type.rules[0] && { description: type.rules.map(({ expected }) => expected).join('; ') }),
     }) as unknown as Schema<J>
 }
 
-/** The fields of a new object. */
-export const createShape = <const F extends Fields>(fields: F) =>
-  shapeOf(fields, true) as EditShape<F, { readonly isRequired: true }>
-
-/** The fields of a change, all optional. */
-export const changeShape = <const F extends Fields>(fields: F) =>
-  shapeOf(fields, false) as EditShape<F, never>
-
-/** The fields that can be set over HTTP: all of them, or those that a role may set. */
-export function editable<const F extends Fields, R extends NonNullable<Field['edit']>>(
-  fields: F,
-  by?: R,
-): Pick<F, NamesWith<F, 'edit', R>> {
-  const kept = Object.entries(fields).filter(([, { edit }]) => edit !== undefined && edit === (by ?? edit))
-  return Object.fromEntries(kept) as Pick<F, NamesWith<F, 'edit', R>>
-}
-
-function shapeOf(fields: Fields, isNew: boolean): Readonly<Record<string, z.ZodType>> {
-  const shape = Object.entries<Field>(editable(fields)).map(([name, { type, isRequired }]) => {
+/** Fields of a body that can be set; null in an optional one counts as absent. */
+export function bodyShape<const F extends Fields, const For extends 'new' | 'change'>(fields: F, usage: For) {
+  const shape = Object.entries<Field>(fieldsWith(fields, 'edit')).map(([name, { type, isRequired }]) => {
     const schema = valueSchema(type)
-    return [name, isNew && isRequired ? schema : schema.nullish()]
+    return [name, usage === 'new' && isRequired ? schema : schema.nullish()]
   })
-  return Object.fromEntries(shape)
+  return Object.fromEntries(shape) as {
+    [Name in NamesWith<F, 'edit'>]: readonly [F[Name], For] extends readonly [{ isRequired: true }, 'new']
+      ? Schema<JsonOf<F[Name]>>
+      : z.ZodOptional<z.ZodNullable<Schema<JsonOf<F[Name]>>>>
+  }
 }
 
 /** The given fields in their stored form; null counts as absent, except where it is a value. */
@@ -68,10 +56,9 @@ export function storedFields<const F extends Fields>(
   given: { readonly [Name in NamesWith<F, 'edit'>]?: unknown },
 ): Edits<F> {
   const stored: Record<string, unknown> = {}
-  for (const [name, { type, edit }] of Object.entries(fields)) {
+  for (const [name, { type }] of Object.entries<Field>(fieldsWith(fields, 'edit'))) {
     const value = (given as Readonly<Record<string, unknown>>)[name]
-    if (!edit || value === undefined || (value === null && !type.isNullable)) continue
-    stored[name] = type.fromJson(value)
+    if (value !== undefined && (value !== null || type.isNullable)) stored[name] = type.fromJson(value)
   }
   return stored as Edits<F>
 }

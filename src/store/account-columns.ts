@@ -1,15 +1,20 @@
-import { columnsWith } from '../domain/records/record.ts'
+import type { Field, RecordColumns } from '../domain/records/record.ts'
 import { TOKEN } from '../domain/records/token.ts'
 import { USER } from '../domain/records/user.ts'
 
 /** Columns of tokens that the admission of calls depends on, without the balance. */
-export const TOKEN_COLUMNS: readonly string[] = columnsWith(TOKEN, 'admission')
+export const TOKEN_COLUMNS = columnsOf(TOKEN)
 
 /** Columns of users that the admission of calls depends on, without the balance. */
-export const USER_COLUMNS: readonly string[] = columnsWith(USER, 'admission')
+export const USER_COLUMNS = columnsOf(USER)
 
 /** Columns of tokens whose changes recall the leases. */
-export const RECALLING_TOKEN_COLUMNS: readonly string[] = columnsWith(TOKEN, 'admission', 'recall')
+export const RECALLING_TOKEN_COLUMNS = columnsOf(TOKEN, 'recall')
 
 /** Columns of users whose changes recall the leases. */
-export const RECALLING_USER_COLUMNS: readonly string[] = columnsWith(USER, 'admission', 'recall')
+export const RECALLING_USER_COLUMNS = columnsOf(USER, 'recall')
+
+function columnsOf({ columns }: RecordColumns, only?: Field['admission']): readonly string[] {
+  const found = columns.filter(({ admission }) => admission && admission === (only ?? admission))
+  return found.map(({ name }) => name)
+}

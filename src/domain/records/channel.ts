@@ -3,9 +3,9 @@ import type { ProtocolName } from '../protocols.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import type { JsonObject } from '../json.ts'
 import { TEXT_BYTES } from '../text-bytes.ts'
+import { duration } from './duration.ts'
 import {
   declaredName,
-  duration,
   flag,
   json,
   list,
@@ -150,7 +150,7 @@ export function isRouter(base_url: string): boolean {
 
 /** Channels created over HTTP: `docs/administration.md: Channels`. */
 export const CHANNEL = record('channels', {
-  id: { type: whole(), key: 'primary' },
+  id: { type: whole(), key: 'primary key' },
   /** Unique among the stored channels. */
   name: {
     type: plainText('a text', { 'x-max-bytes': TEXT_BYTES.plain }),

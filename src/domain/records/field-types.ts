@@ -1,21 +1,13 @@
 import { characterCount } from '../character-count.ts'
 import { isWithin, TEXT_BYTES } from '../text-bytes.ts'
-import { durationText, parseDuration } from '../units.ts'
 
 /** Value of a column. */
 export type Stored = string | number | null
 
-/** Bounds of values, by their keywords in JSON Schema. */
-interface Bounds<J> {
-  readonly enum?: readonly J[]
-  readonly minimum?: number
-  readonly maximum?: number
-  /** Maximum number of UTF-16 code units. */
-  readonly maxLength?: number
-  /** Maximum number of bytes in UTF-8. */
-  readonly 'x-max-bytes'?: number
-  readonly minItems?: number
-}
+type NumericBound = 'minimum' | 'maximum' | 'maxLength' | 'x-max-bytes' | 'minItems'
+
+/** Bounds of values, by their keywords in JSON Schema; `maxLength` is in UTF-16 code units. */
+type Bounds<J> = { readonly [Name in NumericBound]?: number } & { readonly enum?: readonly J[] }
 
 /** Additional rule for values, and what is expected of a value that breaks it. */
 interface Rule<J> {
@@ -44,9 +36,8 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
 /** Conversion for types whose values are the same on both sides. */
 export const same = (value: unknown): never => value as never
 
-const NUMBER = { column: 'integer', encode: same, decode: same } as const
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
-  integer: NUMBER,
+  integer: { column: 'integer', encode: same, decode: same },
   boolean: { column: 'integer', encode: Number, decode: (column: Stored) => column === 1 },
   string: { column: 'text', encode: same, decode: same },
 }
@@ -108,10 +99,10 @@ export const plainText = (expected = 'a text', bounds?: Bounds<string>) =>
   typed<string, string>('string', expected, bounds)
 
 /** One of a few texts or whole numbers. */
-export const oneOf = <const V extends string | number>(choices: readonly V[], expected: string) =>
-  typed<V, V extends number ? number : string>(kindOf(choices[0]) as 'integer' | 'string', expected, {
-    enum: choices,
-  })
+export const oneOf = <const V extends string | number>(choices: readonly V[], expected: string) => {
+  const json = typeof choices[0] === 'string' ? 'string' : 'integer'
+  return typed<V, V extends number ? number : string>(json, expected, { enum: choices })
+}
 
 /** A text of at most this number of characters, as people count them. */
 export const text = (characters: number) =>
@@ -129,25 +120,14 @@ export const declaredName = (what: string, characters = 200) =>
 
 /** A text of several lines, entries or members, stored without surrounding spaces. */
 export function listText(bytes: number): FieldType<string, string> {
-  const expected = 'a text without NUL and lone surrogates'
-  const type = ruled(plainText('a text', { 'x-max-bytes': bytes }), { accepts: isStorable, expected })
+  const storable = { accepts: isStorable, expected: 'a text without NUL and lone surrogates' }
+  const type = ruled(plainText('a text', { 'x-max-bytes': bytes }), storable)
   return { ...type, fromJson: (given) => given.trim() }
 }
 
 /** A text that matches a pattern. */
 export const matching = (pattern: RegExp, expected: string) =>
   ruled(plainText(expected), { accepts: (given) => pattern.test(given), expected })
-
-/** A duration of a timer in milliseconds, a text such as `5s` in JSON. */
-export const duration: FieldType<number, number, string> = {
-  ...ruled(matching(/^\d{1,15} ?(?:ms|s|m|h)$/, 'a duration such as 500ms, 5s, 20m or 1h'), {
-    accepts: (given) => isTimer(parseDuration(given)),
-    expected: 'a duration from 1ms to 596h',
-  }),
-  ...NUMBER,
-  fromJson: (given) => parseDuration(given)!,
-  toJson: durationText,
-}
 
 /** A list of distinct values, stored as JSON. */
 export function list<V>(items: FieldType<V>, expected: string, minItems = 0) {
@@ -169,10 +149,8 @@ export function mapping<V>(items: FieldType<V>, expected: string) {
 }
 
 /** Another structure, stored as JSON. The reader of the field validates it. */
-export const json = <V>(): FieldType<V, string> & { readonly json: 'any' } => ({
-  ...typed<V, string>('any', 'a value'),
-  json: 'any',
-})
+export const json = <V>() =>
+  typed<V, string>('any', 'a value') as FieldType<V, string> & { readonly json: 'any' }
 
 /** The type with additional rules. */
 export function ruled<V, C extends Stored, J>(type: FieldType<V, C, J>, ...rules: Rule<J>[]): typeof type {
@@ -183,14 +161,9 @@ export function ruled<V, C extends Stored, J>(type: FieldType<V, C, J>, ...rules
 export function nullable<V, C extends Stored, J>(type: FieldType<V, C, J>) {
   const orNull = (convert: (given: never) => unknown) => (given: unknown) =>
     given === null ? null : convert(given as never)
-  const { fromJson, toJson, encode, decode } = type
-  const conversions = { fromJson: orNull(fromJson), toJson: orNull(toJson) }
-  const stored = { encode: orNull(encode), decode: orNull(decode) }
-  return { ...type, isNullable: true, ...conversions, ...stored } as unknown as FieldType<
-    V | null,
-    C | null,
-    J | null
-  >
+  const names = ['fromJson', 'toJson', 'encode', 'decode'] as const
+  const conversions = Object.fromEntries(names.map((name) => [name, orNull(type[name])]))
+  return { ...type, isNullable: true, ...conversions } as FieldType<V | null, C | null, J | null>
 }
 
 function shortText(characters: number, expected: string, isAllowed: (given: string) => boolean) {
@@ -205,9 +178,4 @@ function isName(given: string): boolean {
 
 function isStorable(given: string): boolean {
   return !given.includes('\0') && given.isWellFormed()
-}
-
-/** Whether a delay is one that `setTimeout` has. */
-function isTimer(milliseconds: number | undefined): boolean {
-  return milliseconds !== undefined && milliseconds > 0 && milliseconds < 2 ** 31
 }

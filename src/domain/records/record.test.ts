@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
+import { duration } from './duration.ts'
 import {
-  duration,
   type FieldType,
   flag,
   list,
@@ -13,12 +13,12 @@ import {
   text,
   whole,
 } from './field-types.ts'
-import { columnsWith, type NewValues, record, textColumns, type Values } from './record.ts'
+import { fieldsWith, type NewValues, record, type Values } from './record.ts'
 
 const PET = record(
   'pets',
   {
-    id: { type: whole(), key: 'primary' },
+    id: { type: whole(), key: 'primary key' },
     name: { type: name(5), edit: 'holder', isRequired: true },
     kind: { type: oneOf(['cat', 'dog'], 'cat or dog'), column: 'kind_name', default: 'cat' },
     is_old: { type: flag, default: false, admission: 'recall' },
@@ -44,9 +44,8 @@ describe('a record', () => {
   test('a record lists its columns in declaration order, and those with a property', () => {
     const names = ['id', 'name', 'kind_name', 'is_old', 'chip', 'pin', 'weight']
     expect(PET.columns.map((column) => column.name)).toEqual(names)
-    expect(columnsWith(PET, 'admission')).toEqual(['is_old', 'chip', 'weight'])
-    expect(columnsWith(PET, 'admission', 'recall')).toEqual(['is_old'])
-    expect(textColumns(PET)).toEqual(['name', 'kind_name', 'chip', 'pin'])
+    expect(Object.keys(fieldsWith(PET.fields, 'admission'))).toEqual(['is_old', 'chip'])
+    expect(Object.keys(fieldsWith(PET.fields, 'admission', 'recall'))).toEqual(['is_old'])
   })
 
   test('a record has the types of its values', () => {

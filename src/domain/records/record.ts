@@ -36,19 +36,19 @@ export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
   /** Option of the command line: the placeholder of its value, and its help text. */
   readonly option?: readonly [value: string, help: string]
   /** Constraints of the column; `part` belongs to a primary key of several columns. */
-  readonly key?: 'primary' | 'part' | 'unique' | `references ${string}.${string}`
+  readonly key?: 'primary key' | 'part' | 'unique' | `references ${string}`
 }
 
 /** Fields of a record, by name. */
 export type Fields = Readonly<Record<string, Field>>
 
 /** Value of a field; one whose default is absence may be absent. */
-export type ValueOf<F> = F extends { readonly type: FieldType<infer V, infer _C, infer _J> }
-  ? V | (F extends { readonly default: undefined } ? undefined : never)
-  : never
+export type ValueOf<F extends Pick<Field, 'type'>> =
+  | ReturnType<F['type']['decode']>
+  | (F extends { readonly default: undefined } ? undefined : never)
 
 /** Value of a field in JSON. */
-export type JsonOf<F> = F extends { readonly type: FieldType<infer _V, infer _C, infer J> } ? J : never
+export type JsonOf<F extends Pick<Field, 'type'>> = ReturnType<F['type']['toJson']>
 
 /** Fields that have a property such as `edit`, optionally with one of these values. */
 export type NamesWith<F extends Fields, Property extends keyof Field, Value = unknown> = {
@@ -62,7 +62,7 @@ export type Values<F extends Fields> = {
 
 /** Fields that the database fills in: those with a default, and the id. */
 export type Filled<F extends Fields> = {
-  [Name in keyof F]: F[Name] extends { default: unknown } | { key: 'primary' } ? Name : never
+  [Name in keyof F]: F[Name] extends { default: unknown } | { key: 'primary key' } ? Name : never
 }[keyof F]
 
 /** Object to be created; if the id is undefined, the next free one is used. */
@@ -76,17 +76,17 @@ export type NewValues<F extends Fields> = Omit<Values<F>, Filled<F>> & {
 export type Row<F extends Fields> = {
   [Name in keyof F as F[Name] extends { readonly column: infer C extends string }
     ? C
-    : Name & string]: F[Name] extends { readonly type: FieldType<infer _V, infer C, infer _J> } ? C : never
+    : Name & string]: ReturnType<F[Name]['type']['encode']>
 }
 
 /** Fields that can be set over HTTP, in their stored form. */
 export type Edits<F extends Fields> = { readonly [Name in NamesWith<F, 'edit'>]?: ValueOf<F[Name]> }
 
 /** Column of a record. */
-export interface Column extends Field {
-  readonly name: string
-  readonly field: string
-}
+export type Column = Field & Readonly<Record<'name' | 'field', string>>
+
+/** The columns of a record. */
+export type RecordColumns = Readonly<Record<'columns', readonly Column[]>>
 
 /** Declares a record. `parts` are columns that are combined into other values. */
 export function record<const F extends Fields, const P extends Fields = {}>(
@@ -130,20 +130,14 @@ function rowOf(columns: readonly Column[], given: Readonly<Record<string, unknow
   return Object.fromEntries(present.map(({ field, name, type }) => [name, type.encode(given[field])]))
 }
 
-/** Names of the columns whose field has a property, with one of the given values if there are any. */
-export function columnsWith(
-  { columns }: { readonly columns: readonly Column[] },
-  property: keyof Field,
-  ...oneOf: readonly unknown[]
-): string[] {
-  return columns
-    .filter((one) => one[property] !== undefined && (oneOf.length === 0 || oneOf.includes(one[property])))
-    .map(({ name }) => name)
-}
-
-/** Names of the text columns. */
-export function textColumns({ columns }: { readonly columns: readonly Column[] }): string[] {
-  return columns.filter(({ type }) => type.column === 'text').map(({ name }) => name)
+/** The fields that have a property, with the given value if there is one. */
+export function fieldsWith<const F extends Fields, P extends keyof Field, const V = unknown>(
+  fields: F,
+  property: P,
+  value?: V,
+): Pick<F, NamesWith<F, P, V>> {
+  const isMeant = (given: unknown): boolean => given !== undefined && (value ?? given) === given
+  return Object.fromEntries(Object.entries(fields).filter(([, one]) => isMeant(one[property]))) as never
 }
 
 /**
@@ -151,14 +145,13 @@ export function textColumns({ columns }: { readonly columns: readonly Column[] }
  * call uses it, so its loop reads lists of one shape.
  */
 export function listerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
-  const fields = columns.map(({ field }) => field)
-  const types = columns.map(({ type }) => (type.encode === same ? undefined : type))
-  const defaults = columns.map(({ default: value }) => value)
+  const members = columns.map(({ field, type, default: usual }) => {
+    return { field, usual, encode: type.encode === same ? undefined : type.encode }
+  })
   return (given, values = []) => {
-    for (let i = 0; i < fields.length; i += 1) {
-      const value = (given as Readonly<Record<string, unknown>>)[fields[i]!] ?? defaults[i]
-      const type = types[i]
-      values.push(type ? type.encode(value) : (value as Stored))
+    for (const { field, usual, encode } of members) {
+      const value = (given as Readonly<Record<string, unknown>>)[field] ?? usual
+      values.push(encode ? encode(value) : (value as Stored))
     }
     return values
   }

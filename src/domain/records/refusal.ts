@@ -1,5 +1,5 @@
 import { plainText, whole } from './field-types.ts'
-import { columnsWith, record, type Values } from './record.ts'
+import { fieldsWith, record, type Values } from './record.ts'
 
 /** Counters of refused calls, kept as long as the half-hour sums. `docs/api.md: Refused calls`. */
 export const REFUSAL = record('usage_refusals', {
@@ -17,7 +17,7 @@ export const REFUSAL = record('usage_refusals', {
 export type RefusalCount = Values<typeof REFUSAL.fields>
 
 /** Columns of the primary key. */
-export const REFUSAL_KEY = columnsWith(REFUSAL, 'key', 'part') as readonly Exclude<
+export const REFUSAL_KEY = Object.keys(fieldsWith(REFUSAL.fields, 'key', 'part')) as readonly Exclude<
   keyof RefusalCount,
   'calls'
 >[]

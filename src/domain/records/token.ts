@@ -60,8 +60,8 @@ const operatorTerms: FieldType<OperatorTerms, string> = {
 export const TOKEN = record(
   'tokens',
   {
-    id: { type: whole(), key: 'primary' },
-    user_id: { type: whole(), key: 'references users.id', audit: true },
+    id: { type: whole(), key: 'primary key' },
+    user_id: { type: whole(), key: 'references users (id)', audit: true },
     name: {
       type: name(50),
       edit: 'holder',

@@ -18,7 +18,7 @@ export const USAGE = record(
   'usage_log',
   {
     /** UUIDv7, shared by the call's hold, its usage row, and the `x-request-id` of its response. */
-    id: { type: text, key: 'primary' },
+    id: { type: text, key: 'primary key' },
     ended_ms: { type: integer, shown: false },
     user_id: { type: integer },
     token_id: { type: integer },
@@ -80,8 +80,8 @@ export const HOLD = record('holds', {
   id,
   /** Run of the gateway that will settle the hold; `recover` settles holds of other runs. */
   owner: { type: text },
-  token_id: { ...token_id, key: 'references tokens.id' },
-  user_id: { ...user_id, key: 'references users.id' },
+  token_id: { ...token_id, key: 'references tokens (id)' },
+  user_id: { ...user_id, key: 'references users (id)' },
   /** Quota units. */
   amount: { type: integer },
   /** Expected cost of the prompt in quota units, the minimum charge after a crash. */

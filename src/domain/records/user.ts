@@ -19,7 +19,7 @@ export const USER_STATUS = { enabled: 1, disabled: 2 } as const
 
 /** Fields of an account holder that calls and charges need. Quota is in whole units. */
 const CALLER = {
-  id: { type: whole(), key: 'primary' },
+  id: { type: whole(), key: 'primary key' },
   username: {
     type: name(64),
     edit: 'admin',

@@ -3,7 +3,8 @@ import { CHANNEL, CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
 import { parseRecord } from '../../protocols/json/record.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
-import { createShape, editable } from '../record-schemas.ts'
+import { fieldsWith } from '../../domain/records/record.ts'
+import { bodyShape } from '../record-schemas.ts'
 import { anyField, orTooLong, textField, tooLong } from '../text-fields.ts'
 import { KNOWN_TYPES } from './channel-types.ts'
 
@@ -30,7 +31,7 @@ const settingField = textField(A_MAPPING, Infinity)
   .nullish()
 
 /** Settings that these tools and gateway.yaml have in the same form. */
-export const PLAIN_SETTINGS = editable(CHANNEL_SETTINGS.fields)
+export const PLAIN_SETTINGS = fieldsWith(CHANNEL_SETTINGS.fields, 'edit')
 
 /**
  * The fields of a channel in the format of one-api and related gateways. Unknown fields are stored and
@@ -39,8 +40,8 @@ export const PLAIN_SETTINGS = editable(CHANNEL_SETTINGS.fields)
 export const channelFields = z
   .object(
     {
-      ...createShape(CHANNEL.fields),
-      ...createShape(PLAIN_SETTINGS),
+      ...bodyShape(CHANNEL.fields, 'new'),
+      ...bodyShape(PLAIN_SETTINGS, 'new'),
       type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
       base_url: textField('expected a text').nullish(),
       /** Dialects of the upstream, if they differ from that of the type. */

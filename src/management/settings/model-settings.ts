@@ -2,7 +2,7 @@ import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import type { NamesWith } from '../../domain/records/record.ts'
-import { editable } from '../record-schemas.ts'
+import { fieldsWith } from '../../domain/records/record.ts'
 import { GatewayError } from '../../errors.ts'
 
 const { fields } = MODEL_SETTINGS
@@ -12,7 +12,7 @@ export type ModelSetting = NamesWith<typeof fields, 'edit'>
 
 /** The options that are such settings, by model. */
 export const MODEL_OPTIONS = new Map(
-  Object.entries(editable(fields)).map(([name, { as }]): [string, ModelSetting] => [
+  Object.entries(fieldsWith(fields, 'edit')).map(([name, { as }]): [string, ModelSetting] => [
     as,
     name as ModelSetting,
   ]),

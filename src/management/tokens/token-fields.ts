@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { TOKEN } from '../../domain/records/token.ts'
 import { termFields } from '../call-terms.ts'
 import { versionField } from '../expected-version.ts'
-import { changeShape, createShape } from '../record-schemas.ts'
+import { bodyShape } from '../record-schemas.ts'
 import { TOKEN_ID } from './token-id.ts'
 
 /** The fields of a new token; null in an optional field counts as absent. `docs/api.md: Token management`. */
 export const newTokenFields = z.object(
-  { ...createShape(TOKEN.fields), ...termFields },
+  { ...bodyShape(TOKEN.fields, 'new'), ...termFields },
   { error: 'expected an object with the fields of a token' },
 )
 
@@ -16,6 +16,6 @@ export type NewTokenFields = z.input<typeof newTokenFields>
 
 /** A change of a token; null counts as absent, except in `allow_ips`, where it is a value. */
 export const changedTokenFields = z.object(
-  { id: TOKEN_ID.id, ...changeShape(TOKEN.fields), ...termFields, version: versionField.nullish() },
+  { id: TOKEN_ID.id, ...bodyShape(TOKEN.fields, 'change'), ...termFields, version: versionField.nullish() },
   { error: 'expected an object with the id of a token' },
 )

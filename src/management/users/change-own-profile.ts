@@ -4,13 +4,13 @@ import { GatewayError } from '../../errors.ts'
 import { fairQueueKey } from '../authority.ts'
 import { noUser } from './find-user.ts'
 import type { ManagementParts } from '../parts.ts'
-import { changeShape, storedFields } from '../record-schemas.ts'
+import { bodyShape, storedFields } from '../record-schemas.ts'
 import { claimedPasswordField, keepAccessTokensField, OWN_FIELDS, passwordField } from './user-fields.ts'
 
 /** The fields that users may change about themselves; null counts as absent. */
 export const ownProfileInput = z.object(
   {
-    ...changeShape(OWN_FIELDS),
+    ...bodyShape(OWN_FIELDS, 'change'),
     password: passwordField.nullish(),
     original_password: claimedPasswordField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),

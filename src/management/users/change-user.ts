@@ -7,7 +7,7 @@ import { versionField, withPresent } from '../expected-version.ts'
 import type { ManagementParts } from '../parts.ts'
 import { maxQuota, requireQuota } from '../quota-bound.ts'
 import { readInput, userField } from '../read-input.ts'
-import { changeShape, storedFields } from '../record-schemas.ts'
+import { bodyShape, storedFields } from '../record-schemas.ts'
 import { findUser, noUser } from './find-user.ts'
 import { managedUserObject, userTerms } from './profile-object.ts'
 import {
@@ -24,7 +24,7 @@ import { type UserObject, userObject } from './user-object.ts'
 export const changedUserInput = z.object(
   {
     id: userIdField,
-    ...changeShape(USER.fields),
+    ...bodyShape(USER.fields, 'change'),
     email: emailField.nullish(),
     password: passwordField.nullish(),
     keep_access_tokens: keepAccessTokensField.nullish(),

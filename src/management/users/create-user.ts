@@ -5,7 +5,7 @@ import { termChanges, termFields } from '../call-terms.ts'
 import type { ManagementParts } from '../parts.ts'
 import { requireQuota } from '../quota-bound.ts'
 import { readInput } from '../read-input.ts'
-import { createShape, storedFields } from '../record-schemas.ts'
+import { bodyShape, storedFields } from '../record-schemas.ts'
 import { passwordField, requireGroup } from './user-fields.ts'
 import { type UserObject, userObject } from './user-object.ts'
 
@@ -15,7 +15,7 @@ import { type UserObject, userObject } from './user-object.ts'
  */
 export const newUserInput = z
   .object(
-    { ...createShape(USER.fields), password: passwordField.optional(), ...termFields },
+    { ...bodyShape(USER.fields, 'new'), password: passwordField.optional(), ...termFields },
     { error: 'expected an object with the fields of a user' },
   )
   .omit({ email: true })

@@ -4,11 +4,11 @@ import { USER, type User } from '../../domain/records/user.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { parseVendorRoutes } from '../../domain/vendor-routes.ts'
 import { GatewayError } from '../../errors.ts'
-import { editable } from '../record-schemas.ts'
+import { fieldsWith } from '../../domain/records/record.ts'
 import { textField } from '../text-fields.ts'
 
 /** The fields that users may change about themselves. */
-export const OWN_FIELDS = editable(USER.fields, 'holder')
+export const OWN_FIELDS = fieldsWith(USER.fields, 'edit', 'holder')
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
 

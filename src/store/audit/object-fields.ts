@@ -4,7 +4,7 @@ import { OPTIONS } from '../../domain/options.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import type { Stored } from '../../domain/records/field-types.ts'
 import type { StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
-import type { Column, Field } from '../../domain/records/record.ts'
+import type { Field, RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, tagOf } from '../secrets.ts'
@@ -63,7 +63,7 @@ export function entryFields({ section, name, value }: StoredEntry, secrets: Secr
     : { value }
 }
 
-function auditFields({ columns }: { readonly columns: readonly Column[] }, row: object): Fields {
+function auditFields({ columns }: RecordColumns, row: object): Fields {
   const values = row as Readonly<Record<string, Stored>>
   const audited = columns.filter(({ audit }) => audit)
   return Object.fromEntries(

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { CHANNEL } from '../../domain/records/channel.ts'
-import { textColumns } from '../../domain/records/record.ts'
+import type { RecordColumns } from '../../domain/records/record.ts'
 import { TOKEN } from '../../domain/records/token.ts'
 import { USER } from '../../domain/records/user.ts'
 import { ownTokens } from '../live-rows.ts'
@@ -10,9 +10,9 @@ import { pageOfTokens } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
 /** Lengths of a row's texts, by table. Neither database reads a text for its length. */
-const TOKEN_BYTES = bytesOf(...textColumns(TOKEN))
-const USER_BYTES = bytesOf(...textColumns(USER))
-const CHANNEL_BYTES = bytesOf(...textColumns(CHANNEL))
+const TOKEN_BYTES = textBytesOf(TOKEN)
+const USER_BYTES = textBytesOf(USER)
+const CHANNEL_BYTES = textBytesOf(CHANNEL)
 const SETTING_BYTES = bytesOf('section', 'name', 'value')
 const ENTRY_BYTES = bytesOf('actor', 'address', 'action', 'object_name', 'changes')
 
@@ -54,6 +54,10 @@ export function readBytes(
 
 function userBytes(db: Db, { userId }: { readonly userId: number }): Promise<number> {
   return sumOf(db.selectFrom('users').select(USER_BYTES).where('id', '=', userId).execute())
+}
+
+function textBytesOf({ columns }: RecordColumns) {
+  return bytesOf(...columns.filter(({ type }) => type.column === 'text').map(({ name }) => name))
 }
 
 function bytesOf(...columns: readonly string[]) {
