@@ -91,7 +91,7 @@ describe('a list of 2,000 models', () => {
   })
 
   test('the cost of a list is proportional to its length, and the same for any number of channels', () => {
-    // A key without limits of its own gets a cached list.
+    // A key without its own limits gets a cached list.
     const limited = (count: number): Caller =>
       callerOf({ model_limits_enabled: true, model_limits: namesOf(count).join(',') })
     const long = cost(settingsOf(2000, 1), limited(2000))

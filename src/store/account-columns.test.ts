@@ -27,7 +27,7 @@ test.each(BANKS)("all nodes are notified of a limit that becomes the operator's:
   const heard: string[] = []
   client.on('notification', ({ payload = '' }) => heard.push(payload))
   await client.query('LISTEN sluice')
-  // A database says nothing before it has a key to sign with.
+  // A database announces nothing before it has a key for signatures.
   await database.sql(`INSERT INTO message_key VALUES (1, '\\x36', '\\x5c') ON CONFLICT DO NOTHING`)
   await database.sql(GIVEN)
   await vi.waitUntil(() => heard.length > 0, { timeout: 10_000 })

@@ -35,7 +35,7 @@ function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse 
   }
 }
 
-/** The texts of a response, put together of their parts. */
+/** The texts of a response, assembled from their parts. */
 async function contentOf(store: Pick<Rows, 'read'>, id: string): Promise<Record<string, string>> {
   const texts: Record<string, string> = {}
   for (const name of ['input', 'response'] as const)
@@ -47,7 +47,7 @@ async function contentOf(store: Pick<Rows, 'read'>, id: string): Promise<Record<
   return texts
 }
 
-/** Rows whose writes fail from the one with this number. */
+/** Rows whose writes fail, beginning with the write of this number. */
 function failingFrom(rows: Rows, number: number): Pick<Rows, 'write'> {
   let writes = 0
   return {
@@ -130,6 +130,7 @@ test('charges are settled while a content of 32 MiB is stored', async () => {
   }
   await storing
   const parts = 32 * 4
-  // Each of a call's two writes shares the commit of one part; stored in one piece, hardly a call would end.
+  // Each of a call's two writes shares the commit of one part. If the content were stored in one piece,
+  // hardly any call would end.
   expect(settled).toBeGreaterThanOrEqual(parts / 4)
 })

@@ -95,7 +95,7 @@ test('a large backlog is pruned in batches that grow until each holds the writer
   }
   expect(await pruneUsage(watched, 90, NOW_MS)).toBe(12_000)
   expect(rowsIn(path).log).toBe(0)
-  // 200 rows at a time after the first hundred, and no more.
+  // 200 rows at a time after the first hundred, but no more.
   expect(took.length).toBeLessThan(65)
   expect(Math.max(...took)).toBeLessThanOrEqual(1)
 })

@@ -110,7 +110,7 @@ test(`after ${CALLS} calls at clocks that jump, with kills, each budget is the s
       userId,
       token: { amount: 3000, period: 'day' },
       user: { amount: 9000, period: 'week' },
-      // The group's budget changes while calls are under way.
+      // The group's budget changes while calls are in flight.
       group: { amount: 8000 + amountOf(12_000), period: 'month' },
     }
     const startedMs = BOUNDARY + Math.floor((random() - 0.5) * 3 * DAY_MS)

@@ -104,7 +104,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-/** Runs a sequence on a user, token and ledger of its own; `name` distinguishes runs. */
+/** Runs a sequence on a separate user, token and ledger; `name` distinguishes runs. */
 async function runs(store: Store, name: string, sequence: readonly Step[]): Promise<void> {
   const user = await store.write('createUser', newUser({ username: name }))
   const token = await store.write('createToken', newToken(user.id, { key: name, remain_quota: 1000 }))

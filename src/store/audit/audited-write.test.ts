@@ -27,7 +27,7 @@ test('every write is declared as changing objects or not', () => {
   expect(Object.keys(AUDITED).sort()).toEqual(Object.keys(writes).sort())
 })
 
-/** One step of a random sequence; numbers choose among what exists. */
+/** One step of a random sequence; its numbers select among the existing objects. */
 const step = fc.oneof(
   fc.record({ do: fc.constant('create user' as const), name: fc.stringMatching(/^[a-z]{3,9}$/) }),
   fc.record({
@@ -72,7 +72,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never
 
-/** Performs steps, with a new secret in each place that takes one; invalid steps are refused. */
+/** Performs steps, with a new secret in each field for one; invalid steps are refused. */
 async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
   const secrets: string[] = []
   const secret = (): string => {
@@ -139,7 +139,7 @@ async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
           await store.write('changeToken', { ...ids, fields: one.fields, maxQuota: 1e6, nowMs: NOW, origin })
       }
     } catch {
-      // Refused, such as a taken name: nothing has changed, and nothing is logged.
+      // The step was refused, for example for a name in use: nothing has changed, and nothing is logged.
     }
   }
   return secrets
@@ -148,7 +148,7 @@ async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
 /** Entries of new objects leave empty fields out. */
 const known = (value: Json | undefined): Json => value || null
 
-/** The fields of every object that follow from the entries alone. */
+/** The fields of every object, derived only from the entries. */
 function replayed(entries: readonly AuditEntry[]): Map<string, Record<string, Json>> {
   const objects = new Map<string, Record<string, Json>>()
   for (const { action, object, changes } of entries) {

@@ -22,7 +22,7 @@ const LATER: Step = {
   },
 }
 
-/** Migrates beside the store, as a version with these steps would. */
+/** Migrates the database as a version with these steps would, while the store is open. */
 async function migrate({ place }: TestDatabase, steps: readonly Step[]): Promise<void> {
   const isShared = place.startsWith('postgres')
   const db = isShared
@@ -118,7 +118,7 @@ describe.each(BANKS)('a migration while nodes run, on $name', (engine) => {
         },
         { timeout: 60_000 },
       )
-    // The migration has run all of its steps when it notes them.
+    // The migration has run all of its steps when it records them.
     await holder.query(
       'BEGIN; SELECT 1 FROM kysely_migration LIMIT 1; LOCK TABLE kysely_migration IN SHARE MODE',
     )

@@ -70,7 +70,7 @@ test.each(ENGINES)(
     const { store, database } = await openedRows(engine)
     const before = await store.write('createUser', newUser({ username: 'bob', accessToken: 'the-first-one' }))
     await store.write('setAccessToken', { userId: before.id, accessToken: 'the-second-one' })
-    // A third user may have the first one now, none the second.
+    // The first access token can be used by a third user now, the second cannot.
     await store.write('createUser', newUser({ username: 'cleo', accessToken: 'the-first-one' }))
     await expect(
       store.write('createUser', newUser({ username: 'dan', accessToken: 'the-second-one' })),

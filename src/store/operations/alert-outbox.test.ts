@@ -83,10 +83,10 @@ describe.each(ENGINES)('conditions on $name', (engine) => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 60)
     await report(store, 'c', NOW + 10, NOW + 70)
-    // A node whose clock is behind does not shorten it.
+    // A node whose clock is behind does not shorten the condition.
     await report(store, 'c', NOW, NOW + 20)
     await store.write('endConditions', { nowMs: NOW + 69, channels: ['c'] })
-    // Over, but reported before anyone has noticed.
+    // The condition is over, but was reported again before a node noticed that.
     await report(store, 'c', NOW + 75, NOW + 80)
     await spread(store)
     expect(await typesOf(store, 'one')).toEqual(['channel.resting {"channel":"c"}'])

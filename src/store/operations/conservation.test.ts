@@ -3,7 +3,7 @@ import { ENGINES, rowsWithAccount, type TestDatabase } from '../../../test/store
 import { insertion } from '../../../test/usage-log-rows.ts'
 import { addSums } from '../../../test/usage-sums-rows.ts'
 
-/** Usage row of day 0 and token 1, and a daily sum with the same key. */
+/** A usage row of day 0 and token 1, and a daily sum with the same key. */
 const logged = (id: string, quota: number) =>
   insertion('usage_log', {
     id,

@@ -36,7 +36,7 @@ const signature = (userId: number, hash: string, bytes: number, keptMs = NOW) =>
 
 type Database = Awaited<ReturnType<typeof openedRows>>['database']
 
-/** The sums that are stored, and those of the rows: 512 bytes each, beside what they contain. */
+/** The stored sums, and those computed from the rows: 512 bytes for each row, in addition to its content. */
 async function sums({ sql }: Database): Promise<[stored: object, counted: object]> {
   const stored = await sql('select user_id, bytes from kept_sums where bytes <> 0 order by user_id')
   const counted = await sql(`
@@ -49,7 +49,7 @@ async function sums({ sql }: Database): Promise<[stored: object, counted: object
   return [numbers(stored), numbers(counted)]
 }
 
-/** Drops until the bound is kept; resolves to the responses that were dropped, in order. */
+/** Drops responses until the maximum is met; resolves to the dropped ones, in order. */
 async function dropped(store: Pick<Rows, 'write'>, userId: number, mostBytes: number): Promise<string[]> {
   const ids: string[] = []
   for (let more = true; more; ) {
@@ -99,7 +99,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     await store.write('keepSignatures', { replies: [signature(2, 'third', 100, NOW + 2)] })
     const [before] = await sums(database)
     expect(await dropped(store, 2, (before as Record<string, number>)['2'] ?? 0)).toEqual([])
-    // Two of the four fit: the newest.
+    // The two newest of the four fit.
     expect(await dropped(store, 2, 2_300)).toEqual(['second'])
     const rows = await database.sql('select id from stored_responses order by id')
     expect(rows.map(({ id }) => id)).toEqual(['fourth', 'native', 'other'])

@@ -5,7 +5,7 @@ import type { Json } from '../../domain/json.ts'
 
 const VALUES = [1, 2, 3, 4]
 
-/** How many of several changes at once succeed; the others must be refused as outdated. */
+/** How many of several simultaneous changes succeed; the others must be refused as outdated. */
 async function winners(changes: readonly Promise<unknown>[]): Promise<number> {
   const outcomes = await Promise.allSettled(changes)
   const refused = outcomes.filter(({ status }) => status === 'rejected')

@@ -78,7 +78,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     expect(await store.read('revealKey', { tokenId, userId })).toBeNull()
     const change = { tokenId, status: 2, onlyFrom: 1 } as const
     expect(await store.write('setTokenStatus', change)).toBe(false)
-    // The key of a deleted token stays taken.
+    // The key of a deleted token cannot be used again.
     await expect(store.write('createToken', newToken(userId, { name: 'again' }))).rejects.toThrow(
       /belongs to the deleted token \d+ of the user "ada" already/,
     )

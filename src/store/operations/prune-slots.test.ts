@@ -26,7 +26,8 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
     await store.write('addRefusals', {
       counts: [{ slot: DAY * 48, code: 'rate_limited', user_id: 0, token_id: 0, calls: 3 }],
     })
-    // Two rows of each kind of half hours, and a counter, are of the first day, which has ended by then.
+    // Two rows of each kind of half hours, and a counter, belong to the first day, which has ended at that
+    // time.
     expect(await pruneExpired(store, 'pruneSlots', T0 + 1.9 * DAY_MS)).toBe(5)
     for (const [name, quota] of [
       ['slots', 20],
@@ -36,7 +37,7 @@ describe.each(ENGINES)('sums for series on $name', (engine) => {
       ['day_keys', 40],
     ] as const)
       expect(await sumOf(database.sql, name), name).toBe(quota)
-    // The first day that is left may have lost half hours.
+    // Some half hours of the first remaining day may be deleted.
     const coverage = await store.read('usageCoverage')
     expect(coverage).toEqual({ firstSlotDay: DAY + 2, firstDay: DAY })
     const period = {

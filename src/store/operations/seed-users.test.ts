@@ -226,7 +226,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await statuses()).toEqual([2, 2])
     await seed(1)
     expect(await statuses()).toEqual([1, 1])
-    // Disables the user alone.
+    // Disables only the user.
     await store.write('seedUsers', { seeds: [userSeed({ status: 2 })], nowSeconds: NOW })
     expect(await statuses()).toEqual([2, 1])
   })

@@ -22,7 +22,10 @@ async function second(store: Rows): Promise<void> {
   await store.write('createToken', newToken(user.id, { name: 'other', key: 'k2' }))
 }
 
-/** Adds so many users without calls, one by one: hundreds would wait for a connection for too long. */
+/**
+ * Adds this number of users without calls, one by one, because hundreds at once would wait too long for a
+ * connection.
+ */
 async function addOthers(store: Rows, count: number): Promise<void> {
   for (let n = 0; n < count; n++) await store.write('createUser', newUser({ username: `other ${n}` }))
 }
@@ -377,9 +380,9 @@ describe('queries of the usage log on SQLite', () => {
         .map(({ detail }) => detail as string)
       if (!isOfPage(sql)) expect(plan.join('\n')).toMatch(index)
       expect(plan.join('\n')).not.toMatch(/SCAN usage_log/)
-      // Rows of a page are looked up one by one.
+      // The rows of a page are looked up one by one.
       if (isOfPage(sql)) expect(plan[0]).toMatch(/usage_log USING PRIMARY KEY \(id=\?\)/)
-      // SQLite uses one of two bounds on the same side, and reads all rows up to the other.
+      // Of two bounds on the same side, SQLite uses one, and reads all rows up to the other.
       const bounded = filter.user_id === undefined ? 'id' : 'ended_ms'
       for (const side of ['<', '>=']) {
         for (const part of sql.split(/ from "usage_log"| limit \? offset \?/)) {

@@ -6,7 +6,10 @@ import type { FaultProxy } from '../../../test/fixtures/fault-proxy.ts'
 import { NameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { BankConnection } from './bank-connection.ts'
 
-/** Generous bound on the promised two seconds, for a busy machine; without a timeout the query hangs. */
+/**
+ * A generous maximum for the promised two seconds, for a busy machine; without a timeout the query would
+ * hang.
+ */
 const PROMISED_MS = 20_000
 
 describe.each(BANKS)("the relay's connection to $name", (engine) => {

@@ -137,7 +137,7 @@ async function runs(
         for (const name of NODES) {
           await postgresBank(connection, 'onlooker').compare()
           model.maintain(name)
-          // Lost node: unknown until its next report.
+          // The node is lost: its state is unknown until its next report.
           if ((silent.get(name) ?? 0) > 16) silent.delete(name)
         }
         break

@@ -10,9 +10,12 @@ import { openPostgresStore, type SharedRows } from './open.ts'
 import { connectionPool } from './pool.ts'
 
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
-/** Generous bound on the promised two seconds, for a busy machine; without a timeout the query hangs. */
+/**
+ * A generous maximum for the promised two seconds, for a busy machine; without a timeout the query would
+ * hang.
+ */
 const PROMISED_MS = 20_000
-/** Shortest time in which a dead connection is detected. */
+/** The minimum milliseconds in which a dead connection is detected. */
 const ONE_WAIT_MS = 1_500
 
 /** Opens a store and runs queries, so that it has idle connections. */
@@ -112,7 +115,7 @@ describe.each(HERE)('on $name', (engine) => {
     const client = await pool.connect()
     await client.query('begin', [])
     proxy.setFault({ kind: 'pass' })
-    // On a busy machine the break is noticed by the statement, and has another name.
+    // On a busy machine the statement itself finds the break, and fails with another error.
     await delay(50)
     await expect(client.query('select 1', [])).rejects.toThrow(/connection error|terminated|ECONNRESET|EPIPE/)
     client.release()
@@ -148,7 +151,7 @@ describe.each(HERE)('on $name', (engine) => {
     let hasFailed = false
     const opening = openPostgresStore({ url, secrets: SECRETS })
     opening.catch(() => (hasFailed = true))
-    // The connection, and two probes of the statement that waits.
+    // The connection itself, and two probes for the waiting statement.
     await expect.poll(() => hasFailed || proxy.connections >= 3).toBe(true)
     await client.query('rollback', [])
     client.release()

@@ -15,14 +15,14 @@ const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** Start of today, by the clock of this machine, which is the server's too. */
+/** The start of today by the clock of this machine, which is also the server's. */
 const TODAY = Math.floor(Date.now() / DAY) * DAY
 const WRONG_CLOCK = Date.UTC(2040, 0, 1)
 
 const nameOf = (ms: number): string =>
   `usage_log_${new Date(ms).toISOString().slice(0, 10).replaceAll('-', '')}`
 
-/** Call of one minute that began at this time. */
+/** A call of one minute that began at this time. */
 const callAt = (ms: number) => ({ id: idAt(ms), endedMs: ms + MINUTE })
 
 async function opened(engine: Engine): Promise<{ store: SharedRows; database: TestDatabase }> {

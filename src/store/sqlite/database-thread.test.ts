@@ -27,7 +27,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Number of operations in each batch that was posted so far. */
+/** The number of operations in each batch that was posted so far. */
 function batches(): number[] {
   return posted.mock.calls.flatMap(([message]) => {
     const order = message as ThreadOptions | ToThread

@@ -244,7 +244,7 @@ describe('recovery', () => {
     await store.write('growHold', { id: 'grown', user_id: 1, by: 1000 })
     await store.write('markProgress', { id: 'grown', user_id: 1, amount: 1800 })
     await store.write('hold', holdOf(who, 'alive'))
-    // 100; 100 + 250; 400, though 1,000 are known; 100 + 1,800.
+    // The charges are 100, 100 + 250, 400 (of known 1,000) and 100 + 1,800.
     const total = 100 + 350 + 400 + 1900
     expect(await store.write('recover', { owner: 'now', nowMs: 1_760_000_200_000 })).toEqual({
       count: 4,

@@ -25,7 +25,7 @@ import { openSqliteStore } from './open.ts'
  */
 function commitsIn(path: string): number {
   const log = readFileSync(`${path}-wal`)
-  // Nothing was written since the file was made.
+  // Nothing was written since the file was created.
   if (log.length === 0) return 0
   const pageSize = log.readUInt32BE(8)
   const salt = log.subarray(16, 24)
@@ -67,7 +67,7 @@ describe('group commit', () => {
     await Promise.all(
       Array.from({ length: 1202 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`))),
     )
-    // 500, 500, 202.
+    // Batches of 500, 500 and 202.
     expect(commitsIn(path) - before).toBe(3)
   })
 
@@ -117,7 +117,7 @@ describe('the queue', () => {
       store.write('hold', holdOf(who, 'a')),
       store.write('hold', holdOf(who, 'a')),
       store.write('hold', holdOf({ userId, tokenId: 99 }, 'b')),
-      // Its user is made before its tokens are refused: both must go.
+      // The user is created before its tokens are refused; neither may remain.
       store.write('seedUsers', {
         nowSeconds: 1,
         seeds: [
@@ -206,7 +206,7 @@ describe('closing', () => {
     await closed
     await Promise.all(writes)
     await expect(store.read('countUsers')).rejects.toBeInstanceOf(StoreUnavailable)
-    // The log was folded into the file.
+    // The log was merged into the file.
     expect(readdirSync(dirname(path))).toEqual(['sluice.db'])
     const again = await openedStore(path, 'own')
     expect((await again.read('conservation')).openHolds.count).toBe(700)
@@ -226,7 +226,7 @@ describe('keys at rest', () => {
       expect(bytes.includes('PlainAccessToken')).toBe(false)
       expect(statSync(file).mode & 0o077).toBe(0)
     }
-    // The same bytes would be found if they were there.
+    // The search finds other texts, so that it would find the keys, too.
     expect(readFileSync(`${path}-wal`).includes('ada')).toBe(true)
     expect(await store.read('revealKey', { tokenId: token.id, userId: user.id })).toBe('PlainKey0123456789')
   })

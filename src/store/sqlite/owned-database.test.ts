@@ -65,7 +65,7 @@ test('a charge is taken from the lease of the client that settles, which is noti
     counted: quota,
   })
   expect((await state(database, 'a', 't:1')).counted).toBe(0)
-  // The same settlement again is no charge.
+  // The same settlement is not charged again.
   await write(database, 'a', ['settle', settledCall(WHO, 'x')])
   expect((await state(database, 'a', 't:1')).counted).toBe(0)
 })

@@ -29,7 +29,7 @@ const USAGE = {
   searchUnits: 15,
 }
 
-/** The daily sums, once all calls are summed up, without what tells of latencies. */
+/** The daily sums, once all calls are summed up, without the columns of latencies. */
 async function daysIn(
   store: Pick<Store, 'read'>,
   path: string,
@@ -49,7 +49,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   const { store, userId, tokenId, who } = await storeWithAccount(path)
   const call = (id: string, of: Parameters<typeof settledCall>[2]) =>
     store.write('settle', settledCall(who, id, { ended_ms: MIDNIGHT_MS, usage: USAGE, ...of }))
-  // In one commit and in several, to the same rows.
+  // Written in one commit and in several, these go to the same rows.
   await Promise.all([call('a', {}), call('b', { quota: 5 }), call('c', { ended_ms: MIDNIGHT_MS - 1 })])
   await call('d', { delivered: false, reason: 'failed', quota: 0, usage: NO_USAGE })
   await call('e', { ended_ms: MIDNIGHT_MS + 86_399_999 })
@@ -79,7 +79,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   })
   expect(await daysIn(store, path)).toEqual([
     { start: DAY - 1, ...key, ...sums(1, 300) },
-    // a, b and e; d was not answered.
+    // The calls a, b and e; d was not answered.
     { start: DAY, ...key, ...sums(3, 605, 1) },
     { start: DAY, ...key, group_name: 'other', ...sums(1, 300) },
     { start: DAY, ...key, channel: 'other', ...sums(1, 300) },

@@ -9,7 +9,7 @@ import type { TransportError, UpstreamRequest } from './upstream-request.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 
-/** Server that answers each request with `say`, and keeps a list of its connections. */
+/** A server that answers each request with `say`, and keeps a list of its connections. */
 async function upstream(
   say: (socket: Socket, count: number) => void,
 ): Promise<{ url: URL; sockets: Socket[] }> {
@@ -322,7 +322,7 @@ describe('a timeout', () => {
     await expect.poll(heard.body).toBe('ok')
     setImmediate(() => {
       sockets[0]?.write('ok')
-      // After it timers come first, then input.
+      // After this blocking, timers fire first, and then input is read.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500)
     })
     expect(await heard.end).toBe('ended')

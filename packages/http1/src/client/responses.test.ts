@@ -7,7 +7,10 @@ import { ConnectionPools } from './connection-pools.ts'
 import { originOf } from './origin.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
-/** Outcome of one request. A failed one omits earlier bytes, which depend on how the network splits them. */
+/**
+ * The outcome of one request. Of a failed one, earlier bytes are omitted, because they depend on how the
+ * network divides them.
+ */
 type Outcome = { readonly status: number; readonly contentType: string; readonly body: string } | 'failed'
 
 /** Bytes that the raw server sends, and where they are split. */
@@ -232,7 +235,7 @@ describe('a response', () => {
           const place = at % (damaged.length + 1)
           damaged = damaged.slice(0, place) + by + damaged.slice(place + (by === '' ? 1 : 0))
         }
-        // Trailing white space is no part of a value (RFC 9110, 5.5), but undici rejects such a length.
+        // Trailing white space is not part of a value (RFC 9110, 5.5), but undici rejects such a length.
         fc.pre(!/^content-length:.*[ \t]\r$/im.test(damaged))
         const sorted = cuts.map((cut) => cut % (damaged.length + 1)).sort((a, b) => a - b)
         const [own, other] = await both(damaged, sorted)

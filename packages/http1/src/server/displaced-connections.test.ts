@@ -12,7 +12,7 @@ async function serverAtLimit(): Promise<OwnServer> {
   return own
 }
 
-/** A client, and all that it has heard. */
+/** A client and everything that it has received. */
 class Client {
   readonly socket: Socket
   #heard = ''
@@ -31,7 +31,7 @@ class Client {
     this.socket.write(REQUEST)
   }
 
-  /** Resolves to the number of responses, once there are so many, or the connection is closed. */
+  /** Resolves to the number of responses once there are `least`, or once the connection is closed. */
   async responses(least: number): Promise<number> {
     const count = (): number => this.#heard.split('ok').length - 1
     while (count() < least && !this.socket.destroyed)
@@ -51,7 +51,7 @@ test('a connection whose request has arrived is not closed for a new one: its re
   const fresh = await new Promise<Client>((resolve) =>
     setImmediate(() => {
       const client = new Client(port)
-      // Node connects at the end of this tick.
+      // Node.js connects at the end of this tick.
       process.nextTick(() => {
         for (const other of kept) other.send()
         resolve(client)
@@ -67,7 +67,7 @@ test('a connection whose request has arrived is not closed for a new one: its re
 test('new connections that are accepted in one turn are not closed for each other before their requests are read', async () => {
   const { server } = await serverAtLimit()
   const accepted: Socket[] = []
-  // A listener of its own, as each accepts one connection in a turn.
+  // A separate listener, because each listener accepts one connection in a turn.
   const listener = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
     accepted.push(socket)
     if (accepted.length > LIMIT) for (const each of accepted) server.accept(each)

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => own[Symbol.dispose]())
 
-/** Sends a request and a last one that closes the connection; returns all that the server sent. */
+/** Sends a request and a last one that closes the connection; returns everything that the server sent. */
 async function said(request: string): Promise<{ statuses: number[]; answer: string }> {
   const last = 'GET /last HTTP/1.1\r\nhost: last\r\nconnection: close\r\n\r\n'
   const answer = await rawConnection(own.port, request + last).closed()

@@ -13,10 +13,10 @@ afterEach(() => {
 })
 
 const POST = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello'
-/** Time longer than the server waits for an upstream on a half-closed connection. */
+/** Milliseconds: longer than the server waits for an upstream on a half-closed connection. */
 const LATE_MS = 300
 
-/** Sends bytes and half-closes the connection; returns all that the server sent. */
+/** Sends bytes and half-closes the connection; returns everything that the server sent. */
 async function saidTo(bytes: string, listener: RequestListener): Promise<string> {
   own = await startOwnServer(listener)
   const connection = rawConnection(own.port, '')
@@ -53,8 +53,8 @@ test('an upstream’s response that begins at once is sent completely to a half-
 })
 
 /**
- * Sends a request, closes the sending side, and settles once the server has begun to respond and knows of the
- * close. Time stands still but for what the test adds.
+ * Sends a request, closes the sending side, and settles once the server has begun to respond and has noticed
+ * the close. Time only advances where the test does it.
  */
 async function begunHalfClosed(): Promise<{ readonly response: Response; readonly said: Promise<string> }> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodyOf, type OwnServer, startOwnServer } from '../../../../test/fixtures/own-server.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
-/** Result of a server's reading of a connection's bytes. */
+/** What a server read on a connection. */
 interface Understood {
   readonly requests: readonly string[]
   /** Statuses of all responses. */
@@ -59,9 +59,9 @@ function told(
   return JSON.stringify({ method, url, authorization, forwarded, body: body.toString('latin1') })
 }
 
-/** Silence after which a connection is taken to wait for bytes that never come. */
+/** Milliseconds of silence after which the connection is waiting for bytes that never arrive. */
 const QUIET_MS = 400
-/** Request that ends the connection, if the server reads it as one. */
+/** A request that ends the connection, if the server reads it as one. */
 const LAST = 'GET /last HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'
 
 /** Sends bytes in pieces that arrive separately, then a last request; waits for all responses. */

@@ -5,7 +5,7 @@ import { type RequestTraits, Response } from './response.ts'
 /** A request's traits, and the headers of its response. */
 type Case = Partial<RequestTraits> & { readonly written?: ResponseHeaders }
 
-/** The writes that a response makes of its pieces, as text without the date. */
+/** The writes that a response makes for its pieces, as text without the date. */
 function writesOf({ written = {}, ...traits }: Case, use: (response: Response) => void): string[] {
   const writes: string[] = []
   const note = (parts: readonly (Buffer | string)[]): boolean => {

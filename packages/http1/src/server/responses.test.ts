@@ -20,7 +20,7 @@ async function serve(listener: RequestListener): Promise<number> {
   return own.port
 }
 
-/** Sends bytes; returns all that the server sent until it closed the connection. */
+/** Sends bytes; returns everything that the server sent until it closed the connection. */
 async function said(listener: RequestListener, bytes: string): Promise<string> {
   return rawConnection(await serve(listener), bytes).closed()
 }
@@ -111,7 +111,8 @@ describe('a response', () => {
     expect(bodyIn(await connection.closed())).toHaveLength(20_000_000)
   })
 
-  // The last piece is taken in part: less than a socket's buffer waits, for which it announces no drain.
+  // The last piece is accepted partially: less than a socket's buffer is waiting, for which no drain event is
+  // emitted.
   test.each([20_000, 30_000, 60_000])(
     'a response in pieces of %i bytes continues once a slow reader reads',
     async (size) => {
@@ -579,7 +580,7 @@ describe('a connection', () => {
     const began: string[] = []
     own = await startOwnServer(({ url }, response) => {
       began.push(url)
-      // The listener's own response is too late.
+      // The listener responds too late: the refusal is already being sent.
       response.onClosed(() => {
         response.writeHead(200, {}).end('late')
         response.destroy()

@@ -7,7 +7,7 @@ import { rawConnection } from '../../../../test/fixtures/raw-socket.ts'
 import type { RequestListener } from './http-server.ts'
 
 const HOST = 'host: x\r\n'
-/** Time for which a connection must stay open, and time within which it must be closed. */
+/** Milliseconds for which a connection must stay open, and within which it must be closed. */
 const [OPEN_MS, CLOSED_MS] = [200, 60_000]
 
 // Only the server's clock is faked; sockets work as usual.
@@ -17,7 +17,7 @@ afterEach(() => void vi.useRealTimers())
 const silent: RequestListener = () => {}
 const ok: RequestListener = (_, response) => response.writeHead(200, {}).end('ok')
 
-/** Connection on which bytes were sent, after some seconds of the server's clock. */
+/** A connection on which bytes were sent, after this number of seconds of the server's clock. */
 async function after(seconds: number, bytes: string, listener: RequestListener, lookMs = OPEN_MS) {
   using own = await startOwnServer(listener)
   const connection = rawConnection(own.port, bytes)
