@@ -19,7 +19,7 @@ export interface AuditLogTable {
 /** Row of the audit log. */
 export type AuditLogRow = Selectable<AuditLogTable>
 
-/** Settings that the configuration file declared when it was last read, to find out what changes. */
+/** Settings that the configuration file declared when it was last read, kept to detect what changes. */
 export interface DeclaredRow {
   kind: string
   name: string

@@ -8,7 +8,7 @@ export type AccountName = `u:${number}` | `t:${number}` | BudgetName
 /** Loan from the account of a budget. Amounts are quota units. */
 export interface BudgetRequest {
   readonly account: BudgetName
-  /** The budget as the node knows it; 0 = unknown. For users and tokens the bank knows better. */
+  /** The budget as the node knows it; 0 if unknown. For users and tokens the bank's own value applies. */
   readonly amount: number
   readonly need: number
   readonly max: number
@@ -18,9 +18,9 @@ export interface BudgetRequest {
 export interface LoanRequest {
   /** Id of the token, or the HMAC of its key. */
   readonly token: number | { readonly keyHash: string }
-  /** Amounts that are required beyond what the node has; 0 = none. */
+  /** Amounts required in addition to what the node has; 0 for none. */
   readonly need: { readonly token: number; readonly user: number }
-  /** Most that is useful; a higher `need` takes precedence. */
+  /** Maximum useful amounts; a higher `need` takes precedence. */
   readonly max: { readonly token: number; readonly user: number }
   /** Budgets that the calls are charged to. */
   readonly budgets?: readonly BudgetRequest[]
@@ -42,13 +42,13 @@ export interface AccountState {
   readonly account: AccountName
   /** Rises whenever the leases of the account are recalled. */
   readonly epoch: number
-  /** Balance of the account, including what is lent. */
+  /** Balance of the account, including leased amounts. */
   readonly remain: number
   /** Part of the balance that is not lent. */
   readonly free: number
   /** Amount lent to the node that it has not reported as spent. */
   readonly amount: number
-  /** Charges of the node that were counted since the last state, where nobody reports them. */
+  /** Charges of the node that were counted since the last state, if the node does not report them itself. */
   readonly counted?: number
 }
 
@@ -65,7 +65,7 @@ export interface HeldReport {
 export interface BankStatement {
   /** States of the accounts in the report. */
   readonly states: readonly AccountState[]
-  /** Accounts whose rows another session keeps locked: nothing that moves one of them was booked. */
+  /** Accounts whose rows another session has locked; no call that charges one of them was booked. */
   readonly locked: readonly AccountName[]
 }
 

@@ -24,7 +24,7 @@ export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel
   return { ...channel, version: channelVersion(channel, secrets) }
 }
 
-/** The version of a channel: a tag under the gateway's secret, which tells nothing about its keys. */
+/** The version of a channel: an HMAC with the gateway secret, so that it reveals nothing about the keys. */
 export function channelVersion(definition: ChannelDefinition, secrets: Secrets): string {
   const { name, declared, keys, status, family } = definition
   const { proxy, ...open } = declared

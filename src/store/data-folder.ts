@@ -20,7 +20,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createPrivateFile, keepPrivate } from './private-file.ts'
 import { faultOf } from './sqlite/database-fault.ts'
 
-/** Longest wait for other commands to release a data folder. */
+/** Maximum time for which a command waits until other commands release a data folder. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000
 /** Interval between attempts to lock a held folder. */
 const RETRY_INTERVAL_MS = 50
@@ -64,7 +64,7 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
     createPrivateFile(file)
     const lock = new DatabaseSync(file, { timeout: 0 })
     try {
-      // Both locks of SQLite exclude other writers, and they tell the holders apart: under a command's
+      // Both locks of SQLite exclude other writers, and they show who holds the lock: under that of a command
       // (IMMEDIATE), reads still succeed.
       lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
     } catch (error) {
@@ -115,9 +115,9 @@ export function secretOfDataFolder(path: string): string {
 }
 
 /**
- * Throws if other accounts may write to the folder: they could put a database or a secret of their own there.
- * Groups of this process are no others, as volumes of containers belong to one. Returns a warning if others
- * may enter it.
+ * Throws if other accounts may write to the folder, because they could put their own database or secret
+ * there. Groups of this process are allowed, because volumes of containers belong to one. Returns a warning
+ * if others may enter the folder.
  */
 function warningOf(path: string): string | undefined {
   const ownGroups = process.getgroups?.()
@@ -177,9 +177,8 @@ function isBusy(error: unknown): boolean {
 }
 
 /**
- * File that names the gateway on a data folder: its process id and its host. It serves the message of a
- * second start alone. The lock decides whether a gateway runs, so a file that a killed one leaves behind does
- * no harm.
+ * File that names the gateway on a data folder, by process id and host, for the message of a second start.
+ * The lock decides whether a gateway runs, so a file left behind by a killed one does no harm.
  */
 const fileIn = (folder: string): string => join(folder, 'lock.pid')
 
@@ -189,7 +188,7 @@ function nameProcess(folder: string): void {
   try {
     writeFileSync(fileIn(folder), `${process.pid} ${hostname()}\n`, { mode: 0o600, flag: 'wx' })
   } catch {
-    // A full disk is no reason not to start: a second start then says "another process".
+    // A full disk must not prevent the start; the message of a second start then names "another process".
   }
 }
 

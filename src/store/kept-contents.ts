@@ -3,8 +3,8 @@ import type { KeptSum } from './operations/kept-sums.ts'
 import type { Rows } from './store.ts'
 
 /**
- * Longest text that one write stores, in UTF-16 units: charges share its commit, and wait for no more than
- * this.
+ * Maximum length of a text stored by one write, in UTF-16 units. Charges share its commit, and wait no longer
+ * than for this.
  */
 const PART_LENGTH = 262_144
 /** Parts that one write removes. */
@@ -57,7 +57,7 @@ export class LargeContents {
   }
 }
 
-/** Removes the parts of a response whose row is gone, a few at a time. Resolves to their number. */
+/** Removes the parts of a response whose row no longer exists, a few at a time. Resolves to their number. */
 export async function removeParts(rows: Pick<Rows, 'write'>, responseId: string): Promise<number> {
   for (let removed = 0; ; ) {
     const count = await rows.write('removeOrphanedParts', { responseId, limit: REMOVED_AT_A_TIME })

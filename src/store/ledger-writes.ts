@@ -45,8 +45,8 @@ export interface PruneResult {
 }
 
 /**
- * Writes that every call makes, with recovery and pruning. They go to the local SQLite file, whatever
- * database holds the rest, as prepared statements; `docs/decisions/embedded-database.md`.
+ * Writes made by every call, and recovery and pruning. They go to the local SQLite file, even if another
+ * database stores everything else, as prepared statements; `docs/decisions/embedded-database.md`.
  */
 export interface LedgerWrites {
   hold(opening: HoldOpening): void
@@ -60,12 +60,12 @@ export interface LedgerWrites {
   settle(call: SettledCall): void
   /** Writes a hold and removes it: succeeds where a hold could be written. */
   probe(): void
-  /** Parks a hold: its call goes on at the upstream, and recovery leaves it open. */
+  /** Parks a hold: its call continues at the upstream, and recovery leaves it open. */
   parkHold(hold: HoldReference): void
   /** The parked holds. */
   parkedHolds(): ParkedHold[]
   /**
-   * Settles the holds of other owners at what was delivered, with reason `crash`. Parked holds stay open,
+   * Settles the holds of other owners for what was delivered, with reason `crash`. Parked holds stay open
    * unless `parkedToo`.
    */
   recover(run: { readonly owner: string; readonly nowMs: number; readonly parkedToo?: boolean }): {
@@ -73,7 +73,7 @@ export interface LedgerWrites {
     /** Sum of the charges. */
     readonly quota: number
   }
-  /** Settles the holds of one run that has ended, at what was delivered. Its parked holds stay open. */
+  /** Settles the holds of one run that has ended, for what was delivered. Its parked holds stay open. */
   recoverRun(run: { readonly owner: string; readonly nowMs: number }): {
     readonly count: number
     /** Sum of the charges. */
@@ -85,8 +85,8 @@ export interface LedgerWrites {
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null
-  /** Opens the account of a budget in one period with this amount, and returns what is used of it. */
+  /** Opens the account of a budget in one period with this amount, and returns how much of it is used. */
   openBudget(budget: BudgetOpening): { readonly used: number }
-  /** Stores what a model costs in a group in one version of the prices, once. */
+  /** Stores the price of a model in a group in one version of the prices, once. */
   storePriceSet(set: StoredPriceSet): void
 }

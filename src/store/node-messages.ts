@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { databaseMessageKey, type Secrets } from './secrets.ts'
 
-/** Most bytes of a message, its signature included: PostgreSQL's limit. */
+/** Maximum size of a message in bytes, including its signature: PostgreSQL's limit. */
 export const MAX_MESSAGE_BYTES = 7_999
 /** Hexadecimal digits of a signature. */
 const MAC_LENGTH = 32
@@ -35,7 +35,7 @@ export class NodeMessages {
     return message
   }
 
-  /** Returns the text of a message; undefined if it is too long, or was not signed with the same secret. */
+  /** Returns the text of a message; undefined if it is too long or was not signed with the same secret. */
   open(message: Uint8Array): string | undefined {
     if (message.length > MAX_MESSAGE_BYTES) return this.#drop()
     if (message.length <= MAC_LENGTH) return this.#drop()

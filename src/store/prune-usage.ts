@@ -14,7 +14,7 @@ const MAX_BATCH = 1_000
 /**
  * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that occupy the
  * writer for a few milliseconds each, until there are none or the signal aborts. Resolves to the number of
- * rows removed. Rejects with `StoreUnavailable` as the store does; the next run removes the rest.
+ * rows removed. Rejects with `StoreUnavailable` like the store; the next run removes the others.
  */
 export async function pruneUsage(
   store: Pick<Store, 'write'>,

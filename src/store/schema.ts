@@ -46,9 +46,9 @@ interface PriceSetsTable {
 }
 
 /**
- * Sums of the usage log, kept after its rows are removed: by half hours for `options.slot_days`, and by days
- * for ever (`SUM_KINDS`). The columns of the two histograms of latencies are not listed here:
- * `LATENCY_COLUMNS`. SQLite alone has `unsummed_calls` beside it, which `UsageSums` describes.
+ * Sums of the usage log, kept after its rows are removed: by half hour for `options.slot_days`, and by day
+ * forever (`SUM_KINDS`). The columns of the two latency histograms are not listed here; see
+ * `LATENCY_COLUMNS`. Only SQLite has the additional table `unsummed_calls`, which `UsageSums` describes.
  */
 interface UsageSumsTable extends UsageColumns {
   kind: number
@@ -116,7 +116,7 @@ export type StoredResponseRow = Selectable<StoredResponsesTable>
 /** Row of a setting. */
 export type StoredSettingRow = Selectable<StoredSettingsTable>
 
-/** Signed parts of replies, for turns that come back without them. */
+/** Signed parts of replies, for following turns in which the client returns the reply without them. */
 interface KeptSignaturesTable {
   user_id: number
   /** HMAC of the owner and the anchor: a tool call's id, or the text. */
@@ -128,7 +128,7 @@ interface KeptSignaturesTable {
   expires_ms: number
 }
 
-/** Sums of what is kept for each user, changed in the transactions that change the rows. */
+/** Total size of what is kept for each user, updated in the transactions that change the rows. */
 interface KeptSumsTable {
   user_id: number
   bytes: number
@@ -188,7 +188,7 @@ interface SessionsTable {
   user_agent: string
   /** HMAC of the access token that began the session, which ends with it; null for other sign-ins. */
   access_token_hash: string | null
-  /** Encrypted URL at which the identity provider ends its own session; null where it has none. */
+  /** Encrypted URL at which the identity provider ends its own session; null if it has none. */
   logout_cipher: string | null
 }
 
@@ -201,7 +201,7 @@ interface IdentitiesTable {
   created_time: number
 }
 
-/** States of sign-ins that came back from their provider, so that none is used twice. */
+/** States of completed sign-ins, so that none is used twice. */
 interface UsedStatesTable {
   /** HMAC of the state. */
   hash: string
@@ -217,7 +217,10 @@ interface AlertTables {
   readonly low_quotas_told: LowQuotasToldTable
 }
 
-/** Events that receivers are yet to be told. A transaction that finds one adds a row without a target. */
+/**
+ * Events that have not been delivered to receivers yet. A transaction that detects one adds a row without a
+ * target.
+ */
 interface AlertOutboxTable {
   /** Id of the event, the same for all targets. */
   id: string

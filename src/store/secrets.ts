@@ -100,7 +100,10 @@ export function seal(secrets: Secrets, plain: string, place: SealContext): strin
   return `v1.${secrets.keyId}.${bytes.toString('base64url')}`
 }
 
-/** Decrypts a value of `seal` for the same row. Throws if it was changed, moved, or has another secret. */
+/**
+ * Decrypts a value of `seal` for the same row. Throws if it was changed or moved, or encrypted with another
+ * secret.
+ */
 export function unseal(secrets: Secrets, sealed: string, place: SealContext): string {
   const [version, keyId, text, ...rest] = sealed.split('.')
   if (version !== 'v1' || text === undefined || rest.length > 0) {

@@ -1,4 +1,4 @@
-/** Reads whose rows have texts of any length: `readBytes` tells their sizes before they are read. */
+/** Reads whose rows contain texts of any length; `readBytes` determines their size before they are read. */
 export const SIZED_READS = [
   'auditBefore',
   'auditPage',
@@ -11,10 +11,10 @@ export const SIZED_READS = [
   'storedConfiguration',
 ] as const
 
-/** Name of such a read. */
+/** Name of a sized read. */
 export type SizedRead = (typeof SIZED_READS)[number]
 
-/** Tells whether the read of this name is one of them. */
+/** Whether a read is a sized read. */
 export function isSizedRead(name: string): name is SizedRead {
   return SIZED_READS.some((read) => read === name)
 }

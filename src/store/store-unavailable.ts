@@ -1,5 +1,5 @@
 /**
- * Error: the database is full, locked, broken, closed or out of reach. Nothing of the operation was kept. The
+ * Error: the database is full, locked, broken, closed or unreachable. Nothing of the operation was kept. The
  * same operation may succeed later, unless the error is `lasting`.
  */
 export class StoreUnavailable extends Error {

@@ -10,7 +10,7 @@ const listCounts = listerOf(USAGE.columns.filter(({ field }) => field in USAGE.p
 const listCharged = listerOf(CHARGED.columns)
 const MEMBERS = [...USAGE.columns, ...CHARGED.columns].map(({ name }) => `,${JSON.stringify(name)}:`)
 
-/** Lists the values of `ROW_COLUMNS`, in the same order. */
+/** Lists the values of `ROW_COLUMNS` in the same order. */
 export function rowValues(call: SettledCall): Stored[] {
   return listCounts(call.usage, listOwn(call))
 }

@@ -3,7 +3,7 @@ import type { AuditEntry, Origin } from '../../domain/audit.ts'
 import type { AuditLogTable } from '../audit-table.ts'
 import type { Db } from '../operations/operation.ts'
 
-/** Most rows in one statement; databases limit the number of parameters. */
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
 const MAX_ROWS = 500
 
 /** Entry that an operation adds; the actor is the origin's, unless it is stated. */
@@ -11,7 +11,7 @@ export type NewEntry = Pick<AuditEntry, 'action' | 'object' | 'changes'> & {
   readonly actor?: { readonly id: number; readonly name: string }
 }
 
-/** Adds entries to the audit log, in the transaction of what they report. */
+/** Adds entries to the audit log, in the transaction that makes the reported changes. */
 export async function appendEntries(db: Db, origin: Origin, entries: Iterable<NewEntry>): Promise<void> {
   let rows: Insertable<AuditLogTable>[] = []
   const insert = async (): Promise<void> => {

@@ -29,8 +29,8 @@ type AnyAudited =
   | null
 
 /**
- * Runs a write, and adds what it changed to the audit log in the same transaction. An input without `origin`
- * is the gateway's own work, which is not logged.
+ * Runs a write, and adds its changes to the audit log in the same transaction. An input without `origin` is
+ * the gateway's own work, which is not logged.
  */
 export async function auditedWrite(db: Db, name: string, input: unknown, secrets: Secrets): Promise<unknown> {
   const run = (): Promise<unknown> => (writes[name as keyof typeof writes] as AnyWrite)(db, input, secrets)

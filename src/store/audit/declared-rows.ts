@@ -26,7 +26,7 @@ export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secr
   })
 }
 
-/** Whether rows are the same, in whatever order. */
+/** Whether two lists contain the same rows, in any order. */
 export function isSameRows(some: readonly DeclaredRow[], others: readonly DeclaredRow[]): boolean {
   const textOf = (rows: readonly DeclaredRow[]): string =>
     JSON.stringify(

@@ -5,7 +5,10 @@ import type { ObjectStates } from './object-states.ts'
 /** Settings have no beginning and no end: without an entry, the file or the built-in value applies. */
 const SETTINGS: ReadonlySet<string> = new Set(['option', 'group', 'model', 'price'])
 
-/** Entries of what differs between two states, one for each object, each compared when it is asked for. */
+/**
+ * Yields an entry for each object that differs between two states; an object is compared when its entry is
+ * requested.
+ */
 export function* entriesBetween(before: ObjectStates, after: ObjectStates): Iterable<NewEntry> {
   for (const identity of new Set([...before.keys(), ...after.keys()])) {
     const [old, next] = [before.get(identity), after.get(identity)]

@@ -6,7 +6,7 @@ import type { Db } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, KINDS, tokenFields, userFields } from './object-fields.ts'
 
-/** Most ids in one statement; databases limit the number of parameters. */
+/** Maximum number of ids in one statement, because databases limit the number of parameters. */
 const MAX_IDS = 500
 
 /** Object that an operation may change: by id, or by its name in a section of the settings. */

@@ -35,8 +35,8 @@ function migrationOf({ run }: Step, types: ColumnTypes): Migration {
 }
 
 /**
- * Locks the rows of users, as each report of a node does first. A report that had begun could otherwise go on
- * after a step with a function of the former version, or meet it in a deadlock.
+ * Locks the rows of users, as each report of a node does first. Otherwise a report that had begun could
+ * continue after a step with a function of the former version, or cause a deadlock with it.
  */
 async function keepReportsAway(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql`select 1 where to_regclass('users') is not null`.execute(db)

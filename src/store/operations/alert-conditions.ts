@@ -18,7 +18,7 @@ export interface ReportedConditions {
   /** Tools without a price that calls offered. */
   readonly unpriced?: {
     readonly tools: readonly { readonly model: string; readonly channel: string; readonly tool: string }[]
-    /** Time before which none of these is told again. */
+    /** Time before which none of these is reported again. */
     readonly untilMs: number
   }
   /** Load shedding; undefined if there was none. */
@@ -26,8 +26,8 @@ export interface ReportedConditions {
 }
 
 /**
- * Stores conditions that a node has seen, each with an alert if no node has reported it: the nodes of a
- * cluster see the same failure at different times.
+ * Stores conditions reported by a node, with an alert for each that no node has reported yet, because the
+ * nodes of a cluster notice the same failure at different times.
  */
 export async function reportConditions(
   db: Db,
@@ -57,7 +57,7 @@ async function report(
     .select('until_ms')
     .where('name', '=', name)
     .executeTakeFirst()
-  // A condition that is over and not ended yet goes on, unless it only lasts for so long.
+  // A condition that has not ended yet continues, unless it only lasts for a fixed time that has passed.
   const isKnown = before && (!isTimed || before.until_ms > nowMs)
   if (!isKnown) await addAlert(db, began, nowMs)
   if (isKnown && isTimed) return
@@ -90,7 +90,7 @@ export async function endConditions(
   }
 }
 
-/** Adds an event to the outbox of alerts: receivers are told of it if the transaction is committed. */
+/** Adds an event to the outbox of alerts; receivers are notified if the transaction commits. */
 async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number): Promise<void> {
   await db
     .insertInto('alert_outbox')

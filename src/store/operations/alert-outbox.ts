@@ -3,7 +3,7 @@ import type { Db } from './operation.ts'
 
 /** Event for one receiver. */
 export interface DueAlert {
-  /** Id of the event, the same at every attempt. */
+  /** Id of the event, the same in every attempt. */
   readonly id: string
   readonly type: string
   /** JSON of the event's data. */
@@ -15,7 +15,7 @@ export interface DueAlert {
   readonly firstMs: number
 }
 
-/** Receiver by its tag, with the types of events that it is told. */
+/** Receiver by its tag, with the types of events that it gets. */
 interface TargetTypes {
   readonly tag: string
   readonly types: readonly AlertType[]
@@ -33,7 +33,7 @@ export interface AlertWork {
   readonly isSenderElsewhere: boolean
 }
 
-/** Reads what is to be done; `tags` are those of the receivers. */
+/** Reads what has to be done; `tags` are those of the receivers. */
 export async function alertWork(
   db: Db,
   { node, nowMs, tags }: { readonly node: string; readonly nowMs: number; readonly tags: readonly string[] },
@@ -63,9 +63,9 @@ export async function alertWork(
 }
 
 /**
- * Makes this node the sender until `untilMs`, and replaces events that are not spread by one for each
- * receiver. Resolves to their number; null if another node is the sender. One node sends for all, since nodes
- * that claim the same rows would wait for each other.
+ * Makes this node the sender until `untilMs`, and replaces each event that is not assigned yet by one for
+ * each receiver. Resolves to the number of events; null if another node is the sender. One node sends for
+ * all, because nodes that claim the same rows would wait for each other.
  */
 export async function spreadAlerts(
   db: Db,

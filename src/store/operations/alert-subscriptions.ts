@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { type AlertThreshold, type AlertType, byType } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
-/** Events that receivers want to be told of. */
+/** Events that receivers subscribe to. */
 export interface AlertSubscriptions {
   /** Tags of the receivers. */
   readonly tags: readonly string[]
-  /** In the order of types; events that nobody is told of are left out. */
+  /** Sorted by type; events without a receiver are left out. */
   readonly thresholds: readonly AlertThreshold[]
 }
 
@@ -25,7 +25,7 @@ export async function hasAlertState(db: Db): Promise<boolean> {
   return false
 }
 
-/** Stores what receivers want to be told, and removes what waits for receivers that are gone. */
+/** Stores the subscriptions of receivers, and removes events for receivers that no longer exist. */
 export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscriptions): Promise<void> {
   if (JSON.stringify(await alertThresholds(db)) !== JSON.stringify(thresholds)) {
     await db.deleteFrom('alert_thresholds').execute()
@@ -35,7 +35,7 @@ export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscri
         .values([...thresholds])
         .execute()
   }
-  // Without receivers nobody notices quotas that are high again.
+  // Without receivers, it would go unnoticed that a quota is high again.
   if (thresholds.every(({ type }) => type !== 'quota.low')) await db.deleteFrom('low_quotas_told').execute()
   // Events that are not spread yet are for the receivers that there are then.
   const present = tags.length > 0 ? ['', ...tags] : []

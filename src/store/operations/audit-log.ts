@@ -108,10 +108,10 @@ function entryFromRow(row: AuditLogRow): AuditEntry {
   }
 }
 
-/** Most rows in one statement; databases limit the number of parameters. */
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
 const MAX_ROWS = 500
 
-/** Notes the settings that the configuration file declares, to find out what its next version changes. */
+/** Stores the settings that the configuration file declares, to detect what its next version changes. */
 export async function noteDeclared(
   db: Db,
   { settings }: { readonly settings: readonly DeclaredSetting[] },
@@ -129,8 +129,8 @@ export async function noteDeclared(
 }
 
 /**
- * Notes that a call was refused because it may cost more than is left of a budget: that budget counts as
- * crossed, once in its period, and receivers of alerts are told. `amount`: 0 = unknown.
+ * Records that a call was refused because it may cost more than is left of a budget. The budget then counts
+ * as crossed, once per period, and receivers of alerts are notified. An `amount` of 0 is unknown.
  */
 export async function noteExceededBudget(
   db: Db,
@@ -151,7 +151,7 @@ export async function noteExceededBudget(
 }
 
 const HOUR_MS = 3_600_000
-/** Most refusals of one hour that are logged: guesses from many addresses must not fill the disk. */
+/** Maximum number of refusals logged per hour, so that guesses from many addresses cannot fill the disk. */
 const MAX_PER_HOUR = 1_000
 
 /** Sign-in that was refused. */

@@ -46,7 +46,7 @@ export async function changeChannel(
   }: {
     readonly id: number
     readonly channel: ChannelDefinition
-    /** Refuses with `changed_meanwhile` unless this is the channel's version; undefined = any. */
+    /** Refuses with `changed_meanwhile` unless this is the channel's version; undefined allows any. */
     readonly version?: string | undefined
   },
   secrets: Secrets,

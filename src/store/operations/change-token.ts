@@ -26,9 +26,9 @@ export interface TokenChange {
   readonly fields: TokenChanges
   /** Whether an operator makes the change, whose terms are a ceiling for the holder of the token. */
   readonly isByOperator?: boolean
-  /** Refuses with `changed_meanwhile` unless this is the token's version; undefined = any. */
+  /** Refuses with `changed_meanwhile` unless this is the token's version; undefined allows any. */
   readonly version?: string | undefined
-  /** Largest quota of a token with a limit. */
+  /** Maximum quota of a token with a limit. */
   readonly maxQuota: number
   readonly nowMs: number
 }
@@ -40,8 +40,8 @@ export interface ChangedToken extends KeyedToken {
 
 /**
  * Changes fields of a token, and the status that follows from them; null if the user has no such live token.
- * Rejects with `invalid_request` if the token has a limit afterwards and its quota is out of bounds, and with
- * `operator_limit` if its holder loosens what an operator gave. Called by `Ledger.changeToken` only, which
+ * Rejects with `invalid_request` if the token then has a limit and its quota is out of bounds, and with
+ * `operator_limit` if its holder loosens what an operator gave. Called only by `Ledger.changeToken`, which
  * keeps the balance in memory consistent.
  */
 export async function changeToken(
@@ -96,7 +96,10 @@ function requireQuotaOf({ unlimited_quota, remain_quota }: Token, isGiven: boole
   )
 }
 
-/** Replaces the key of a live token; null if the user has no such token. All else about it stays. */
+/**
+ * Replaces the key of a live token; null if the user has no such token. Everything else about the token
+ * stays.
+ */
 export async function rotateToken(
   db: Db,
   change: {

@@ -24,7 +24,7 @@ export interface QuotaChange {
   /** `override` replaces the balance by `value`. */
   readonly mode: 'add' | 'subtract' | 'override'
   readonly value: number
-  /** Largest balance; a change above it, or below zero by subtraction, is refused. */
+  /** Maximum balance; a change above it, or below zero by subtraction, is refused. */
   readonly maxQuota: number
 }
 
@@ -35,7 +35,7 @@ export interface UserChange {
   readonly userId: number
   readonly fields?: UserChanges
   readonly quota?: QuotaChange | undefined
-  /** Refuses with `changed_meanwhile` unless this is the user's version; undefined = any. */
+  /** Refuses with `changed_meanwhile` unless this is the user's version; undefined allows any. */
   readonly version?: string | undefined
   /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
   readonly roleBelow?: number | undefined
@@ -55,10 +55,10 @@ export interface ChangedUser {
 }
 
 /**
- * Changes fields of a user, all or none; null if there is no such user. A new password ends the user's
- * sessions, as does enabling a disabled user. Replacing a password revokes the access token, which somebody
- * with the old one may have created. Called by `Ledger.changeUser` only, which keeps the balance in memory
- * consistent.
+ * Changes all or none of the given fields of a user; null if there is no such user. A new password ends the
+ * user's sessions, as does enabling a disabled user. Replacing a password revokes the access token, because
+ * someone with the old password may have created it. Called only by `Ledger.changeUser`, which keeps the
+ * balance in memory consistent.
  */
 export async function changeUser(
   db: Db,

@@ -54,8 +54,8 @@ export async function refuseTakenKey(db: Db, name: string, keyHash: string): Pro
 const MAX_ROWS = 500
 
 /**
- * Creates tokens as `createToken` does, in a few statements whatever their number; their keys must be free.
- * Returns their ids in the order given.
+ * Creates tokens like `createToken`, with a few statements for any number of them; their keys must be free.
+ * Returns their ids in the given order.
  */
 export async function createTokens(db: Db, tokens: readonly NewToken[], secrets: Secrets): Promise<number[]> {
   const ids: number[] = []

@@ -82,8 +82,8 @@ export function takenBy(
 const MAX_ROWS = 500
 
 /**
- * Creates users as `createUser` does, in a few statements whatever their number. Returns their ids in the
- * order given.
+ * Creates users like `createUser`, with a few statements for any number of them. Returns their ids in the
+ * given order.
  */
 export async function createUsers(db: Db, users: readonly NewUser[], secrets: Secrets): Promise<number[]> {
   if (users.length === 0) return []

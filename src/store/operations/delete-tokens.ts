@@ -1,7 +1,7 @@
 import { ownTokens } from '../live-rows.ts'
 import type { Db } from './operation.ts'
 
-/** Most ids in one statement; databases limit the number of parameters. */
+/** Maximum number of ids in one statement, because databases limit the number of parameters. */
 const MAX_IDS = 500
 
 /**

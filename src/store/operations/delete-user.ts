@@ -7,7 +7,7 @@ import { endSessionsOf } from './sessions.ts'
 
 /**
  * Marks a user and all its tokens as deleted; removes its sessions, identities, password and access token.
- * False if there is no such user. The row stays, because charges refer to it, under another name, so that
+ * False if there is no such user. The row stays because charges refer to it, but under another name, so that
  * the username becomes free.
  */
 export async function deleteUser(

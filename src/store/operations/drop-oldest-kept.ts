@@ -10,8 +10,8 @@ export interface DroppedRows {
 }
 
 /**
- * Drops the oldest of what is kept for a user, at most `limit` rows, until its sum is at most `mostBytes`.
- * Responses and signatures are of one age order.
+ * Removes the oldest data kept for a user, at most `limit` rows, until its size is at most `mostBytes`.
+ * Responses and signatures are ordered together by age.
  */
 export async function dropOldestKept(
   db: Db,

@@ -7,7 +7,9 @@ import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 import type { Db } from './operation.ts'
 
-/** Finds a token and its user by key, deleted ones included, so that errors can tell what became of it. */
+/**
+ * Finds a token and its user by key, including deleted ones, so that errors can state what happened to it.
+ */
 export async function tokenByKeyHash(
   db: Db,
   keyHash: string,

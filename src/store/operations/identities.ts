@@ -5,7 +5,7 @@ import { createUser } from './create-user.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './find-user.ts'
 
-/** Most used states that one sign-in removes. */
+/** Maximum number of used states that one sign-in removes. */
 const MAX_REMOVED = 1_000
 
 /** Identity at a provider of OpenID Connect. */
@@ -50,7 +50,7 @@ export async function identitiesOf(db: Db, userId: number): Promise<readonly Lin
 }
 
 /**
- * Creates the user of an identity. Resolves to the present one if another sign-in created it meanwhile. Like
+ * Creates the user of an identity. Resolves to the existing one if another sign-in has just created it. Like
  * `createUser`, refuses the name of another user: an identity is never linked to a user by name.
  */
 export async function createUserOfIdentity(

@@ -1,4 +1,7 @@
-/** Most values in one statement: databases limit the number of parameters, and long statements block. */
+/**
+ * Maximum number of values in one statement: databases limit the number of parameters, and long statements
+ * block.
+ */
 const MAX_VALUES = 5_000
 
 /** Runs a statement for some values at a time, and joins the rows. */

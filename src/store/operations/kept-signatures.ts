@@ -18,8 +18,8 @@ export interface UserSignatures {
 }
 
 /**
- * Stores signatures, each encrypted for its row; one of the same hash is replaced. Resolves to the sums of
- * what is kept for their users.
+ * Stores signatures, each encrypted for its row, replacing those with the same hash. Resolves to the total
+ * sizes of what is kept for their users.
  */
 export async function keepSignatures(
   db: Db,

@@ -1,16 +1,16 @@
 import { sql } from 'kysely'
 import type { Db } from './operation.ts'
 
-/** Bytes of a row beside its content: ids, other columns and indexes. */
+/** Bytes of a row in addition to its content: ids, other columns and indexes. */
 const ROW_BYTES = 512
 
-/** Bytes that a row of a response counts as; null where it has no content, as native ones. */
+/** Number of bytes that count for a row of a response; null without content, as for native responses. */
 export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
 
 /** Bytes that a row of a signature counts as. */
 export const SIGNATURE_BYTES = sql<number>`octet_length(content_cipher) + ${sql.lit(ROW_BYTES)}`
 
-/** The same of a row that is written: its encrypted content is ASCII. */
+/** The bytes that count for a signature about to be written; its encrypted content is ASCII. */
 export function signatureBytes(cipher: string): number {
   return cipher.length + ROW_BYTES
 }
@@ -28,8 +28,8 @@ interface CountedRow {
 }
 
 /**
- * Changes the sums of what is kept for users by rows that were written and rows that were removed, in the
- * same transaction. Resolves to the new sums.
+ * Updates the total sizes of what is kept for users after rows were written or removed, in the same
+ * transaction. Resolves to the new totals.
  */
 export async function countKept(
   db: Db,

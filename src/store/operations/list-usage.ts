@@ -17,7 +17,10 @@ import {
 
 /** Newest rows that one list shows; an earlier end of the filter reaches older ones. */
 const MAX_LISTED_ROWS = 100_000
-/** Most users whose parts of the index are read one after the other, in place of all rows of the period. */
+/**
+ * Maximum number of users whose index ranges are read one after the other; for more, all rows of the period
+ * are read.
+ */
 const FEW_USERS = 200
 
 const ONE = sql`1`.as('one')

@@ -80,14 +80,14 @@ export class PresentAccounts {
     return keyed?.user_id === userId && !named.includes(keyed) ? [...named, keyed] : named
   }
 
-  /** The token that has a key, whoever its user is. */
+  /** The token that has a key, of any user. */
   holderOf(key: string): PresentToken | undefined {
     const hash = this.#hashes.get(key)
     return hash === undefined ? undefined : this.#byKey.get(hash)
   }
 }
 
-/** Reads the users and tokens that declarations may mean, in a few statements whatever their number. */
+/** Reads the users and tokens to which declarations may refer, in a few statements for any number of them. */
 export async function presentAccounts(
   db: Db,
   seeds: readonly UserSeed[],

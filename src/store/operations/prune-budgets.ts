@@ -8,7 +8,7 @@ const KEPT_DAYS = 100
 
 interface Pruning {
   readonly nowMs: number
-  /** Largest number of accounts that one write removes. */
+  /** Maximum number of accounts that one write removes. */
   readonly limit: number
 }
 

@@ -44,7 +44,7 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
     (await sumOf(db.selectFrom('stored_settings').select(SETTING_BYTES).execute())),
 }
 
-/** Tells how many bytes of text a read returns: what its rows have at the moment, and no more. */
+/** Returns the number of bytes of text that a read would return now; an upper bound. */
 export function readBytes(
   db: Db,
   { name, input }: { readonly name: SizedRead; readonly input: unknown },

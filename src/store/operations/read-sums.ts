@@ -33,7 +33,10 @@ export interface SumsRow {
   readonly sums: readonly number[]
 }
 
-/** Reads sums, from the smallest kind that has what the query needs. Without a division there is one row. */
+/**
+ * Reads sums, from the smallest kind that contains what the query needs. Without a dimension there is one
+ * row.
+ */
 export async function readSums(
   db: Db,
   { filter, unit, starts, perStart = false, by, keys, columns }: SumsQuery,

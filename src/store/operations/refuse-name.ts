@@ -49,7 +49,7 @@ function refuseImitation(username: string): void {
   )
 }
 
-/** Live users whose names equal one of these as names are compared. */
+/** Live users whose comparable name equals one of these. */
 function namesakes(
   db: Db,
   usernames: readonly string[],

@@ -137,8 +137,8 @@ interface NewTokenSeed {
 }
 
 /**
- * Compares declarations with what is present. A deleted user or token counts as present, even if its name was
- * given to another user. Present rows change in their declared status, budget and rate limit only.
+ * Compares declarations with the existing rows. A deleted user or token counts as existing, even if its name
+ * was given to another user. Existing rows change only in their declared status, budget and rate limit.
  */
 function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): DeclaredChanges {
   const users = new RowChanges()
@@ -166,7 +166,7 @@ function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): 
   return { users: users.changes, tokens: tokens.changes, enabled, newUsers, newTokens }
 }
 
-/** Changes of rows, of which several declarations may mean the same one: the last one counts. */
+/** Changes of rows. Several declarations may refer to the same row; the last one counts. */
 class RowChanges {
   readonly changes = new Map<number, ColumnChanges>()
 

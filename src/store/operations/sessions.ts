@@ -5,7 +5,7 @@ import { userOfIdentity } from './identities.ts'
 import type { Db } from './operation.ts'
 import { liveUser } from './find-user.ts'
 
-/** Most expired sessions that one login removes. */
+/** Maximum number of expired sessions that one login removes. */
 const MAX_REMOVED = 1_000
 
 /** Proof of a sign-in, which is checked again in the transaction that begins the session. */
@@ -14,7 +14,7 @@ export type SignInProof =
       readonly kind: 'password'
       /** Password hash that the login was checked against. */
       readonly passwordHash: string
-      /** Hash of the same password that replaces it. */
+      /** New hash of the same password, which replaces the old one. */
       readonly newHash?: string | undefined
     }
   /** The session ends with the access token. */
@@ -67,7 +67,7 @@ export async function beginSession(db: Db, session: NewSession, secrets: Secrets
   const user = await liveUser(db, session.userId)
   if (!user || user.status !== USER_STATUS.enabled || !(await holds(db, user, proof, secrets))) return false
   if (proof.kind === 'password' && proof.newHash !== undefined) {
-    // The password stays the same: sessions and access tokens do, too.
+    // The password stays the same, and so do sessions and access tokens.
     await db
       .updateTable('users')
       .set({ password_hash: proof.newHash })
@@ -152,7 +152,7 @@ function isOfToken(accessTokenHash: string | null, user: UserRow): boolean {
   return accessTokenHash === null || accessTokenHash === user.access_token_hash
 }
 
-/** Notes the use of a session; one that has ended stays ended. */
+/** Records the use of a session; one that has ended stays ended. */
 export async function noteSessionUse(
   db: Db,
   { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
@@ -167,7 +167,7 @@ export async function noteSessionUse(
 
 /** Ended session. */
 export interface EndedSession {
-  /** URL at which the identity provider ends its own session; null where it has none. */
+  /** URL at which the identity provider ends its own session; null if it has none. */
   readonly logoutUrl: string | null
 }
 

@@ -23,9 +23,9 @@ type ResponseToStore = Omit<StoredResponse, 'content'> & {
 type PartsWithBytes = ContentParts & { readonly bytes: number }
 
 /**
- * Stores a response; one of the same id is replaced. Its content is encrypted for its row. That of a deleted
- * user is not stored: its call may end after all that was kept for the user was removed. Resolves to the sum
- * of what is kept for the user; undefined where there is no content.
+ * Stores a response, replacing one with the same id. Its content is encrypted for its row. A response of a
+ * deleted user is not stored, because its call may end after everything kept for the user was removed.
+ * Resolves to the total size of what is kept for the user; undefined if the response has no content.
  */
 export async function storeResponse(
   db: Db,
@@ -79,7 +79,7 @@ async function isDeleted(db: Db, userId: number): Promise<boolean> {
   return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined
 }
 
-/** Notes how a background response ended, for the node that holds its quota; the first note stays. */
+/** Records how a background response ended, for the node that holds its quota; the first record stays. */
 export async function noteOutcome(
   db: Db,
   { id, outcome }: { readonly id: string; readonly outcome: string },
@@ -92,7 +92,7 @@ export async function noteOutcome(
     .execute()
 }
 
-/** Notes that a part of a background response was streamed. */
+/** Records that a part of a background response was streamed. */
 export async function noteStreamed(
   db: Db,
   { id, part }: { readonly id: string; readonly part: StreamedPart },
@@ -111,7 +111,8 @@ export async function noteStreamed(
 }
 
 /**
- * Removes a response of a user. One of a background call only expires: the call may have to be settled by it.
+ * Removes a response of a user. A response of a background call only expires, because it may be needed to
+ * settle the call.
  */
 export async function deleteResponse(
   db: Db,

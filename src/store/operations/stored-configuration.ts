@@ -27,7 +27,7 @@ function byName(
   return a.name < b.name ? -1 : Number(a.name > b.name)
 }
 
-/** Stores what a model costs in a group in one version of the prices, once. */
+/** Stores the price of a model in a group in one version of the prices, once. */
 export async function storePriceSet(
   db: Db,
   { version, model, group, content }: StoredPriceSet,

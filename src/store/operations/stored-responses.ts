@@ -74,8 +74,8 @@ export async function responseFacts(
 }
 
 /**
- * Lists a response and all that it continues, the latest first, without their contents. Ends early where one
- * is missing, and behind the first with which there are too many, or more than `maxBytes` in sum.
+ * Lists a response and all that it continues, the latest first, without their contents. Ends early at a
+ * missing one, and after the first one by which there are too many, or more than `maxBytes` in total.
  */
 export async function responseChain(
   db: Db,
@@ -94,7 +94,7 @@ export async function responseChain(
   return rows
 }
 
-/** Reads a part of a kept response's input or output, from 0. Null if it is gone, as it may be meanwhile. */
+/** Reads a part, counted from 0, of a kept response's input or output. Null if it no longer exists. */
 export async function keptText(
   db: Db,
   { of, part, ...lookUp }: LookUp & { readonly of: keyof StoredContent; readonly part: number },
@@ -126,7 +126,7 @@ export function reasoningOrigins(
     .execute()
 }
 
-/** Responses of background calls by the ids of the calls, with what nodes noted of them. */
+/** Responses of background calls by the ids of the calls, with what nodes recorded about them. */
 export async function backgroundOutcomes(
   db: Db,
   { callIds }: { readonly callIds: readonly string[] },

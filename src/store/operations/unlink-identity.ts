@@ -19,7 +19,7 @@ export async function unlinkIdentity(
   }: {
     readonly identity: Identity
     readonly userId: number
-    /** HMAC of the session that goes on. */
+    /** HMAC of the session that is kept. */
     readonly keptSession: string | undefined
     /** Whether a password is a way to sign in. */
     readonly acceptsPasswords: boolean

@@ -5,11 +5,11 @@ import { firstIdOf } from '../usage-id.ts'
 import type { Db } from './operation.ts'
 
 /**
- * Longest call. Ids sort by the start of a call and filters name its end, so the scan begins this much
- * earlier.
+ * Maximum duration of a call. Ids sort by the start of a call but filters refer to its end, so the scan
+ * begins this much earlier.
  */
 const MAX_CALL_MS = 6 * 3_600_000
-/** Longest time from the start of a call to its recovery after a crash that a scan by user covers. */
+/** Maximum time from the start of a call to its recovery after a crash that a scan by user covers. */
 const MAX_RECOVERY_DELAY_MS = 7 * 24 * 3_600_000
 
 /** Position in the usage log: the row at which a scan stopped. */
@@ -23,7 +23,7 @@ export interface UsageScan {
   readonly filter: UsageFilter
   /** Starts after this row; null = at the newest. */
   readonly after: UsageCursor | null
-  /** Most rows to read, matching or not, which bounds the work of one operation. */
+  /** Maximum number of rows to read, matching or not, which bounds the work of one operation. */
   readonly maxRows: number
 }
 

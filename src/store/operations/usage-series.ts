@@ -60,7 +60,7 @@ export interface SeriesSums {
 export interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
-  /** Most lines, without the one of all others. */
+  /** Maximum number of lines, not counting the one for all others. */
   readonly top: number
   readonly steps: number
   readonly plan: SeriesPlan
@@ -103,7 +103,7 @@ export async function usageSeries(db: Db, query: SeriesQuery): Promise<SeriesSum
   }
 }
 
-/** Lines of the values with the highest charges; those of all others are what is left of the totals. */
+/** Lines for the values with the highest charges; the line for all others is the difference to the totals. */
 async function seriesLines(
   db: Db,
   { by, top, steps, plan }: SeriesQuery,
@@ -194,9 +194,9 @@ const zeros = (steps: number, columns: readonly string[]): number[][] =>
   Array.from({ length: steps }, () => columns.map(() => 0))
 
 /**
- * Removes the sums and counters of the first half hour before `beforeMs` that has any, as its day (UTC) has
- * ended by then. Resolves to the number of rows. Sums without keys go first, as they tell which days are
- * complete.
+ * Removes the sums and counters of the earliest half hour before `beforeMs` that has any; its day (UTC) has
+ * ended by then. Resolves to the number of rows. Sums without keys are removed first, because they show which
+ * days are complete.
  */
 export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: number }): Promise<number> {
   const end = Math.floor(beforeMs / (SLOTS_PER_DAY * SLOT_MS)) * SLOTS_PER_DAY

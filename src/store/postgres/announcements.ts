@@ -3,7 +3,7 @@ import { Client } from 'pg'
 import type { NodeMessages } from '../node-messages.ts'
 import { mapDatabaseError } from './failure.ts'
 
-/** Channel of all nodes. The first word of a message tells its kind. */
+/** Channel of all nodes. The first word of a message is its kind. */
 const CHANNEL = 'sluice'
 const CONNECT_TIMEOUT_MS = 2_000
 /** Interval of the liveness checks, and timeout of a statement. */
@@ -21,8 +21,8 @@ export interface Listener {
 
 /**
  * Broadcasts short texts to every node on the same database within milliseconds, over a dedicated connection
- * that reconnects by itself. Only texts of nodes with the same secret are heard. They are hints: a node that
- * is disconnected misses them, so a listener must become correct without them, if later.
+ * that reconnects by itself. Only texts of nodes with the same secret are accepted. They are hints: a
+ * disconnected node misses them, so a listener must eventually become correct without them.
  */
 export class Announcements {
   readonly #url: string
@@ -40,7 +40,7 @@ export class Announcements {
     this.#running = this.#run()
   }
 
-  /** Resolves when the first attempt to connect has ended; `isConnected` tells its result. */
+  /** Resolves when the first attempt to connect has ended; `isConnected` is its result. */
   get firstAttempt(): Promise<void> {
     return this.#firstAttempt.promise
   }

@@ -112,11 +112,12 @@ export class BankConnection {
     }
   }
 
-  // An advisory lock of the session: two processes of one name would spend the same leases.
+  // An advisory lock of the session, because two processes with one name would spend the same leases.
   async #takeName(client: Client): Promise<void> {
     if (this.#node === undefined) return
     const key = createHash('sha256').update(`sluice node ${this.#node}`).digest().readBigInt64BE()
-    // The server ends the session of a lost machine within six seconds; one of this process is ended here.
+    // The server ends the session of a lost machine within six seconds; an earlier session of this process is
+    // ended here.
     const statements = `
       set tcp_keepalives_idle = 3;
       set tcp_keepalives_interval = 1;

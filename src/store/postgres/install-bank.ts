@@ -12,7 +12,7 @@ import {
 import { ROW_COLUMNS } from '../usage-row.ts'
 import { SUM_PARTS } from './sum-parts.ts'
 
-/** Folder of the bank's SQL; the build copies it to the same place beside its modules. */
+/** Folder of the bank's SQL; the build copies it next to the modules. */
 const FOLDER = new URL('bank/', import.meta.url)
 
 const differs = (columns: readonly string[]): string =>

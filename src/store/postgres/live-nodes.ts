@@ -20,12 +20,12 @@ export class LiveNodes {
     return this.#names
   }
 
-  /** Makes the next `refresh` read, as where a node has come or gone. */
+  /** Makes the next `refresh` read again, because a node has started or stopped. */
   expire(): void {
     this.#readMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Reads the names, unless that was done lately. Rejects with `StoreUnavailable`. */
+  /** Reads the names, unless that was done recently. Rejects with `StoreUnavailable`. */
   async refresh(): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#readMs < READ_INTERVAL_MS) return

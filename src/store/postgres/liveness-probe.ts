@@ -12,7 +12,7 @@ export interface ProbeTimeouts {
 
 /** Timeouts where calls wait for the response: `StoreUnavailable` follows within two seconds. */
 const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300 }
-/** Timeouts where none does, so that a busy machine is not taken for one that is gone. */
+/** Timeouts while no call waits, so that a busy machine is not mistaken for a lost one. */
 export const WHILE_NONE_WAITS: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }
 /** Time left for a response that was under way while the probe ran. */
 const IN_FLIGHT_MS = 100
@@ -26,10 +26,10 @@ export interface ProbedConnection {
 }
 
 /**
- * Waits for a response for as long as the server works on the statement. A connection can go dead without an
- * error: the machine is gone, or a router dropped its state. So a second connection probes the statement at
- * intervals. If it cannot connect, or the server is idle on this connection, closes the connection and
- * rejects with `StoreUnavailable`: within two seconds where calls wait.
+ * Waits for a response as long as the server works on the statement. A connection can be dead without an
+ * error: the machine is lost, or a router dropped its state. So a second connection probes the statement at
+ * intervals. If it cannot connect, or the server is idle on this connection, the connection is closed and
+ * this rejects with `StoreUnavailable`; within two seconds if calls wait.
  */
 export async function withLivenessProbe<Answer>(
   connection: ProbedConnection,
@@ -77,7 +77,7 @@ async function isServerWorking(
       'select state from pg_stat_activity where pid = $1',
       [process],
     )
-    // An unknown process counts as working: a pooler in between reports process numbers of its own.
+    // An unknown process counts as working, because a pooler in between reports its own process numbers.
     return !rows[0]?.state?.startsWith('idle')
   } catch (error) {
     return isServing(error)

@@ -9,7 +9,10 @@ const HOUR_MS = 3_600_000
 
 /** Number of days for which partitions are made in advance, in case that fails for a while. */
 const DAYS_AHEAD = 3
-/** Longest call. A row is in the partition of the call's start, and may be written this much later. */
+/**
+ * Maximum duration of a call. A row is in the partition of the call's start, and may be written this much
+ * later.
+ */
 const MAX_CALL_MS = 6 * HOUR_MS
 /** Rows that one transaction deletes. */
 const REMOVAL_BATCH = 10_000
@@ -28,7 +31,7 @@ export interface UsageLogMaintenance {
   readonly removed: number
   /** Number of rows in the default partition, from wrong clocks or before all other partitions. */
   readonly astray: number
-  /** True = ended early after a lock timeout; the next run does the rest. */
+  /** True if it ended early after a lock timeout; the next run continues. */
   readonly gaveWay: boolean
 }
 
@@ -161,7 +164,7 @@ async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]
 async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRange): Promise<string> {
   const name = `usage_log_${new Date(firstDay * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
   const [from, to] = [firstIdOf(firstDay * DAY_MS), firstIdOf(endDay * DAY_MS)]
-  // Locks come first, so that a lock timeout happens before any row has moved.
+  // Takes the lock first, so that a lock timeout happens before any row has moved.
   await sql`lock table usage_log in share update exclusive mode`.execute(db)
   await sql`lock table usage_log_default in access exclusive mode`.execute(db)
   await sql`create table ${sql.table(name)} (like usage_log including indexes)`.execute(db)

@@ -20,7 +20,7 @@ import { ensureRelayRole } from './relay-role.ts'
 const MAX_ATTEMPTS = 8
 /** Attempts before a write locks the tables of accounts. */
 const ATTEMPTS_WITHOUT_LOCK = 4
-/** Timeout of that lock: all reports wait behind it while another session keeps one row locked. */
+/** Timeout of that lock, because all reports wait behind it while another session has a row locked. */
 const LOCK_TIMEOUT_MS = 500
 /** Maximum of the random pause before the first retry; rises by this much with each one. */
 const RETRY_JITTER_MS = 10
@@ -36,8 +36,8 @@ export interface SharedRows extends Rows {
   /** True = the relay's connections can use the restricted role `RELAY_ROLE`. */
   readonly hasRelayRole: boolean
   /**
-   * Drops partitions of usage rows that are older than this many days, and makes those needed next. Ends
-   * early after a lock timeout; the next run does the rest.
+   * Drops partitions of usage rows that are older than this number of days, and creates those needed next.
+   * Ends early after a lock timeout; the next run continues.
    */
   maintainUsageLog(keptDays: number, signal?: AbortSignal): Promise<UsageLogMaintenance>
 }
@@ -123,7 +123,7 @@ async function read(
   }
 }
 
-// Serializable: what an operation reads before it writes must still hold at its commit.
+// Serializable: what an operation reads before it writes must still be true at its commit.
 async function write(
   db: Kysely<Database>,
   name: keyof typeof writes,
@@ -151,7 +151,7 @@ async function write(
   }
 }
 
-/** Bytes of a block of SHA-256, and what HMAC (RFC 2104) combines with the key. */
+/** Block size of SHA-256 in bytes, and the values that HMAC (RFC 2104) combines with the key. */
 const BLOCK_BYTES = 64
 const INNER = 0x36
 const OUTER = 0x5c

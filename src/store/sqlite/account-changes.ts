@@ -16,8 +16,8 @@ export interface AccountChange {
 }
 
 /**
- * Changes of accounts on one connection, whichever operation makes them: found by triggers of that connection
- * alone, which are in no file. A charge moves `used_quota` too, and is no change.
+ * Changes of accounts on one connection, by any operation. They are detected by temporary triggers of that
+ * connection, which are not in the file. A charge changes `used_quota` too, and does not count.
  */
 export class AccountChanges {
   readonly #list: StatementSync
@@ -34,7 +34,7 @@ export class AccountChanges {
     this.#clear = db.prepare('DELETE FROM temp.account_changes')
   }
 
-  /** Takes what the committed transactions have changed, each account once. */
+  /** Returns the accounts that committed transactions have changed, each once, and clears the list. */
   take(): AccountChange[] {
     const rows = this.#list.all() as {
       account: AccountChange['account']

@@ -16,9 +16,9 @@ export interface BackupOptions {
 const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Copies a committed snapshot of the database, in a thread and over a connection of its own, so that neither
- * calls nor writes wait. The copy is one file, durable when this resolves. Rejects with a sentence for the
- * operator.
+ * Copies a committed snapshot of the database, in a thread and over a separate connection, so that neither
+ * calls nor writes wait. The copy is one file, which is durable when this resolves. Rejects with a sentence
+ * for the operator.
  */
 export async function copyDatabase(options: BackupOptions): Promise<void> {
   const worker = new Worker(WORKER, {

@@ -22,7 +22,7 @@ export class BatchPort extends EventEmitter {
       )
   }
 
-  /** The database is gone: what is queued fails. */
+  /** Ends the queue because the database is gone: all queued operations fail. */
   end(reason: unknown): void {
     this.emit('error', reason)
     this.emit('exit')

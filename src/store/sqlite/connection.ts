@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../private-file.ts'
 
-/** Longest wait for another program that has the file locked. */
+/** Maximum wait for another program that has the file locked. */
 const BUSY_TIMEOUT_MS = 2000
 
 /** Tells whether the last writer closed the file, which empties its log. Call before opening it. */
@@ -10,7 +10,7 @@ export function wasClosedCleanly(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0
 }
 
-/** Offset of the version of the file's format in its header; 2 means that it has a log beside it. */
+/** Offset of the format version in the file's header; 2 means that the file has a WAL. */
 const FORMAT_OFFSET = 18
 const LOGGED_FORMAT = 2
 
@@ -35,7 +35,7 @@ export function refuseForeignLog(path: string): void {
 
 /** Opens the connection that writes. A commit that returned survives a power failure. */
 export function openForWriting(path: string): DatabaseSync {
-  // SQLite gives the files beside it the same mode.
+  // SQLite gives its additional files the same mode.
   createPrivateFile(path)
   refuseForeignLog(path)
   for (const suffix of ['-wal', '-shm', '-journal']) keepPrivate(path + suffix)

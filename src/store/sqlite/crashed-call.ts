@@ -2,7 +2,7 @@ import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
 import { HOLD, type HoldRow, type SettledCall } from '../../domain/records/usage.ts'
 import { NO_USAGE } from '../../domain/usage.ts'
 
-/** Builds the settlement of a call that a crash left open: charges what was delivered, up to the hold. */
+/** Builds the settlement of a call that a crash left open; charges what was delivered, up to the hold. */
 export function crashedCall(row: HoldRow, nowMs: number): SettledCall {
   const hold = HOLD.fromRow(row)
   const { model, group, amount, prompt_amount, progress_amount } = hold

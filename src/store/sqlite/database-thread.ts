@@ -20,14 +20,14 @@ const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, imp
 export type IdleThread = Worker
 
 /**
- * Starts an idle thread. Can run in parallel with reading the configuration, which takes as long.
- * `expectsMigrations`: it loads what a new database needs before it is told to open it.
+ * Starts an idle thread, in parallel with reading the configuration, which takes as long. With
+ * `expectsMigrations` it loads what a new database needs before it is asked to open it.
  */
 export function startThread({ expectsMigrations = false }: ThreadExpectation = {}): IdleThread {
   const thread = new Worker(WORKER, {
     name: 'sluice database',
     workerData: { expectsMigrations } satisfies ThreadExpectation,
-    // Without the options of the main program, such as `--eval` or a debugger's port.
+    // Omits options of the main program such as `--eval` or the port of a debugger.
     execArgv: ['--enable-source-maps'],
     resourceLimits: MEMORY_LIMITS,
   })

@@ -8,9 +8,9 @@ export type Turn = number | 'order' | 'free'
 
 /** Rule by which the next batch is taken from a queue. */
 export interface BatchRule {
-  /** Most operations in a batch. */
+  /** Maximum number of operations in a batch. */
   readonly maxOperations: number
-  /** Most operations of one user in a batch. */
+  /** Maximum number of operations of one user in a batch. */
   readonly maxPerUser: number
   readonly turnOf: (operation: QueuedOperation) => Turn
 }
@@ -39,7 +39,7 @@ export const READS: BatchRule = {
   },
 }
 
-/** Splits a queue into the next batch and the rest, both in the order of the queue. */
+/** Splits a queue into the next batch and the remaining operations, both in the order of the queue. */
 export function fairBatch<Pending extends { readonly operation: QueuedOperation }>(
   queue: Pending[],
   { maxOperations, maxPerUser, turnOf }: BatchRule,

@@ -4,11 +4,11 @@ import { type BatchRule, fairBatch } from './fair-batch.ts'
 import type { BatchReply, QueuedOperation, SerializedError } from './messages.ts'
 import { pack, type PackedBatch } from './packed-batch.ts'
 
-/** Most turns of the event loop to wait for as many operations as the previous batch had. */
+/** Maximum turns of the event loop to wait for a batch as large as the previous one. */
 const MAX_TURNS = 8
-/** Most milliseconds of that wait. */
+/** Maximum milliseconds of that wait. */
 const MAX_GATHER_MS = 5
-/** Smallest previous batch for which to wait: with fewer operations, waiting gathers nothing. */
+/** Minimum size of the previous batch for which to wait; with fewer operations, waiting gathers nothing. */
 const MIN_CROWD = 8
 
 interface PendingOperation {
@@ -18,7 +18,7 @@ interface PendingOperation {
 }
 
 /**
- * Queue of a database's operations. At most one batch is in flight; operations that arrive meanwhile form the
+ * Queue of a database's operations. At most one batch is in flight; operations that arrive during it form the
  * next one (group commit), so that batches grow only as far as the disk is slower than the clients.
  */
 export class GroupCommit {
@@ -91,7 +91,7 @@ export class GroupCommit {
     }
   }
 
-  /** Rejects everything that is queued, and all that comes later. */
+  /** Rejects everything that is queued, and all later operations. */
   abandon(error: StoreUnavailable): void {
     this.refuseMore(error)
     const abandoned = [...(this.#inFlight ?? []), ...this.#waiting]

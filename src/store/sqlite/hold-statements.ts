@@ -55,7 +55,7 @@ export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
   return boundValues(listHold(opening))
 }
 
-// The values of a hold that belongs to some token, where there are tokens.
+// The values of a hold for any token, if there are tokens.
 function probeValues(hasTokens: boolean): string {
   const told: Readonly<Record<string, string>> = {
     owner: "'probe'",

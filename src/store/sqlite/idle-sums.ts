@@ -3,7 +3,7 @@ import type { WriteBatches } from './write-batch.ts'
 
 /** Noted rows from which on a part is summed up after each pause; fewer wait, as several may share a sum. */
 const ENOUGH = 100
-/** Pause between parts, for batches to come between. */
+/** Pause between parts, in which batches can run. */
 const PAUSE_MS = 20
 /** Noted rows from which on the pauses are shorter: reads have to wait for all of them. */
 const MANY = 2000
@@ -12,7 +12,7 @@ const SHORT_PAUSE_MS = 4
 /** Wait for further ones while there are few. */
 const GATHER_MS = 1000
 
-/** Batches of a writer, which sums up calls while there is no batch. */
+/** Runs batches of a writer, and sums up calls while there is no batch. */
 export class IdleSums {
   readonly #batches: WriteBatches
   #running = 0

@@ -5,7 +5,7 @@ import type { AccountName } from '../bank.ts'
 interface Lease {
   /** Amount lent that is not spent. */
   amount: number
-  /** Charges that the borrower has not been told of. */
+  /** Charges that the borrower has not been informed of. */
   untold: number
 }
 
@@ -19,7 +19,7 @@ interface LentAccount {
 const NOTHING: ReadonlyMap<string, number> = new Map()
 
 /**
- * Leases on the accounts of a database that several processes share. They are in memory alone: the process
+ * Leases on the accounts of a database that several processes share. They are only in memory: the process
  * that has them owns the database, and no borrower outlives it.
  */
 export class LeaseBook {
@@ -82,7 +82,7 @@ export class LeaseBook {
     this.#tidy(account, lent)
   }
 
-  /** Takes the charges that the borrower is told of with the next statement. */
+  /** Returns the charges of which the borrower is informed with the next statement, and clears them. */
   takeUntold(account: AccountName, borrower: string): number {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(borrower)
@@ -102,7 +102,7 @@ export class LeaseBook {
     return lent.epoch
   }
 
-  /** Ends all leases of a borrower that is gone. */
+  /** Ends all leases of a borrower that has ended. */
   drop(borrower: string): void {
     for (const [account, lent] of this.#accounts) {
       const lease = lent.leases.get(borrower)

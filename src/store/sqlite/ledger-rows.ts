@@ -36,7 +36,7 @@ export class LedgerRows implements LedgerWrites {
   readonly #provenance: ProvenanceRows
   /** Calls that this transaction settles and whose holds it has not opened so far. */
   #settled = new Set<string>()
-  /** Calls that this transaction has charged; undefined where nobody asks. */
+  /** Calls that this transaction has charged; undefined if there is no listener. */
   #charged: SettledCall[] | undefined
   /** Parameters of holds that are not written, because this transaction settles them. */
   #unwrittenHolds = new Map<string, readonly SQLInputValue[]>()
@@ -199,7 +199,7 @@ export class LedgerRows implements LedgerWrites {
     return this.#sums.sumUp(through)
   }
 
-  /** Discards what is accumulated, after a rollback. */
+  /** Discards what was accumulated, after a rollback. */
   discard(): void {
     this.#discardSums()
     this.#sums.discard()

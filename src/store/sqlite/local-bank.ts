@@ -18,11 +18,11 @@ import { userFromRow } from '../user-rows.ts'
 import type { AccountChange } from './account-changes.ts'
 import { LeaseBook } from './lease-book.ts'
 
-/** Part of what is free that one loan takes, unless more is needed. */
+/** Denominator of the part of the free quota that one loan takes, unless more is needed. */
 const LOAN_SHARE = 8
 const DISABLED = 2
 
-/** The bank's methods, which return at once, for one of its borrowers. */
+/** The bank's methods, which return synchronously, for one of its borrowers. */
 export type BankOperations = {
   readonly [Name in keyof Bank]: (
     borrower: string,
@@ -31,9 +31,9 @@ export type BankOperations = {
 }
 
 /**
- * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL
- * (`postgres/bank`). Its methods run between transactions. Charges reach it with the commit that books
- * them, so that nobody reports any.
+ * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL (`postgres/bank`).
+ * Its methods run between transactions. Charges reach it with the commit that books them, so that they need
+ * no reports.
  */
 export class LocalBank implements BankOperations {
   readonly #rows: AccountRows
@@ -87,17 +87,20 @@ export class LocalBank implements BankOperations {
     for (const account of this.#book.accountsOf(borrower)) this.#book.keep(account, borrower, 0)
   }
 
-  /** Keeps the lease of a parked hold for whoever goes on with it; its borrower is about to be dropped. */
+  /**
+   * Keeps the lease of a parked hold for the process that continues it, because its borrower is about to be
+   * dropped.
+   */
   setAside(borrower: string, hold: ParkedHold): void {
     for (const account of accountsOf(hold)) this.#book.move(account, borrower, nameOf(hold), hold.amount)
   }
 
-  /** Lends a borrower what was set aside for a parked hold. */
+  /** Lends a borrower what was kept for a parked hold. */
   takeUp(borrower: string, hold: ParkedHold): void {
     for (const account of accountsOf(hold)) this.#book.move(account, nameOf(hold), borrower, hold.amount)
   }
 
-  /** Ends all leases of a borrower that is gone. */
+  /** Ends all leases of a borrower that has ended. */
   drop(borrower: string): void {
     this.#book.drop(borrower)
   }
@@ -184,7 +187,7 @@ function accountsOf({ token_id, user_id, budgets }: ParkedHold | SettledCall): r
   return [`t:${token_id}`, `u:${user_id}`, ...budgetsIn(budgets)]
 }
 
-/** Name of the borrower that a parked hold is while no process goes on with it. */
+/** Name of the borrower that owns a parked hold while no process continues it. */
 function nameOf({ id }: ParkedHold): string {
   return `parked ${id}`
 }

@@ -15,7 +15,7 @@ import { declaredTermColumns } from '../term-columns.ts'
 import { tokenFromRow } from '../token-rows.ts'
 import { userFromRow } from '../user-rows.ts'
 
-/** Columns that a declaration may change, and those that tell what it means. */
+/** Columns that a declaration may change, and those that identify its row. */
 const DECLARED_COLUMNS =
   'id, status, deleted_time, budget, budget_period, rate_limit_requests, rate_limit_tokens, ' +
   'rate_limit_parallel, rate_limit_window'
@@ -23,7 +23,7 @@ const DECLARED_COLUMNS =
 /**
  * Reads that every start and the first call of a key need, as prepared statements on the writer's thread, so
  * that a gateway with known users loads neither a second thread nor Kysely. Each returns the same as the
- * operation of its name.
+ * operation with its name.
  */
 export class LocalReads {
   readonly #tokenByHash: StatementSync
@@ -95,7 +95,10 @@ export class LocalReads {
     return seeds.flatMap((seed, index) => (!renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index]))
   }
 
-  /** Declared names that users had once: another user with such a name is not the declared one. */
+  /**
+   * Declared names that users had before they were renamed: another user who has such a name now is not the
+   * declared one.
+   */
   #renamed(seeds: readonly UserSeed[]): ReadonlySet<unknown> {
     const names = JSON.stringify(seeds.map(({ username }) => username))
     return new Set(this.#formerNames.all(names).map((user) => user['first_username']))

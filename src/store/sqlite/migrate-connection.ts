@@ -3,7 +3,7 @@ import { SQLITE_TYPES } from '../migrations/column-types.ts'
 import { migrateToLatest } from '../migrations/migrate.ts'
 import { kyselyOver } from './dialect.ts'
 
-/** Migrates the schema. A module of its own because it loads Kysely, which is rarely needed. */
+/** Migrates the schema. A separate module, because it loads Kysely, which is rarely needed. */
 export function migrateConnection(connection: DatabaseSync): Promise<void> {
   return migrateToLatest(kyselyOver(connection), SQLITE_TYPES)
 }

@@ -26,7 +26,9 @@ export type BankRequest = {
   readonly [Name in keyof Bank]: readonly [name: Name, ...input: Parameters<Bank[Name]>]
 }[keyof Bank]
 
-/** Result of recovering a client that is gone: its calls that were settled, and the sum of their charges. */
+/**
+ * Result of recovering a client that has ended: its calls that were settled, and the sum of their charges.
+ */
 interface Recovered {
   readonly count: number
   readonly quota: number
@@ -43,8 +45,8 @@ export interface OwnedDatabase {
   /** Runs an operation of the bank for a client. */
   bank(client: string, request: BankRequest): Promise<unknown>
   /**
-   * Settles the holds of a client that is gone, as after a crash, and only then ends its leases. The client's
-   * name is the owner of its holds. Its parked holds are for the client that asks for them next.
+   * Settles the holds of a client that has ended, as after a crash, and only then ends its leases. The
+   * client's name is the owner of its holds. Its parked holds are for the client that requests them next.
    */
   lose(client: string): Promise<Recovered>
   close(): Promise<void>
@@ -129,19 +131,19 @@ function mayChangeAccounts({ operations }: ClientBatch): boolean {
   return operations.some(([name]) => !LEDGER_WRITES.has(name))
 }
 
-/** Parked holds by the clients of a database that go on with them: those who parked or took them up. */
+/** Parked holds by the clients of a database that continue them: those that parked them or took them over. */
 class ParkedHolds {
   readonly #clients = new Map<string, string>()
   readonly #all: StatementSync
   readonly #onTakenUp: (client: string, hold: ParkedHold) => void
 
-  /** `onTakenUp` is called when a client takes up a hold that nobody went on with. */
+  /** `onTakenUp` is called when a client takes over a hold that no client was continuing. */
   constructor(db: DatabaseSync, onTakenUp: (client: string, hold: ParkedHold) => void) {
     this.#all = db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED}'`)
     this.#onTakenUp = onTakenUp
   }
 
-  /** Notes what was parked and settled, and leaves out of a list what others go on with. */
+  /** Records what was parked and settled, and removes from a list the holds that others continue. */
   observe(client: string, operations: readonly QueuedOperation[], outcomes: readonly Outcome[]): void {
     for (const [index, [name, input]] of operations.entries()) {
       const outcome = outcomes[index]
@@ -152,7 +154,7 @@ class ParkedHolds {
     }
   }
 
-  /** The holds of a client that is gone, which others may take up from now on. */
+  /** The holds of a client that has ended, which others may take over from now on. */
   leave(client: string): ParkedHold[] {
     const rows = this.#all.all() as unknown as HoldRow[]
     const left = rows.filter(({ id }) => this.#clients.get(id) === client).map((row) => HOLD.fromRow(row))

@@ -34,7 +34,7 @@ const USAGE_FORM = formOf<Usage>(USAGE_COUNTS)
 
 const NO_REASONING: Provenance['reasoning'] = []
 
-/** Fields of a response; its id comes first, and tells that there is one. */
+/** Fields of a response; its id comes first, and shows that there is one. */
 const RESPONSE_FORM = formOf<ProvenResponse>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
 /** Packs operations for a thread. */

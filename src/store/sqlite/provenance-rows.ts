@@ -25,7 +25,9 @@ export class ProvenanceRows {
     )
   }
 
-  /** Inserts what a settled call left behind; by `get`, which makes no object of the numbers of changes. */
+  /**
+   * Inserts what a settled call left behind; uses `get`, which creates no object for the number of changes.
+   */
   insert(call: SettledCall, { keyTag, response, reasoning }: Provenance): void {
     const expiresMs = call.ended_ms + NATIVE_RETENTION_MS
     if (response) {

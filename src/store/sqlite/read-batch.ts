@@ -9,7 +9,7 @@ import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
 type AnyRead = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promise<unknown>
 
-/** Runs reads one after another, each on a snapshot of its own. */
+/** Runs reads one after another, each on a separate snapshot. */
 export class ReadBatches {
   readonly #db: DatabaseSync
   readonly #kysely: Kysely<Database>

@@ -68,7 +68,7 @@ function openThread(options: ThreadOptions): Promise<OpenThread> {
 }
 
 /**
- * Opens the database that the first message names, and serves one batch at a time until it is told to close.
+ * Opens the database that the first message names, and serves one batch at a time until it is asked to close.
  * Runs on the calling thread. `onOpen` is called before the database is reported to be open.
  */
 export function serveDatabase(port: MessagePort, onOpen: () => void = () => {}): void {
@@ -88,7 +88,7 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
   let isClosing = false
   port.on('message', (message: ToThread) => {
     if (message.kind === 'close') {
-      // A second order to close may be on its way.
+      // A second order to close may follow.
       if (isClosing) return
       isClosing = true
       void thread.close().then(() => port.close())

@@ -16,13 +16,13 @@ interface WaitingBatch extends ClientBatch {
 /** Dependencies of a writer. */
 interface SharedWriterParts {
   readonly batches: { write(operations: readonly QueuedOperation[]): Promise<BatchReply> }
-  /** Called after each commit, in the turn in which the clients are told of it, and before they are. */
+  /** Called after each commit, in the turn in which the clients are informed of it, but before them. */
   readonly onCommitted: (batches: readonly ClientBatch[], replies: readonly BatchReply[]) => void
 }
 
 /**
- * Writer of one database for several clients. Batches that come together share a commit. Tasks run between
- * commits: they see committed rows alone, and nothing is written meanwhile.
+ * Writer of one database for several clients. Batches that arrive together share a commit. Tasks run between
+ * commits: they see committed rows only, and nothing is written during them.
  */
 export class SharedWriter {
   /** Resolves if the database fails for good; never rejects. */
@@ -49,7 +49,7 @@ export class SharedWriter {
     })
   }
 
-  /** Runs a task after the batches that came before it. */
+  /** Runs a task after the batches that arrived before it. */
   between<Result>(task: () => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#tasks.push(() => {
@@ -63,7 +63,7 @@ export class SharedWriter {
     })
   }
 
-  /** Resolves when all that has come is done. */
+  /** Resolves when everything received so far is done. */
   async whenIdle(): Promise<void> {
     while (this.#isScheduled || this.#running)
       await (this.#running ?? new Promise((turn) => setImmediate(turn)))

@@ -44,7 +44,7 @@ export class SummedRows {
     else for (let i = 0; i < sums.length; i += 1) row.sums[i]! += sums[i]!
   }
 
-  /** Writes the accumulated sums. Most rows exist, and an upsert would first make a new one each time. */
+  /** Writes the accumulated sums. Most rows exist, and an upsert would first build a new row each time. */
   write(): void {
     for (const { key, sums } of this.#rows.values()) {
       const { update, insert, columns } = this.#additionOf(sums)

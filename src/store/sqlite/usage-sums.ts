@@ -11,18 +11,18 @@ import {
 } from '../sum-kinds.ts'
 import { SummedRows } from './summed-rows.ts'
 
-/** Most rows of one note. */
+/** Maximum number of rows of one note. */
 const NOTE_ROWS = 50
 /** Half hours by all dimensions after which a part ends: with all sums that they add to, about 2 ms. */
 const PART_ROWS = 50
-/** Notes after which a part ends, however few rows they come to. */
+/** Number of notes after which a part ends, even if they have few rows. */
 const PART_NOTES = 200
 
 /** Result of `UsageSums.sumUp`. */
 export interface SumProgress {
   /** Number of the newest note that was there. */
   readonly through: number
-  /** Whether calls of notes up to that one are not summed up. */
+  /** Whether there are calls, in notes up to that one, that are not summed up. */
   readonly isBehind: boolean
 }
 
@@ -41,7 +41,7 @@ type SlotKey = readonly [
   group: string,
 ]
 
-/** Key of the half hours by all dimensions, and what is to be added to their sums. */
+/** Key of the half hours by all dimensions, and the amounts to add to their sums. */
 type SlotRow = readonly [SlotKey, number[]]
 
 /**
@@ -92,7 +92,7 @@ export class UsageSums {
     addCall(row[1], call)
   }
 
-  /** Notes the calls that were added. Call before the transaction's end. */
+  /** Writes the notes of the calls that were added. Call it before the transaction ends. */
   writeNotes(): void {
     if (this.#open.size === 0) return
     const rows: readonly SlotRow[] = [...this.#open.values()]
@@ -108,9 +108,9 @@ export class UsageSums {
   }
 
   /**
-   * Adds a part of the notes to the sums, the oldest first. The part is so small that other calls can wait
-   * for it. Call after `writeNotes`. `through`: the note up to which the caller wants sums; the newest one
-   * unless given.
+   * Adds a part of the notes to the sums, the oldest first. The part is small enough for calls to wait for
+   * it. Call it after `writeNotes`. `through` is the last note that the caller needs in the sums; by default
+   * the newest.
    */
   sumUp(through?: number): SumProgress {
     const last = through ?? this.#newest()

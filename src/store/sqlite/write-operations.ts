@@ -6,7 +6,7 @@ import { kyselyOver } from './dialect.ts'
 /** Function that runs one operation in the open transaction. */
 export type WriteOperation = (name: string, input: unknown) => Promise<unknown>
 
-/** Binds the operations to a connection. A module of its own because Kysely takes 25 MB when loaded. */
+/** Binds the operations to a connection. A separate module, because Kysely takes 25 MB when loaded. */
 export function writeOperations(connection: DatabaseSync, secrets: Secrets): WriteOperation {
   const db = kyselyOver(connection)
   return (name, input) => auditedWrite(db, name, input, secrets)

@@ -40,7 +40,7 @@ const USAGE_SUMS: Table = {
       ]),
     ),
   },
-  // The time comes first in each kind, so that a commit of many calls writes few pages.
+  // The time comes first in each key, so that a commit of many calls writes few pages.
   key: SUM_KEY,
 }
 
@@ -65,7 +65,7 @@ async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void>
     user_id: 'integer references users (id)',
     token_id: 'integer references tokens (id)',
   }
-  // Sums are written later than their calls. A row has what the calls of one commit add to them.
+  // Sums are written later than their calls. A row contains what the calls of one commit add to them.
   const notes: Table = { name: 'unsummed_calls', columns: { sums: 'text' }, rows: 'counted' }
   await createTables(db, [{ ...USAGE_LOG, columns: { ...columns, ...references } }, USAGE_SUMS, notes], types)
 }
@@ -213,7 +213,7 @@ const ACCOUNT_TABLES: readonly Table[] = [
   },
 ]
 
-/** Stored responses, and what is kept for later calls. */
+/** Stored responses, and data that later calls need. */
 const KEPT_TABLES: readonly Table[] = [
   {
     name: 'stored_responses',
@@ -249,7 +249,7 @@ const KEPT_TABLES: readonly Table[] = [
     columns: { response_id: 'text', part: 'integer', created_ms: 'integer', content_cipher: 'text' },
     key: ['response_id', 'part'],
     rows: 'plain',
-    // First parts stand for their responses in the search for those without a row.
+    // The search for parts without a response looks only at the first part of each.
     indexes: { response_parts_first: '(created_ms, response_id) where part = 0' },
   },
   {
@@ -363,7 +363,7 @@ begin
     where t.type = 'quota.low' and new.quota < t.threshold and new.quota < old.quota
     on conflict (user_id) do nothing;
 end`,
-  // The transaction that uses a budget up to 80 % or 100 % notes it, once for each period.
+  // The transaction that brings the use of a budget to 80 % or 100 % records that, once per period.
   ...['insert', 'update of used, amount'].map(
     (event) => `create trigger budget_crossed_by_${event.slice(0, 6)} after ${event} on budget_periods
 when new.amount > 0 and new.used * 5 >= new.amount * 4
