@@ -48,7 +48,7 @@ describe('group commit', () => {
     await endOfTurn()
     const later = Array.from({ length: 100 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`)))
     await Promise.all([first, ...later])
-    // One batch is in flight; the hundred operations that arrive meanwhile form the next.
+    // One batch is in flight; the hundred operations that arrive during it form the next.
     expect(commitsIn(path) - before).toBe(2)
   })
 

@@ -1,7 +1,7 @@
 import type { Stored } from '../../../domain/records/field-types.ts'
 import type { Column, RecordColumns } from '../../../domain/records/record.ts'
 
-/** Columns of a record's table, as `Table.columns` has them. */
+/** Columns of a record's table, in the format of `Table.columns`. */
 export function recordColumns({ columns }: RecordColumns): Readonly<Record<string, string>> {
   return Object.fromEntries(columns.map((column) => [column.name, typeOf(column)]))
 }
