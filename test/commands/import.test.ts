@@ -1006,7 +1006,7 @@ test('a table that is an endless view is refused with an error message, and not 
   expect(err).toContain('"channels" is a view, and nothing but plain tables is read')
 })
 
-test('of users with names that imitate another one is imported', async () => {
+test('of several users whose names imitate each other, one is imported', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   const names = ['ben', 'Ben', 'ｂen', 'b\u200Ben', 'bеn', 'Ben 本']
   for (const [index, username] of names.entries()) {

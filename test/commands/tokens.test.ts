@@ -233,7 +233,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
   })
 
   test('of several simultaneous creations at max_user_tokens, exactly one succeeds', async () => {
-    // Commands beside a running gateway are requests to it, wherever they come from.
+    // While a gateway is running, a command is a request to it, in this process or in a separate one.
     const create = manner === 'while the gateway runs' ? commandOn : processOn
     const outcomes = await during(() =>
       Promise.all(

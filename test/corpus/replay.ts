@@ -95,7 +95,7 @@ export async function replay(
     }
   }
   await Promise.all(Array.from({ length: WORKERS }, work))
-  // Repeats slow cases alone, because on a busy machine any case may be slow once.
+  // Repeats slow cases one by one, because on a busy machine any case may be slow once.
   for (const run of slow) {
     await take(run, () =>
       take(run, (ms) => faultsFound.push(`${run.each.name}: it took ${ms.toFixed(0)} ms`)),

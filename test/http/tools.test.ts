@@ -214,7 +214,7 @@ describe('tools of responses', () => {
         { type: 'additional_tools', role: 'developer', tools: list },
       ],
     })
-    // The response repeats the tools of the request alone.
+    // The response only repeats the tools of the request.
     fixture.upstream.script('r', json(response([ran('a')])))
     const charged = await row(await CLIENTS.responses(tools({ type: 'code_interpreter', container })))
     expect(charged).toMatchObject({ quota: TOKENS + 60_000, price_incomplete: false })

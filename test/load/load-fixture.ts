@@ -16,7 +16,7 @@ export interface LoadPlan {
   readonly options?: Readonly<Record<string, unknown>>
   /** Flags of Node for the gateway. */
   readonly flags?: string
-  /** Gives the gateway a core of its own, and the upstream and the generator another, where `taskset` can. */
+  /** Whether the gateway runs on one core, and the upstream and the generator on another, if `taskset` can do that. */
   readonly apart?: boolean
 }
 

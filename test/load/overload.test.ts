@@ -20,7 +20,7 @@ test('with five times the maximum of open calls, as many are served as before, t
   timeout: 300_000,
 }, async () => {
   let report = await run()
-  // The capacity was measured at another moment: where other processes slowed the storm, it is repeated.
+  // The capacity was measured earlier; if other processes slowed the storm down, the run is repeated.
   for (let more = 0; more < 3 && report.served < 0.5 * report.capacity; more += 1) report = await run()
   console.info(JSON.stringify(report))
   expect(Object.keys(report.counts)).toEqual(['200', '503'])

@@ -80,7 +80,7 @@ describe.each(SITES)('at %s', (_, start) => {
           key: n % 2 === 0 ? 'one' : 'two',
           agent,
         })
-        // A gateway or a database that is busy says so, and clients try again.
+        // A busy gateway or database responds with 503, and clients try again.
         if (answer.status === 503) continue
         if (answer.status === 403) expect(answer.json().error.code).toBe('budget_exceeded')
         counts.set(answer.status, (counts.get(answer.status) ?? 0) + 1)

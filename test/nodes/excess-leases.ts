@@ -18,7 +18,7 @@ export async function watchLeases(postgres: OwnPostgres): Promise<void> {
       when (new.leased > greatest(new.quota, 0)) execute function test_note_lent()`)
 }
 
-/** A sentence for each such account. */
+/** A sentence for each account of which more was leased than it has. */
 export async function excessLeases(postgres: OwnPostgres): Promise<string[]> {
   const rows = await postgres.sql<{ account: string; times: number; leased: number; remain: number }>(
     'select account, count(*) as times, max(leased) as leased, min(remain) as remain from test_lent group by account',

@@ -13,7 +13,7 @@ afterAll(() => simulator.close())
 const asked = { model: 'demo-chat', prompt: 'Tell me about lighthouses', max_tokens: 60 }
 
 describe('a completion of a prompt', () => {
-  test('is a text about it, with usage', async () => {
+  test('a completion is a text about its prompt, with usage', async () => {
     const { object, choices, usage } = await client.completions.create(asked)
     expect(object).toBe('text_completion')
     expect(choices).toMatchObject([
@@ -22,7 +22,7 @@ describe('a completion of a prompt', () => {
     expect(usage?.total_tokens).toBe((usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0))
   })
 
-  test('comes in a stream as it comes whole', async () => {
+  test('a completion is the same streamed and whole', async () => {
     const whole = await client.completions.create(asked)
     const options = { stream_options: { include_usage: true } }
     let text = ''
@@ -37,13 +37,13 @@ describe('a completion of a prompt', () => {
     expect(used).toMatchObject({ completion_tokens: whole.usage?.completion_tokens })
   })
 
-  test('ends after sixteen tokens where no maximum is sent', async () => {
+  test('a completion ends after sixteen tokens where no maximum is sent', async () => {
     const { max_tokens: _, ...without } = asked
     const { choices, usage } = await client.completions.create(without)
     expect([choices[0]?.finish_reason, usage?.completion_tokens]).toEqual(['length', 16])
   })
 
-  test('ends before a stop text', async () => {
+  test('a completion ends before a stop text', async () => {
     const { choices } = await client.completions.create({ ...asked, stop: 'lighthouses' })
     expect(choices[0]).toMatchObject({
       finish_reason: 'stop',
@@ -51,12 +51,12 @@ describe('a completion of a prompt', () => {
     })
   })
 
-  test('is written behind its prompt with echo', async () => {
+  test('a completion is written after its prompt with echo', async () => {
     const { choices } = await client.completions.create({ ...asked, echo: true })
     expect(choices[0]?.text.startsWith('Tell me about lighthouses')).toBe(true)
   })
 
-  test('comes n times for each prompt', async () => {
+  test('a completion is returned n times for each prompt', async () => {
     const { choices, usage } = await client.completions.create({
       ...asked,
       prompt: ['Tell me about lighthouses', 'Tell me about foxes'],
@@ -76,7 +76,7 @@ describe('a completion of a prompt', () => {
   test.each([
     ['token ids', [1, 2, 3], 1],
     ['lists of them', [[1, 2], [3]], 2],
-  ])('takes %s', async (_, prompt, count) => {
+  ])('a completion accepts %s', async (_, prompt, count) => {
     const { choices } = await client.completions.create({ ...asked, prompt })
     expect(choices).toHaveLength(count)
   })
@@ -85,7 +85,7 @@ describe('a completion of a prompt', () => {
     ['no prompt', { prompt: undefined }],
     ['an empty list of prompts', { prompt: [] }],
     ['n of 0', { n: 0 }],
-  ])('with %s is refused', async (_, wrong) => {
+  ])('a completion with %s is refused', async (_, wrong) => {
     const request = client.completions.create({ ...asked, ...(wrong as object) })
     await expect(request).rejects.toMatchObject({ status: 400, type: 'invalid_request_error' })
   })

@@ -5,7 +5,7 @@ function user(text: string, hasMedia = false): Step {
   return { kind: 'user', text, hasMedia }
 }
 
-test('what agents add to a message is not what the user says', () => {
+test("texts that agents add to a message are not part of the user's prompt", () => {
   const reminder = '<system-reminder>\nWrite tests.\n</system-reminder>'
   const { lastUser, userTexts } = conversationState([
     user(`${reminder}\nHello ${reminder}there`),
@@ -31,7 +31,7 @@ test('results and calls are those since the last message of the user', () => {
   })
 })
 
-test('a picture that comes with the results of tools is not a new message', () => {
+test('an image beside the results of tools is not a new message', () => {
   const steps: Step[] = [
     user('a'),
     { kind: 'model', calls: 1 },
@@ -56,12 +56,12 @@ test.each([
     '/home/ada/my project',
   ],
   ['Use the working directory of the user.', undefined],
-])('the folder in %s', (text, folder) => {
+])('the working folder is found in %s', (text, folder) => {
   expect(conversationState([{ kind: 'system', text }, user('Hello')]).workingDirectory).toBe(folder)
   expect(conversationState([user(text), user('Hello')]).workingDirectory).toBe(folder)
 })
 
-test('a folder that only a tool speaks of is not the one', () => {
+test('a folder that is only mentioned by a tool is not the working folder', () => {
   const steps: Step[] = [user('a'), { kind: 'model', calls: 1 }, { kind: 'result', text: 'cwd: /elsewhere' }]
   expect(conversationState(steps).workingDirectory).toBeUndefined()
 })

@@ -44,7 +44,7 @@ const answered = (...parts: object[]): object => ({
 })
 
 describe('the simulated Gemini provider', () => {
-  test('signs the first call, and accepts the signature with the result', () => {
+  test('the simulated Gemini provider signs the first call, and accepts the signature with the result', () => {
     const [call = {}] = partsOf({ contents: [QUESTION], tools: [WEATHER] })
     expect(call).toMatchObject({
       functionCall: { name: 'get_weather', args: { city: 'Lisbon' } },
@@ -53,7 +53,7 @@ describe('the simulated Gemini provider', () => {
     expect(JSON.stringify(partsOf(answered(call)))).toContain('temperature is 19')
   })
 
-  test('refuses a call without a signature, with a foreign one, or with that of another part', () => {
+  test('the simulated Gemini provider refuses a call without a signature, with a foreign one, or with that of another part', () => {
     const [call = {}] = partsOf({ contents: [QUESTION], tools: [WEATHER] })
     const { thoughtSignature: _, ...unsigned } = call
     const other = partsOf({ contents: [user('Tell me about lighthouses')] }).at(-1)
@@ -67,7 +67,7 @@ describe('the simulated Gemini provider', () => {
     ).not.toThrow()
   })
 
-  test('needs no signature of earlier turns', () => {
+  test('the simulated Gemini provider needs no signature of earlier turns', () => {
     const [call = {}] = partsOf({ contents: [QUESTION], tools: [WEATHER] })
     const { thoughtSignature: _, ...unsigned } = call
     const contents = [
@@ -80,7 +80,7 @@ describe('the simulated Gemini provider', () => {
     expect(() => ask({ contents, tools: [WEATHER] })).not.toThrow()
   })
 
-  test('ends a text with its signature, and shows thoughts where they are asked for', () => {
+  test('the simulated Gemini provider ends a text with its signature, and shows thoughts where they are requested', () => {
     const thinkingConfig = { includeThoughts: true }
     const contents = [user('Tell me about lighthouses')]
     const parts = partsOf({ contents, generationConfig: { thinkingConfig } })
@@ -88,7 +88,7 @@ describe('the simulated Gemini provider', () => {
     expect(partsOf({ contents })).toHaveLength(1)
   })
 
-  test('counts in each chunk what was used up to it', () => {
+  test('the simulated Gemini provider reports in each chunk the usage so far', () => {
     const reply = ask({ contents: [user('Tell me about lighthouses')], stream: true })
     if (reply.kind !== 'stream') throw new Error('no stream')
     const totals = reply.frames.map(({ text }) => {
@@ -107,7 +107,7 @@ describe('the simulated Gemini provider', () => {
     expect(reply.frames.filter(({ text }) => text.includes('finishReason'))).toHaveLength(1)
   })
 
-  test('refuses responses of functions that were not called', () => {
+  test('the simulated Gemini provider refuses responses of functions that were not called', () => {
     expect(() => ask({ contents: [QUESTION, { role: 'user', parts: [response] }] })).toThrow(
       'immediately after',
     )

@@ -5,7 +5,7 @@ test.each([
   ['What is JSON?'],
   ['Read data.json and tell me what it says'],
   ['Return the book to the library'],
-])('no JSON is asked for by: %s', (text) => {
+])('the message does not request JSON: %s', (text) => {
   expect(requestedJsonSchema(text)).toBeUndefined()
 })
 
@@ -21,13 +21,13 @@ test('members are named with their types', () => {
   })
 })
 
-test('a single member is named', () => {
+test('a single member is recognized by its name', () => {
   expect(requestedJsonSchema('Return JSON with a single "title" field.')).toMatchObject({
     required: ['title'],
   })
 })
 
-test('an example shows the members and their types', () => {
+test('an example gives the members and their types', () => {
   expect(requestedJsonSchema('Reply in JSON format: { "tags": ["a", "b"], "count": 2 }')).toEqual({
     type: 'object',
     properties: { tags: { type: 'array', items: { type: 'string' } }, count: { type: 'number' } },
@@ -35,18 +35,18 @@ test('an example shows the members and their types', () => {
   })
 })
 
-test('an example that is no JSON shows the names', () => {
+test('an example that is not JSON gives only the names', () => {
   expect(requestedJsonSchema('Answer in JSON: {"allowed": true|false, "reason": <text>}')).toMatchObject({
     properties: { allowed: { type: 'boolean' }, reason: {} },
     required: ['allowed', 'reason'],
   })
 })
 
-test('a schema is taken as it is', () => {
+test('a schema is used unchanged', () => {
   const schema = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
   expect(requestedJsonSchema(`Respond with JSON that satisfies ${JSON.stringify(schema)}`)).toEqual(schema)
 })
 
-test('where nothing is said of its members, it has an answer', () => {
+test('an object without stated members has the member answer', () => {
   expect(requestedJsonSchema('Answer in JSON.')).toMatchObject({ required: ['answer'] })
 })

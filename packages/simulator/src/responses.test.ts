@@ -36,7 +36,7 @@ function create(request: Request): Promise<OpenAI.Responses.Response> {
   return client.responses.create({ model: 'demo-responses', ...request })
 }
 
-test('an answer takes up the topic, and a stream gives the same items', async () => {
+test('a response is about the topic of its request, and a stream has the same items', async () => {
   const request = { input: 'Tell me about lighthouses', reasoning: REASONING }
   const whole = await create(request)
   expect(whole.output_text).toContain('lighthouses')
@@ -77,7 +77,7 @@ test('a stream is numbered without gaps, opens and closes each item, and ends wi
   ])
 })
 
-test('thoughts are shown and encrypted where the request asks for it, and counted', async () => {
+test('thoughts are returned and encrypted where requested, and counted', async () => {
   const { output, usage } = await create({
     input: 'Tell me about lighthouses',
     reasoning: { effort: 'low' },
@@ -116,13 +116,13 @@ test('a custom tool is called with plain text', async () => {
   })
 })
 
-test('a tool of a namespace is called with it', async () => {
+test('a tool in a namespace is called with its namespace', async () => {
   const tools: Tools = [{ type: 'namespace', name: 'sky', description: 'Weather', tools: WEATHER as never }]
   const { output } = await create({ input: 'What is the weather in Lisbon?', tools })
   expect(output[0]).toMatchObject({ type: 'function_call', name: 'get_weather', namespace: 'sky' })
 })
 
-test('a response is continued by its id, unless it was not to be stored', async () => {
+test('a response can be continued by its id, unless it was not stored', async () => {
   const first = await create({ input: 'What is the weather in Lisbon?', tools: WEATHER })
   const [call] = first.output
   if (call?.type !== 'function_call') throw new Error('no call')
@@ -140,7 +140,7 @@ test('a response is continued by its id, unless it was not to be stored', async 
   })
 })
 
-test('a stored response is read, listed and deleted', async () => {
+test('a stored response can be read, listed and deleted', async () => {
   const { id, output } = await create({
     input: [
       { role: 'user', content: 'Good morning' },
@@ -157,13 +157,13 @@ test('a stored response is read, listed and deleted', async () => {
   await expect(create({ previous_response_id: id, input: 'And now?' })).rejects.toMatchObject({ status: 400 })
 })
 
-test('the tokens of a request are counted as its answer reports them', async () => {
+test('the counted tokens of a request are those that its response reports', async () => {
   const request = { input: 'Tell me about lighthouses', tools: WEATHER }
   const { input_tokens } = await client.responses.inputTokens.count({ model: 'demo-responses', ...request })
   expect((await create(request)).usage?.input_tokens).toBe(input_tokens)
 })
 
-test('items are referred to by their ids', async () => {
+test('items can be referred to by their ids', async () => {
   const user = { role: 'user', content: 'What is the weather in Lisbon?' } as const
   const { output } = await create({ input: [user], tools: WEATHER })
   const [call] = output
@@ -175,7 +175,7 @@ test('items are referred to by their ids', async () => {
   await expect(refer('fc_unknown')).rejects.toMatchObject({ status: 400 })
 })
 
-test('an answer that is cut is incomplete, and so is its last item', async () => {
+test('a response that is cut off is incomplete, and so is its last item', async () => {
   const { status, incomplete_details, output, usage } = await create({
     input: 'Tell me about lighthouses',
     max_output_tokens: 16,
@@ -188,7 +188,7 @@ test('an answer that is cut is incomplete, and so is its last item', async () =>
   expect(usage?.output_tokens).toBe(16)
 })
 
-test('text that has to follow a schema does', async () => {
+test('a text with a schema satisfies the schema', async () => {
   const schema = { type: 'object', properties: { sides: { type: 'integer' } }, required: ['sides'] }
   const { output_text } = await create({
     input: 'How many sides has a cube? 6',

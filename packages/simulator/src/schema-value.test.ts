@@ -13,7 +13,7 @@ function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbo
   return Array.from({ length: 100 }, (_, seed) => valueFor(schema, message, seededBy(String(seed)), PLAIN))
 }
 
-test('an object has its required members, and those that the reading adds', () => {
+test('an object has its required members, and those that the caller adds', () => {
   const schema = {
     type: 'object',
     properties: { city: { type: 'string' }, note: { type: 'string' } },
@@ -30,7 +30,7 @@ test('numbers keep their bounds, and are taken from the message where they fit',
   )
 })
 
-test('a number that nothing speaks of is the default, else a small one', () => {
+test('a number that the message does not mention is the default, else a small one', () => {
   expect(valueFor({ type: 'number', default: 30 }, 'Hello', seededBy(''), PLAIN)).toBe(30)
   const wide = { type: 'integer', minimum: -9007199254740991, exclusiveMinimum: 0, maximum: 9007199254740991 }
   expect(values(wide, 'Hello')).toSatisfy((all: number[]) => all.every((value) => value >= 1 && value <= 20))
@@ -43,7 +43,7 @@ test('an enumeration value that the message names is chosen', () => {
   )
 })
 
-test('references are followed, and a schema that contains itself comes to an end', () => {
+test('references are resolved, and a recursive schema ends', () => {
   const schema = {
     type: 'object',
     properties: { child: { $ref: '#' }, place: { $ref: '#/$defs/place' } },
@@ -53,13 +53,13 @@ test('references are followed, and a schema that contains itself comes to an end
   expect(valueFor(schema, '', seededBy(''), PLAIN)).toMatchObject({ place: 'here', child: { place: 'here' } })
 })
 
-test('a schema that branches without end is answered in little', () => {
+test('a schema with endless branches has a small value', () => {
   const children = { type: 'array', items: { $ref: '#' }, minItems: 4 }
   const schema = { type: 'object', properties: { children }, required: ['children'] }
   expect(JSON.stringify(valueFor(schema, '', seededBy(''), WHOLE)).length).toBeLessThan(100_000)
 })
 
-describe('what is made satisfies the schema', () => {
+describe('generated values', () => {
   const ajv = new Ajv({ strict: false })
 
   test.each<[string, Record<string, unknown>]>([
@@ -104,7 +104,7 @@ describe('what is made satisfies the schema', () => {
       { type: 'object', properties: { a: { const: 7 } }, required: ['a'], additionalProperties: false },
     ],
     ['no type', { properties: { list: { items: { type: 'integer' } } }, required: ['list'] }],
-  ])('%s', (_, schema) => {
+  ])('a generated value satisfies the schema: %s', (_, schema) => {
     const check = ajv.compile(schema)
     for (const reading of [PLAIN, WHOLE]) {
       const made = valueFor(schema, 'Plan a trip to Lisbon for 4 people', seededBy('x'), reading)
@@ -134,7 +134,7 @@ describe('what is made satisfies the schema', () => {
     choice: fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
   }))
 
-  test('any schema of the common keywords', () => {
+  test('a generated value satisfies any schema of the common keywords', () => {
     fc.assert(
       fc.property(anySchema, fc.string(), fc.boolean(), (schema, message, whole) => {
         const asked = schema as Record<string, unknown>

@@ -60,14 +60,14 @@ function firstChoice(completion: Fields): { message: Fields; finish: unknown } {
 }
 
 describe('chat', () => {
-  test('an answer takes up the topic and is the same for the same request', async () => {
+  test('a chat answer is about the topic, and the same for the same request', async () => {
     const [one, two] = await Promise.all([chat({}), chat({})])
     expect(firstChoice(one).message.content).toContain('lighthouses')
     expect(firstChoice(one)).toEqual(firstChoice(two))
     expect(one.id).not.toBe(two.id)
   })
 
-  test('a stream says what the whole answer says', async () => {
+  test('a chat stream has the content of the whole response', async () => {
     const whole = await chat({})
     const chunks = await events(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',
@@ -78,7 +78,7 @@ describe('chat', () => {
     expect(chunks.some((chunk) => 'usage' in chunk)).toBe(false)
   })
 
-  test('usage comes in a last chunk without choices when it was asked for', async () => {
+  test('chat usage is sent in a last chunk without choices when it was requested', async () => {
     const chunks = await events(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',
       messages: [{ role: 'user', content: 'Tell me about lighthouses' }],
@@ -89,12 +89,12 @@ describe('chat', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 7 } })
   })
 
-  test('the list of models names them', async () => {
+  test('the list of models contains the simulated ones', async () => {
     const { data } = await new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl }).models.list()
     expect(data.map(({ id }) => id)).toEqual(['demo-chat', 'demo-reason'])
   })
 
-  test('a stream ends with [DONE]', async () => {
+  test('a chat stream ends with [DONE]', async () => {
     const response = await post(`${simulator.chatUrl}/chat/completions`, {
       model: 'demo-chat',
       stream: true,
@@ -103,25 +103,25 @@ describe('chat', () => {
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/)
   })
 
-  test('max_completion_tokens ends the answer with length', async () => {
+  test('max_completion_tokens ends a chat answer with length', async () => {
     const completion = await chat({ max_completion_tokens: 3 })
     expect(firstChoice(completion).finish).toBe('length')
     expect(fields(completion.usage).completion_tokens).toBe(3)
   })
 
-  test('a stop text ends the answer before it', async () => {
+  test('a stop text ends a chat answer before it', async () => {
     const { message, finish } = firstChoice(await chat({ stop: 'lighthouses' }))
     expect(finish).toBe('stop')
     expect(message.content).not.toContain('lighthouses')
   })
 
-  test('n answers are counted together', async () => {
+  test('the usage of n chat answers is added up', async () => {
     const completion = await chat({ n: 3, max_tokens: 4 })
     expect(list(completion.choices)).toHaveLength(3)
     expect(fields(completion.usage).completion_tokens).toBe(12)
   })
 
-  test('a message that calls for a tool gets a call that fits its schema, and its result is used', async () => {
+  test('a message that needs a tool gets a call that fits its schema, and its result is used', async () => {
     const tools = [
       { type: 'function', function: { ...WEATHER, schema: undefined, parameters: WEATHER.schema } },
     ]
@@ -144,14 +144,14 @@ describe('chat', () => {
     expect(firstChoice(await chat({ tools, tool_choice: 'required' })).finish).toBe('tool_calls')
   })
 
-  test('a reasoning model thinks first, and its thoughts are counted', async () => {
+  test('chat a reasoning model thinks first, and its thoughts are counted', async () => {
     const completion = await chat({ model: 'demo-reason' })
     expect(firstChoice(completion).message.reasoning_content).toContain('lighthouses')
     const { reasoning_tokens } = fields(fields(completion.usage).completion_tokens_details)
     expect(reasoning_tokens).toBeGreaterThan(10)
   })
 
-  test('a long prefix that was seen before is reported as cached', async () => {
+  test('chat a long prefix that was seen before is reported as cached', async () => {
     const long = 'The same long preface again. '.repeat(200)
     const ask = (last: string) =>
       chat({
@@ -168,7 +168,7 @@ describe('chat', () => {
     expect(cached).toBe(11 * 128)
   })
 
-  test('the official client reads streams and tools', async () => {
+  test('chat the official client reads streams and tools', async () => {
     const client = new OpenAI({ apiKey: 'key', baseURL: simulator.chatUrl, maxRetries: 0 })
     const stream = client.chat.completions.stream({
       model: 'demo-chat',
@@ -192,7 +192,7 @@ describe('chat', () => {
 })
 
 describe('messages', () => {
-  test('a stream has the events of the protocol in order', async () => {
+  test('a messages stream has the events of the protocol in order', async () => {
     const kinds = (
       await events(`${simulator.messagesUrl}/messages`, {
         model: 'demo-claude',
@@ -215,7 +215,7 @@ describe('messages', () => {
     ])
   })
 
-  test('thinking comes first and is signed', async () => {
+  test('thinking of messages is first, and signed', async () => {
     const { content } = await messages({
       max_tokens: 2000,
       thinking: { type: 'enabled', budget_tokens: 1024 },
@@ -226,7 +226,7 @@ describe('messages', () => {
     ])
   })
 
-  test('max_tokens and stop_sequences end the answer in the words of the protocol', async () => {
+  test('max_tokens and stop_sequences end a messages response with the stop reasons of the protocol', async () => {
     expect(await messages({ max_tokens: 2 })).toMatchObject({
       stop_reason: 'max_tokens',
       usage: { output_tokens: 2 },
@@ -237,7 +237,7 @@ describe('messages', () => {
     })
   })
 
-  test('a tool is called with an object, and its result is used', async () => {
+  test('messages a tool is called with an object, and its result is used', async () => {
     const tools = [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema }]
     const user = { role: 'user', content: 'The weather in Lisbon in celsius, please' }
     const asked = await messages({ tools, messages: [user] })
@@ -253,7 +253,7 @@ describe('messages', () => {
     expect(JSON.stringify(answered.content)).toContain('rain')
   })
 
-  test('a marked prefix is written to the cache first and read from it afterwards', async () => {
+  test('messages a marked prefix is written to the cache first and read from it afterwards', async () => {
     // 6,000 characters and a line's end: 1,501 tokens.
     const system = [{ type: 'text', text: 'abcde '.repeat(1000), cache_control: { type: 'ephemeral' } }]
     const first = fields((await messages({ system, max_tokens: 1 })).usage)
@@ -266,7 +266,7 @@ describe('messages', () => {
 })
 
 describe('rerank', () => {
-  test('documents that share words with the query come first', async () => {
+  test('rerank documents that share words with the query come first', async () => {
     const response = await post(`${simulator.rerankUrl}/rerank`, {
       model: 'demo-rerank',
       query: 'capital of France',
@@ -290,7 +290,7 @@ describe('embeddings', () => {
   const similarity = (one: readonly number[] = [], other: readonly number[] = []): number =>
     one.reduce((sum, value, index) => sum + value * (other[index] ?? 0), 0)
 
-  test('are unit vectors, the same for the same text, and near for similar texts', async () => {
+  test('embeddings are unit vectors, the same for the same text, and close for similar texts', async () => {
     const input = [
       'The capital of France is Paris',
       'Paris, the capital of France',

@@ -17,24 +17,24 @@ test.each([
     'Plan my trip to Oslo',
   ],
   ['', 'New conversation'],
-])('the title of %s', (message, title) => {
+])('the title of the conversation is right for %s', (message, title) => {
   expect(titleOf(message)).toBe(title)
 })
 
-test('a title is given where the system prompt asks for one', () => {
+test('a title is returned where the system prompt requests one', () => {
   expect(titleGiven('You are a title generator.', 'Plan my trip to Oslo')).toBe('Plan my trip to Oslo')
   expect(titleGiven('Generate a concise, sentence-case title (3-7 words).', 'Plan my trip')).toBe(
     'Plan my trip',
   )
 })
 
-test('a title is given where the last message asks for one, of the message before it', () => {
+test('where the last message requests a title, it is that of the message before it', () => {
   expect(titleGiven('Be kind.', 'Plan my trip to Oslo', 'Write a title for this conversation')).toBe(
     'Plan my trip to Oslo',
   )
 })
 
-test('no title is given where none is asked for', () => {
+test('no title is returned where none is requested', () => {
   expect(titleGiven('You write articles with a title each.', 'Lighthouses, please')).toBeUndefined()
   expect(titleGiven('Be kind.', 'What is a fitting title for a king?')).toBeUndefined()
 })

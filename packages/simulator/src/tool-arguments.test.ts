@@ -65,11 +65,11 @@ test.each<[string, string, Record<string, object>, object]>([
     { host: 'Ada', guest: 'Bob' },
   ],
   ['a task is the message', 'Find the bug', { prompt: TEXT }, { prompt: 'Find the bug' }],
-])('%s', (_, message, properties, expected) => {
+])('the arguments of a forced tool are right for %s', (_, message, properties, expected) => {
   expect(argumentsFor(message, properties)).toEqual(expected)
 })
 
-test('optional arguments are given where the message speaks of them', () => {
+test('optional arguments are filled where the message mentions them', () => {
   const members = {
     path: TEXT,
     limit: { type: 'integer' },

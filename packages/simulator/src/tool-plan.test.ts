@@ -51,7 +51,7 @@ test.each([
   ['Run git status and tell me what changed', ['Bash']],
   ['Fetch https://example.com/a.html', ['WebFetch']],
   ['Use the Read tool on notes.txt', ['Read notes.txt']],
-])('%s', (message, expected) => {
+])('the planned tool calls are right for %s', (message, expected) => {
   expect(plan(message)).toEqual(expected)
 })
 
@@ -66,12 +66,12 @@ test.each([
   expect(plan(message)).toEqual([])
 })
 
-test('a file is not overwritten because a message speaks of writing', () => {
+test('a file is not overwritten only because a message mentions writing', () => {
   expect(plan('Read notes.txt and write me a summary')).toEqual(['Read notes.txt'])
   expect(plan('Show me how to write to notes.txt')).toEqual(['Read notes.txt'])
 })
 
-test('tools that the message names are called in its order, two at most', () => {
+test('tools that the message names are called in its order, at most two', () => {
   const tools = ['get_time', 'get_weather', 'get_news'].map((name) => tool(name, ['city']))
   expect(plan('For Lisbon use get_weather, get_time and get_news', tools)).toEqual([
     'get_weather',
@@ -79,7 +79,7 @@ test('tools that the message names are called in its order, two at most', () => 
   ])
 })
 
-test('a tool is found by the words of its name, whatever their form', () => {
+test('a tool is found by the words of its name, in any form', () => {
   const tools = [
     tool('mcp__maps__find_route', ['from', 'to']),
     tool('getWeatherForecast', ['city']),
@@ -89,7 +89,7 @@ test('a tool is found by the words of its name, whatever their form', () => {
   expect(plan('Send an email to Ada', tools)).toEqual(['send_email'])
 })
 
-test('the tools of an application need not be named word for word', () => {
+test('the tools of an application are found without their exact names', () => {
   const tools = [
     tool('search_products', ['query'], 'Search the catalogue'),
     tool('create_order', ['product_id', 'items'], 'Places an order'),
@@ -98,7 +98,7 @@ test('the tools of an application need not be named word for word', () => {
   expect(plan('I would like to create an order of the red ones', tools)).toEqual(['create_order'])
 })
 
-test('a tool is found by its description where there are few', () => {
+test('a tool is found by its description where there are few tools', () => {
   expect(
     plan('How warm is it in Lisbon?', [tool('lookup', ['city'], 'How warm a place is right now')]),
   ).toEqual(['lookup'])
@@ -124,21 +124,21 @@ test.each([
   ['Run `ls`', ['exec_command']],
   ['Create something', []],
   ['What is in photo.png?', []],
-])('with a shell and patches: %s', (message, expected) => {
+])('the planned tool calls with a shell and patches are right for %s', (message, expected) => {
   expect(plan(message, PATCHING_TOOLS)).toEqual(expected)
 })
 
-test('a shell takes patches only where the agent says so', () => {
+test('a shell applies patches only where the agent says so', () => {
   const message = 'Write "hello" to greeting.txt'
   expect(plan(message, SHELL_TOOLS)).toEqual(['exec_command greeting.txt'])
   expect(planOf(message, SHELL_TOOLS, true)).toMatchObject([{ path: 'greeting.txt', task: 'patch' }])
 })
 
-test('a tool that takes no path is called once, whatever looks like one', () => {
+test('a tool without a path is called once, whatever looks like a path', () => {
   expect(plan('Compare the weather in Node.js and Vue.js', [tool('get_weather', ['city'])])).toHaveLength(1)
 })
 
-test('a tool that is made for it is preferred to the shell', () => {
+test('a specific tool is preferred to the shell', () => {
   const tools = [tool('bash', ['command']), tool('list_directory', ['path'])]
   expect(plan('List the files in src/', tools)).toEqual(['list_directory src/'])
 })

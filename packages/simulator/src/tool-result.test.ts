@@ -13,22 +13,22 @@ test.each([
   ['several lines are quoted', 'one\n\ttwo\n', 'The tool returned:\n\none\n\ttwo'],
   ['numbers of lines are left out', '     1\tone\n     2\ttwo\n     3\t', 'The tool returned:\n\none\ntwo'],
   [
-    'so are notes',
+    'notes are left out',
     '<path>/a</path>\n<content>\n1: one\n2: two\n\n(End of file)\n</content>',
     'The tool returned:\n\none\ntwo',
   ],
   [
-    'so are reminders',
+    'reminders are left out',
     'one\ntwo\n<system-reminder>\nBeware.\n</system-reminder>',
     'The tool returned:\n\none\ntwo',
   ],
   [
-    'so is what stands before the output of a command',
+    'texts before the output of a command are left out',
     'Wall time: 0.1 seconds\nOutput:\nExit code: 0\nWall time: 0 seconds\nOutput:\nDone:\nM a.txt',
     'The tool returned:\n\nDone:\nM a.txt',
   ],
-  ['nothing is said so', '', 'According to the tool, there is nothing to report.'],
-])('%s', (_, result, said) => {
+  ['an empty result is reported as such', '', 'According to the tool, there is nothing to report.'],
+])('a tool result in an answer: %s', (_, result, said) => {
   expect(readOut([result])).toBe(said)
 })
 
@@ -36,7 +36,7 @@ test('the results of two calls are both quoted', () => {
   expect(readOut(['one', 'two'])).toBe('According to the tool, one.\n\nAccording to the tool, two.')
 })
 
-test('of a long file so much is quoted as a stream tells in ten seconds', () => {
+test('of a long file as much is quoted as a stream sends in ten seconds', () => {
   for (const results of [['word '.repeat(50_000)], ['a '.repeat(9000), 'b\n'.repeat(9000)]]) {
     const said = readOut(results)
     expect(said.length).toBeGreaterThan(500)

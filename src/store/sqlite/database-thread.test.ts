@@ -47,7 +47,7 @@ test('operations of one turn of the event loop are sent at once', async () => {
   expect(batches()).toEqual([5, 1])
 })
 
-test('after a batch of many a batch waits for as many again, but not for long', async () => {
+test('after a batch with many operations the next one waits for as many again, but not for long', async () => {
   await Promise.all(operations(20))
   const first = operations(7)
   await turns(3)
@@ -72,7 +72,7 @@ test('a batch does not wait for long turns of the event loop', async () => {
   expect(batches()).toEqual([20, 1, 1])
 })
 
-test('after a batch of few no batch waits', async () => {
+test('after a batch with few operations the next one does not wait', async () => {
   await Promise.all(operations(7))
   const first = operations(1)
   await turns(3)
