@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { versionOf } from '../../domain/object-version.ts'
-import type { Group } from '../../domain/records/group.ts'
-import { groupBudgetsText } from './group-budgets.ts'
-import { decimalsText } from './decimal-map.ts'
+import { GROUP_OPTIONS } from './group-options.ts'
 import { MODEL_OPTIONS, modelSettingText } from './model-settings.ts'
 import { modelRatios, RATIO_OPTIONS, ratioText } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
@@ -34,9 +32,7 @@ export async function listOptions({
       value: settingText(options, setting),
       managed: liveConfig.declared.options.has(setting.name),
     })),
-    { key: 'GroupRatio', value: decimalsText(groupRatios(groups)), managed: false },
-    { key: 'UserUsableGroups', value: JSON.stringify(openGroups(groups)), managed: false },
-    { key: 'GroupBudget', value: groupBudgetsText(groups), managed: false },
+    ...[...GROUP_OPTIONS].map(([key, option]) => ({ key, value: option.text(groups), managed: false })),
     ...[...RATIO_OPTIONS].map(([key, ratio]) => ({
       key,
       value: ratioText(ratios, ratio),
@@ -49,13 +45,4 @@ export async function listOptions({
     })),
   ]
   return shown.map((one) => ({ ...one, version: versionOf([one.key, one.value]) }))
-}
-
-function groupRatios(groups: ReadonlyMap<string, Group>) {
-  return new Map([...groups.values()].map(({ name, ratio }) => [name, ratio]))
-}
-
-/** The open groups, each with its name as its description. */
-function openGroups(groups: ReadonlyMap<string, Group>): Record<string, string> {
-  return Object.fromEntries([...groups.values()].filter(({ open }) => open).map(({ name }) => [name, name]))
 }

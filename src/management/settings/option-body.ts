@@ -5,16 +5,11 @@ import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
 import { versionField } from '../expected-version.ts'
 import { orTooLong, textField, tooLong } from '../text-fields.ts'
 import { RATIO_OPTIONS } from './model-ratios.ts'
+import { GROUP_OPTIONS } from './group-options.ts'
 import { MODEL_OPTIONS } from './model-settings.ts'
 
 /** Options whose value is a JSON object by group or by model. */
-const MAPPINGS = [
-  'GroupRatio',
-  'UserUsableGroups',
-  'GroupBudget',
-  ...RATIO_OPTIONS.keys(),
-  ...MODEL_OPTIONS.keys(),
-]
+const MAPPINGS = [...GROUP_OPTIONS.keys(), ...RATIO_OPTIONS.keys(), ...MODEL_OPTIONS.keys()]
 const KEYS = [...SETTINGS.map(({ key }) => key), ...MAPPINGS]
 
 /**

@@ -1,34 +1,18 @@
 import type { z } from 'zod'
-import { decimalText } from '../../domain/decimal.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
-import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
-import type { Settings } from '../../domain/settings.ts'
-import type { Json, JsonObject } from '../../domain/json.ts'
-import type { StoredConfiguration, StoredEntry, StoredSection } from '../../domain/stored-configuration.ts'
-import { GatewayError } from '../../errors.ts'
+import type { Json } from '../../domain/json.ts'
+import type { StoredConfiguration, StoredEntry } from '../../domain/stored-configuration.ts'
 import { requireVersion } from '../../domain/object-version.ts'
 import { withPresent } from '../expected-version.ts'
-import { decimalsIn, imagePricesIn, mappingIn, sameDecimal } from './decimal-map.ts'
-import { groupBudgetJson, isSameBudget } from './group-budgets.ts'
+import { decimalsIn, imagePricesIn, mappingIn } from './decimal-map.ts'
+import { GROUP_OPTIONS } from './group-options.ts'
 import { listOptions } from './list-options.ts'
 import { isSameRatio, modelRatios, RATIO_OPTIONS } from './model-ratios.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { asObject, isSameSetting, MODEL_OPTIONS, type ModelSetting, settingJson } from './model-settings.ts'
+import { type Change, managed, type OptionState } from './option-change.ts'
 import { type optionBody, settingOf, settingText } from './option-body.ts'
 import type { Setting } from '../../domain/options.ts'
-import type { LiveSettings } from './live-settings.ts'
-
-const { defaults } = GROUP_SETTINGS
-
-/** A change of a stored entry; an undefined value removes the entry. */
-type Change = { readonly section: StoredSection; readonly name: string; readonly value: Json | undefined }
-
-/** The state from which changes are computed. */
-interface OptionState {
-  readonly settings: Settings
-  readonly liveConfig: LiveSettings
-  readonly stored: StoredConfiguration
-}
 
 /**
  * Sets one option. Throws `invalid_request` if the schema of gateway.yaml refuses its value, and
@@ -70,9 +54,8 @@ function storedValue({ entries }: StoredConfiguration, { section, name }: Change
 function readerOf(key: string): (value: string, state: OptionState) => Change[] {
   const scalar = settingOf(key)
   if (scalar) return (value, state) => scalarChange(scalar, value.trim(), state)
-  if (key === 'GroupRatio') return groupRatioChanges
-  if (key === 'UserUsableGroups') return openGroupChanges
-  if (key === 'GroupBudget') return groupBudgetChanges
+  const groups = GROUP_OPTIONS.get(key)
+  if (groups) return (value, state) => groups.changes(value, state, key)
   const ratio = RATIO_OPTIONS.get(key)
   if (ratio) {
     return (value, state) =>
@@ -88,52 +71,6 @@ function scalarChange(setting: Setting, value: string, { settings, liveConfig }:
     throw managed(key, `options.${name}`)
   }
   return [{ section: 'options', name, value }]
-}
-
-function groupRatioChanges(value: string, { settings, liveConfig, stored }: OptionState): Change[] {
-  const ratios = decimalsIn('GroupRatio', value)
-  const set = [...ratios].flatMap(([name, ratio]): Change[] => {
-    const group = settings.groups.get(name)
-    if (group && sameDecimal(group.ratio, ratio)) return []
-    if (liveConfig.declared.groups.has(name)) throw managed('GroupRatio', `groups.${name}`)
-    return [groupEntry(name, { open: false, ...group, ratio })]
-  })
-  const removed = stored.entries.filter(({ section, name }) => section === 'groups' && !ratios.has(name))
-  return [...set, ...removed.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
-}
-
-function openGroupChanges(value: string, { settings, liveConfig }: OptionState): Change[] {
-  const open = mappingIn('UserUsableGroups', value)
-  const names = new Set([...settings.groups.keys(), ...open.keys()])
-  return [...names].flatMap((name): Change[] => {
-    const group = settings.groups.get(name)
-    if (group && group.open === open.has(name)) return []
-    if (liveConfig.declared.groups.has(name)) throw managed('UserUsableGroups', `groups.${name}`)
-    return [groupEntry(name, { ...defaults, ...group, open: open.has(name) })]
-  })
-}
-
-// A group that the value does not name loses its budget.
-function groupBudgetChanges(value: string, { settings, liveConfig }: OptionState): Change[] {
-  mappingIn('GroupBudget', value)
-  const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
-  const names = new Set([...settings.groups.keys(), ...given.keys()])
-  return [...names].flatMap((name): Change[] => {
-    const group = settings.groups.get(name)
-    const budget = given.get(name)
-    if (isSameBudget(group?.budget, budget)) return []
-    if (liveConfig.declared.groups.has(name)) throw managed('GroupBudget', `groups.${name}`)
-    const value = groupJson({ ...defaults, open: false, ...group, budget: undefined })
-    return [{ section: 'groups', name, value: { ...value, ...asObject(budget ?? {}) } }]
-  })
-}
-
-function groupEntry(name: string, group: Omit<Group, 'name'>): Change {
-  return { section: 'groups', name, value: groupJson(group) }
-}
-
-function groupJson({ ratio, open, budget }: Omit<Group, 'name'>): JsonObject {
-  return { ratio: decimalText(ratio), open, ...groupBudgetJson(budget) }
 }
 
 // Stored ratios that are absent from the value are removed; the file and the built-in table still apply to
@@ -195,11 +132,4 @@ function changed(entries: readonly StoredEntry[], changes: readonly Change[]): S
   const touched = new Set(changes.map(identity))
   const set = changes.flatMap(({ value, ...one }) => (value === undefined ? [] : [{ ...one, value }]))
   return [...entries.filter((one) => !touched.has(identity(one))), ...set]
-}
-
-function managed(key: string, path: string): GatewayError {
-  return new GatewayError(
-    'managed_by_file',
-    `${key}: ${path} is set in gateway.yaml, and can be changed there alone`,
-  )
 }
