@@ -1,5 +1,5 @@
-// Writes src/protocols/json/string-end-module.ts from string-end.wat beside it, by the WebAssembly Binary
-// Toolkit, which npm fetches. src/protocols/json/string-ends.test.ts compares the hash in it.
+// Writes src/protocols/json/string-end-module.ts from string-end.wat in the same folder, with the WebAssembly
+// Binary Toolkit, which npm downloads. src/protocols/json/string-ends.test.ts compares the hash in it.
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Builds the web console from console/ into console/built/. With --if-possible, as `npm ci` calls it, an
-// installation without the tools to build, or without the sources, is no error.
+// Builds the web console from console/ into console/built/. With --if-possible, as `npm ci` calls it, missing
+// build tools or missing sources are not an error.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const sources = ['src', 'packages'].map((folder) => join(root, folder))
 const isForClone = process.argv.includes('--for-clone')
-// npm prepares a folder that it packs as well, after what was built for the package.
+// npm also runs `prepare` for a folder that it packs, after the build for the package.
 const isPacking = ['pack', 'publish'].includes(process.env.npm_command ?? '')
 const isPossible = existsSync(sources[0]) && existsSync(join(root, 'node_modules/rolldown'))
 
@@ -22,8 +22,8 @@ if (!isForClone || (isPossible && !isPacking)) {
   if (isForClone) writeFileSync(join(root, 'dist/sources.json'), JSON.stringify(states(modules)))
 }
 
-// Sources by their paths from the root, with their sizes and times of change; and the manifests that name the
-// packages, which are in the build as well.
+// Sources by their paths from the root, with sizes and modification times, and the manifests that name the
+// packages, which the build contains as well.
 function states(modules) {
   const manifests = ['package.json', 'package-lock.json'].map((name) => join(root, name))
   const own = [

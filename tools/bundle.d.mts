@@ -1,4 +1,7 @@
-/** Source of packages: the bundle, which starts faster, or node_modules, with which it is built faster. */
+/**
+ * How packages are included: bundled, which makes the start faster, or linked from node_modules, which makes
+ * the build faster.
+ */
 export type Packages = 'bundled' | 'linked'
 
 /** Writes `dist/cli` below `root`, from the sources of a repository; resolves to the paths of its modules. */

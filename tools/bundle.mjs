@@ -1,10 +1,11 @@
-// Bundles the program: hundreds of modules become a few files, with which a start takes a third of the CPU
-// time. The files stand where the package has them, so that paths from a module's own URL hold.
+// Bundles the program: hundreds of modules become a few files, so that a start takes a third of the CPU time.
+// The files keep the places that they have in the package, so that paths relative to a module's own URL stay
+// valid.
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 
-// Files of src that are started by their URL: the command, and threads.
+// Files of src that are started by URL: the command, and threads.
 const ENTRIES = [
   'src/cli/index.ts',
   'src/store/sqlite/worker.ts',
@@ -15,19 +16,19 @@ const ENTRIES = [
 ]
 
 /**
- * Writes `dist/cli` below `root`, from the sources of a repository. Returns the paths of all files that are
- * in it. Bundles without plugins: hooks in JavaScript have deadlocked the bundler's threads on two cores.
+ * Writes `dist/cli` below `root`, from the sources of a repository. Returns the paths of all files in it.
+ * Bundles without plugins, because hooks in JavaScript have deadlocked the bundler's threads on two cores.
  */
 export async function bundle(root, packages, sources) {
   const cli = join(root, 'dist/cli')
   const bundler = await rolldown({
     cwd: sources,
     platform: 'node',
-    // A package with machine code loads its file from its own folder.
+    // A package with machine code loads it from its own folder.
     external: packages === 'linked' ? /^(?!@sluice\/)[^./\0]/ : /^@node-rs\/|^koffi$|^pg-native$/,
     input: ENTRIES,
     logLevel: 'silent',
-    // Nothing is removed: a call whose result is not used may be there for what it throws.
+    // Nothing is removed, because a call whose result is not used may be there for the errors that it throws.
     treeshake: false,
   })
   try {
@@ -35,15 +36,16 @@ export async function bundle(root, packages, sources) {
       dir: cli,
       format: 'esm',
       minify: false,
-      // Stack traces name files and lines of the sources, whose text is left out: a start reads the maps.
+      // Stack traces name files and lines of the sources. The maps omit the source text, because a start
+      // reads the maps.
       sourcemap: true,
       sourcemapExcludeSources: true,
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
     })
-    // The parser's machine code, which packages/http1/src/parser/llhttp.ts reads beside itself.
+    // The parser's WebAssembly, which packages/http1/src/parser/llhttp.ts reads from its own folder.
     cpSync(join(sources, 'packages/http1/src/parser/vendor'), join(cli, 'vendor'), { recursive: true })
-    // The SQL of the bank, which src/store/postgres/install-bank.ts reads likewise.
+    // The SQL of the bank, which src/store/postgres/install-bank.ts reads from its own folder.
     const bank = join(sources, 'src/store/postgres/bank')
     cpSync(bank, join(cli, 'bank'), { recursive: true })
     const modules = output.flatMap((chunk) => ('moduleIds' in chunk ? chunk.moduleIds : []))

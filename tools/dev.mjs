@@ -1,6 +1,6 @@
-// `npm run dev`: the demo's gateway and simulated upstreams from sources, restarted when a file of src or
-// packages changes, and the console with hot reload in front of it. The data, with the key that the first
-// start prints, lives as long as this process, unless DATA_DIR is set.
+// `npm run dev`: the demo's gateway and simulated upstreams, run from sources and restarted when a file of
+// src or packages changes, and the console with hot reload in front of it. The data, including the key that
+// the first start prints, is kept as long as this process runs, unless DATA_DIR is set.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const { env } = process
 const folder = env.DATA_DIR ?? mkdtempSync(join(tmpdir(), 'sluice-dev-'))
 
-// The running gateway; undefined from its end to the next start.
+// The running gateway; undefined between its end and the next start.
 let gateway
 let [isStopping, isRestarting] = [false, false]
 const { promise: stopped, resolve: stop } = Promise.withResolvers()
@@ -35,11 +35,11 @@ function start() {
 }
 
 start()
-// Node's own --watch sends messages of its own to worker threads, which take them for ours.
+// Node's own --watch sends messages to worker threads, which mistake them for ours.
 const watcher = watch([join(root, 'src'), join(root, 'packages')], { ignoreInitial: true }).on(
   'all',
   (_, path) => {
-    // A second signal would break off calls under way.
+    // A second signal would abort calls under way.
     if (path.endsWith('.test.ts') || isRestarting || isStopping) return
     console.log(`${relative(root, path)} has changed: the gateway starts again`)
     isRestarting = true

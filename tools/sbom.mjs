@@ -1,4 +1,5 @@
-// Writes sbom.cdx.json: the run-time dependencies in the lock file and the vendored parser, in CycloneDX.
+// Writes sbom.cdx.json: the run-time dependencies in the lock file and the vendored parser, in CycloneDX
+// format.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,8 +15,8 @@ const bill = JSON.parse(
 // npm names the package after its folder.
 Object.assign(bill.metadata.component, { type: 'application', name, version })
 
-// npm's own "--omit dev" (11.19) omits packages that are needed both at run time and for development.
-// The packages of this repository are parts of the program.
+// npm's own "--omit dev" (11.19) omits packages needed both at run time and for development. The packages of
+// this repository are part of the program.
 const used = new Set(
   Object.entries(read('package-lock.json').packages)
     .filter(([path, { dev, link }]) => path.startsWith('node_modules/') && !dev && !link)
@@ -28,13 +29,13 @@ bill.dependencies = bill.dependencies
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((other) => refs.has(other)) }))
 
 for (const component of bill.components) {
-  // Every component left is needed at run time, whatever npm says of it.
+  // Every component left is needed at run time, even if npm marks it as a development dependency.
   component.properties = component.properties.filter((property) => !property.name.endsWith(':development'))
   // The hash identifies a package; the address in a registry does not matter.
   component.externalReferences = component.externalReferences.filter(({ type }) => type !== 'distribution')
 }
 
-// The parser that the repository carries is in no lock file.
+// The parser that the repository contains is not in the lock file.
 const parser = read('packages/http1/src/parser/vendor/llhttp/origin.json')
 const purl = `pkg:github/nodejs/${parser.name}@${parser.version}`
 bill.components.push({

@@ -1,5 +1,6 @@
-// Writes llhttp.wasm of packages/http1/src/parser/vendor/llhttp from the package that origin.json beside it
-// names, after the package's integrity and the module's hash were verified. `--check` compares instead.
+// Writes llhttp.wasm of packages/http1/src/parser/vendor/llhttp from the package that origin.json in that
+// folder names, after verifying the package's integrity and the module's hash. With `--check` it only
+// compares.
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,7 +22,7 @@ console.log(
   `${origin.name} ${origin.version} of ${origin.package} ${origin.packageVersion}: sha256 ${sha256}`,
 )
 
-// Text of the file that holds the module, from the verified archive of the package.
+// Text of the file that contains the module, from the verified archive of the package.
 function publishedFile() {
   const temporary = mkdtempSync(join(tmpdir(), 'sluice-vendor-'))
   try {

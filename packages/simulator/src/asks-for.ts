@@ -1,7 +1,10 @@
-// Distance in characters beyond which a verb belongs to something else.
+// Maximum distance in characters at which a verb still refers to the thing.
 const MAX_DISTANCE = 80
 
-/** Whether a text names `thing` shortly after one of the verbs, in the same sentence. `thing` is global. */
+/**
+ * Whether a text names `thing` shortly after one of the verbs, in the same sentence. `thing` must be a global
+ * expression.
+ */
 export function asksFor(text: string, thing: RegExp, verbs: RegExp): boolean {
   for (const { index } of text.matchAll(thing)) {
     const sentence =

@@ -32,7 +32,7 @@ export function speechReply(body: Fields): Reply {
   return { kind: 'stream', frames }
 }
 
-/** Writes down a recording: what its comment says, if it is a WAV file of this program. */
+/** Transcribes a recording: the text in its comment, if it is a WAV file of this program. */
 export function transcriptReply(body: Fields, file: Buffer | undefined): Reply {
   if (!file) throw new Refusal('malformed', 'file: a recording is required')
   if (file.length > MAX_FILE_BYTES) throw new Refusal('too_large', 'file: at most 25 MB')

@@ -70,8 +70,8 @@ function message({ thinking, text, calls }: ModelOutput, stamp: Stamp): unknown 
 }
 
 /**
- * Renders the frames. If usage was requested, every chunk has the member: null except in the last, which has
- * no choices.
+ * Renders the frames. If usage was requested, every chunk has the member; it is null except in the last
+ * chunk, which has no choices.
  */
 function frames(head: Head, outputs: readonly ModelOutput[], stamp: Stamp, usage: unknown): Frame[] {
   const chunk = (choices: readonly unknown[], tokens: number, value: unknown = null): Frame => ({

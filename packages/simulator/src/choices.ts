@@ -15,7 +15,7 @@ export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
 // Count from which cached tokens are reported, in steps of 128.
 const MIN_CACHED_TOKENS = 1024
 
-/** Returns the number of answers that a request asks for; throws `Refusal` where a provider would. */
+/** Returns the number of choices that a request asks for; throws `Refusal` where a provider would. */
 export function choicesAskedFor(body: Fields): number {
   const n = number(body.n) ?? 1
   if (!Number.isInteger(n) || n < 1 || n > 128)
@@ -23,7 +23,7 @@ export function choicesAskedFor(body: Fields): number {
   return n
 }
 
-/** Counts what a call used; so many characters of its prompt are cached. */
+/** Counts the usage of a call; `knownCharacters` of its prompt are cached. */
 export function usageOf(transcript: string, knownCharacters: number, outputs: readonly ModelOutput[]) {
   const prompt = tokensOf(transcript.length)
   const completion = outputs.reduce((sum, { tokens }) => sum + tokens, 0)
@@ -50,7 +50,10 @@ export function interleaved(streams: readonly (readonly Frame[])[]): Frame[] {
   ).flat()
 }
 
-/** Returns the tokens whose time passes before a whole answer: choices are generated at once. */
+/**
+ * Returns the number of tokens of the longest output, which determines the time of an unstreamed reply,
+ * because choices are generated in parallel.
+ */
 export function slowest(outputs: readonly ModelOutput[]): number {
   return Math.max(...outputs.map(({ tokens }) => tokens))
 }

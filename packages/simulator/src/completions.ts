@@ -9,7 +9,7 @@ import type { Frame, Reply, Stamp } from './upstream.ts'
 /** Path of completions of a prompt. */
 export const COMPLETIONS = '/completions'
 
-/** Most tokens where a request names no maximum. */
+/** Maximum number of tokens if a request does not state one. */
 const MAX_TOKENS = 16
 
 /** Creates the reply to a request for completions of a prompt; throws `Refusal` where a provider would. */

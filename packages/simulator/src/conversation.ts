@@ -1,7 +1,7 @@
 /** Step of a conversation, in any dialect. */
 export type Step =
   | { readonly kind: 'system'; readonly text: string }
-  /** `hasMedia` if it contains more than text. */
+  /** `hasMedia` is set if it contains anything other than text. */
   | { readonly kind: 'user'; readonly text: string; readonly hasMedia: boolean }
   /** Turn of the model, with its number of tool calls. */
   | { readonly kind: 'model'; readonly calls: number }
@@ -82,7 +82,7 @@ function withoutBlocks(text: string, tag: string): string {
 
 const NAMES = '(?:working directory|current directory|working in the directory|cwd)'
 const PATH = '(?:/|[A-Za-z]:\\\\)'
-/** Path as a field: the rest of the line. */
+/** Path in a field: everything up to the end of the line. */
 const FIELD = new RegExp(`\\b${NAMES}["'\`]?(?::|=|>) ?["'\`]?(${PATH}[^\\n"'\`<>]{0,400})`, 'i')
 /** Path within a sentence: one word. */
 const SENTENCE = new RegExp(`\\b${NAMES} is ["'\`]?(${PATH}[^\\s"'\`<>]{0,400})`, 'i')

@@ -9,8 +9,8 @@ import type { PlannedCall } from './tool-plan.ts'
 const EDITING = new Set('write create save add edit replace change patch'.split(' ').map(stem))
 
 /**
- * Plans the calls by which an agent without tools for files changes one: a patch, and before it a look at
- * the file if only a part is replaced. `shellPatches` tells that the agent's shell takes patches too.
+ * Plans the calls by which an agent without file tools changes a file: a patch, preceded by a read of the
+ * file if only a part is replaced. `shellPatches` means that the agent's shell accepts patches too.
  */
 export function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatches: boolean): PlannedCall[] {
   const path = mentions.paths.find(({ text }) => !text.endsWith('/'))?.text
@@ -25,7 +25,7 @@ export function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatche
   ]
 }
 
-/** Whether one of the verbs stands before the quoted texts that are to be written. */
+/** Whether one of the verbs precedes the quoted texts that are to be written. */
 function asksToEdit(mentions: Mentions): boolean {
   const first = mentions.quoted[0]
   return first !== undefined && stemsOf(mentions).some(({ text, at }) => at < first.at && EDITING.has(text))

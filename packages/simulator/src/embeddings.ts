@@ -6,10 +6,13 @@ import { bearer, type Reply, type Upstream, postTo } from './upstream.ts'
 
 const DIMENSIONS = 256
 const MAX_DIMENSIONS = 4096
-/** Dimensions in which one word shows. */
+/** Number of dimensions that one word affects. */
 const TRACES = 8
 
-/** Creates a simulated provider of embeddings: unit vectors, near to each other where texts share words. */
+/**
+ * Creates a simulated provider of embeddings: unit vectors, which are close to each other if the texts share
+ * words.
+ */
 export function embeddingsUpstream(models: readonly string[]): Upstream {
   return { asked: postTo('/embeddings'), models, keyOf: bearer, reply, refuse }
 }
@@ -35,7 +38,10 @@ function textOf(input: unknown): string {
   return typeof input === 'string' ? input : list(input).join(' ')
 }
 
-/** A vector of length 1: each word adds to a few dimensions of its own, and the text itself a little. */
+/**
+ * A vector of length 1: each word adds to a few dimensions, and the text as a whole adds a little to a few
+ * others.
+ */
 function unitVector(text: string, dimensions: number): number[] {
   const vector = Array.from({ length: dimensions }, () => 0)
   const add = (word: string, weight: number): void => {

@@ -6,12 +6,12 @@ import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
 const MAX_TOKENS = 4096
-/** Level at which nothing is thought; its thoughts would be summaries of nothing. */
+/** Level at which there is no thinking, and therefore no summary of thoughts. */
 const LEAST = 'MINIMAL'
 
 /**
- * Reads a request of the Gemini API as a prompt. Throws `Refusal` where a provider would: above all for
- * signatures that are missing, or that it did not issue.
+ * Reads a request of the Gemini API as a prompt. Throws `Refusal` where a provider would: most of all for
+ * signatures that are missing or that it did not issue.
  */
 export function geminiPrompt(body: Fields, model: string): Prompt {
   const contents = list(body.contents).map(fields)
@@ -36,7 +36,7 @@ export function geminiPrompt(body: Fields, model: string): Prompt {
   }
 }
 
-/** Requires that responses of functions follow the calls of these functions. */
+/** Requires that function responses follow the calls of those functions. */
 function requireCalls(contents: readonly Fields[]): void {
   for (const [at, content] of contents.entries()) {
     const answered = partsOf(content).flatMap(({ functionResponse }) =>
@@ -111,7 +111,7 @@ function steps(content: Fields): Step[] {
   ]
 }
 
-/** Returns the text of a function's response: of its usual members, or of all. */
+/** Returns the text of a function's response: of its usual members, or of all members. */
 function resultText(response: Fields): string {
   const text = response.output ?? response.error ?? response
   return typeof text === 'string' ? text : JSON.stringify(text)

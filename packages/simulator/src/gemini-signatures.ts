@@ -7,10 +7,10 @@ const KEY = randomBytes(32)
 const SEED_BYTES = 48
 const MAC_BYTES = 32
 
-/** Documented stand-ins for calls that no model of this provider made. */
+/** Documented placeholders for signatures of calls that no model of this provider made. */
 const STAND_INS = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'])
 
-/** Signs what follows from a seed: a call by its name, or a text by none. */
+/** Signs output derived from a seed: a call with its name, or a text without one. */
 export function signature(seed: string, name = ''): string {
   const random = seededBy(seed)
   const body = Buffer.from(Array.from({ length: SEED_BYTES }, () => Math.floor(random() * 256)))
@@ -18,8 +18,8 @@ export function signature(seed: string, name = ''): string {
 }
 
 /**
- * Requires that each signature in a conversation is one that was issued for its part, and that the first call
- * of each step since the user's last words has one.
+ * Requires that each signature in a conversation was issued for the part that carries it, and that the first
+ * call of each step since the user's last message has one.
  */
 export function requireSignatures(contents: readonly Fields[]): void {
   const begins = contents.findLastIndex((content) => isUsers(content))

@@ -22,7 +22,7 @@ const FINISH_REASON: Record<StopCause, string> = {
 interface TimedPart {
   readonly part: Fields
   readonly tokens: number
-  /** Tokens that are thoughts. */
+  /** Number of its tokens that are thoughts. */
   readonly thoughts: number
 }
 
@@ -77,7 +77,7 @@ function reply(body: Fields, model: string, stamp: Stamp, cache: PromptCache): R
   return { kind: 'stream', frames }
 }
 
-/** Renders thoughts, text and calls; the first call is signed, else an empty text at the end. */
+/** Renders thoughts, text and calls. The first call is signed; without calls, an empty text at the end is. */
 function timedParts(output: ModelOutput, showsThoughts: boolean, seed: string, stamp: Stamp): TimedPart[] {
   const { thinking, text, calls } = output
   const hidden = showsThoughts ? 0 : thinking.length
@@ -102,7 +102,7 @@ function timedParts(output: ModelOutput, showsThoughts: boolean, seed: string, s
   )
 }
 
-/** Joins texts of one kind, as a whole answer has them. */
+/** Joins adjacent texts of one kind, as an unstreamed response contains them. */
 function joined(parts: readonly Fields[]): Fields[] {
   const whole: Fields[] = []
   for (const part of parts) {
@@ -134,7 +134,7 @@ function inputUsage(transcript: string, knownCharacters: number): Fields {
   }
 }
 
-/** Reports what was used up to these parts. */
+/** Reports the usage up to these parts. */
 function usageOf(input: Fields, parts: readonly TimedPart[]): Fields {
   const thoughts = parts.reduce((sum, part) => sum + part.thoughts, 0)
   const candidates = parts.reduce((sum, part) => sum + part.tokens, 0) - thoughts

@@ -1,7 +1,7 @@
 import { asksFor } from './asks-for.ts'
 import { type Fields, fields } from './fields.ts'
 
-// Characters at the beginning and at the end of a prompt that are searched.
+// Number of characters searched at the beginning and at the end of a prompt.
 const MAX_PART = 6000
 const JSON_NAMED = /\bJSON\b/gi
 const VERBS = /\b(?:respond|reply|answer|return|output|format|produce|generate)\b/i

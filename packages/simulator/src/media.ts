@@ -1,2 +1,2 @@
-/** Stand-in for an image, which counts about as much as this many characters, whatever its size. */
+/** Placeholder for an image, which costs about as much as this many characters, regardless of its size. */
 export const IMAGE = '[image]'.padEnd(1200, '.')

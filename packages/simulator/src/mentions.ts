@@ -23,7 +23,7 @@ export interface Mentions {
   readonly command: string | undefined
 }
 
-// Length of the beginning that is searched.
+// Length of the part of a message, from its beginning, that is searched.
 const MAX_MESSAGE = 8000
 const QUOTED =
   /"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
@@ -35,7 +35,7 @@ const ABBREVIATION = /^(?:[a-z]\.[a-z]|etc)$/i
 /** Programs whose names begin an unquoted command line. */
 const PROGRAMS =
   /\b(?:run|execute) ((?:ls|pwd|cat|echo|date|whoami|uname|git|npm|npx|node|python3?|make|grep|head|tail|wc)(?![\w.])[^\n]{0,200})/i
-/** Task that a shell can do if no tool is made for it. */
+/** Task that a shell can do if there is no specific tool for it. */
 const LIST = /\blist (?:all |the |my |of ){0,3}files\b/i
 const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^"”`\n]{1,2000})["”`]/i
 
@@ -53,7 +53,7 @@ export function mentionsIn(message: string): Mentions {
   const inPlain = text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank)
   const tokens = [...inPlain.matchAll(TOKEN)].map(({ 0: token, index }) => ({ text: bare(token), at: index }))
   const plainPaths = tokens.filter((one) => isPath(one.text))
-  // Blanks belong to a quoted name if nothing else is a path.
+  // Spaces are part of a quoted name if nothing else is a path.
   const isQuotedPath = ({ text: quoted }: Mention): boolean =>
     isPath(plainPaths.length === 0 ? quoted.replaceAll(' ', '_') : quoted)
   return {

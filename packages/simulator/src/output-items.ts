@@ -24,7 +24,7 @@ export interface Shown {
   readonly encrypted: boolean
 }
 
-/** Renders an output as items: thoughts, text, calls. The last one of an incomplete output is incomplete. */
+/** Renders an output as items: thoughts, text, calls. The last item of an incomplete output is incomplete. */
 export function outputItems(output: ModelOutput, shown: Shown, stamp: Stamp): OutputItem[] {
   const { thinking, text, calls, stopCause } = output
   const makers = [
@@ -118,12 +118,12 @@ function growth(prefix: string, place: object) {
   })
 }
 
-/** Time in which a token is generated that nobody sees. */
+/** Time in which an invisible token is generated. */
 function pause(): ItemEvent {
   return { type: '', data: {}, tokens: 1 }
 }
 
-/** Generates what stands for encrypted thoughts, equal for equal ones. */
+/** Generates a placeholder for encrypted thoughts; equal thoughts give equal texts. */
 function encryptedText(seed: string): string {
   const random = seededBy(seed)
   return `gAAAA${Buffer.from(Array.from({ length: 120 }, () => Math.floor(random() * 256))).toString('base64url')}`

@@ -7,7 +7,7 @@ import type { Frame, Reply } from './upstream.ts'
 export interface Pace {
   readonly firstTokenMs: number
   readonly tokenMs: number
-  /** Longest time of an unstreamed reply, whatever its tokens. */
+  /** Maximum time of an unstreamed reply, regardless of its number of tokens. */
   readonly maxWholeMs: number
 }
 
@@ -17,7 +17,7 @@ export interface Pace {
  */
 export const REALISTIC_PACE: Pace = { firstTokenMs: 250, tokenMs: 25, maxWholeMs: 500 }
 
-/** Sends a reply at a pace; rejects with an AbortError once the client is gone. */
+/** Sends a reply at a pace; rejects with an AbortError once the client has disconnected. */
 export async function send(response: ServerResponse, reply: Reply, pace: Pace): Promise<void> {
   const gone = new AbortController()
   response.once('close', () => gone.abort())

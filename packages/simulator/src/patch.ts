@@ -6,9 +6,9 @@ export function isPatchTool({ name }: Tool): boolean {
 }
 
 /**
- * Writes the patch that a message asks for: with two quoted texts the first is replaced by the second, with
- * one it becomes the file's content. `shown` is the file as far as tools returned it: lines of a patch must
- * be whole.
+ * Writes the patch that a message asks for: of two quoted texts, the first is replaced by the second; a
+ * single one becomes the content of the file. `shown` is the file as far as tools returned it, because a
+ * patch needs whole lines.
  */
 export function patchFor(path: string, quoted: readonly string[], shown: string): string {
   const [old = '', replacement] = quoted

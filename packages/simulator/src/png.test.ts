@@ -29,7 +29,7 @@ test('an image is a PNG file of its size, small, the same for the same seed', ()
   ]
   expect(depth).toBe(8)
   const samples = { 0: 1, 2: 3, 6: 4 }[colour ?? -1] ?? 0
-  // Each row has a filter's byte before its samples.
+  // Each row begins with a byte for its filter.
   expect(inflateSync(pixels)).toHaveLength(height * (1 + width * samples))
   expect(width / height).toBe(1024 / 1536)
   expect(file.length).toBeLessThan(100_000)

@@ -6,9 +6,9 @@ export interface Tool {
   readonly name: string
   readonly description: string
   readonly schema: Fields
-  /** Whether its input is plain text, which the schema then holds as the member `input`. */
+  /** Whether its input is plain text; the schema then has it as the member `input`. */
   readonly takesText?: true
-  /** Group of tools in which the client knows it, in the dialect that has them. */
+  /** Group to which the tool belongs for the client, in dialects with such groups. */
   readonly namespace?: string
 }
 
@@ -30,7 +30,7 @@ export interface Prompt extends ConversationState {
   readonly thinks: boolean
   /** Schema of a JSON reply; undefined for prose. */
   readonly jsonSchema: Fields | undefined
-  /** Most tokens to generate. */
+  /** Maximum number of tokens to generate. */
   readonly maxTokens: number
   /** Texts that end the output. */
   readonly stop: readonly string[]

@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => simulator.close())
 
-/** Request with an object as JSON, or with a text as it is. */
+/** Sends an object as JSON, or a text unchanged. */
 function post(url: string, body: unknown, authorization = 'Bearer key'): Promise<Response> {
   const headers = { authorization, 'content-type': 'application/json' }
   return fetch(url, {

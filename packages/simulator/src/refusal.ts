@@ -17,7 +17,7 @@ export const REFUSAL_STATUS = {
   too_large: 413,
 } as const satisfies Record<RefusalKind, number>
 
-/** Error of a request, thrown while reading it and rendered by its dialect. */
+/** Error of a request; thrown while the request is read, and rendered by its dialect. */
 export class Refusal extends Error {
   readonly kind: RefusalKind
 

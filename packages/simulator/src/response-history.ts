@@ -4,28 +4,28 @@ import { type Fields, fields, list, string } from './fields.ts'
 const MAX_RESPONSES = 1000
 const MAX_ITEMS = 10_000
 
-/** Memory of a simulated provider: what later requests may continue or refer to. */
+/** Memory of a simulated provider: everything that later requests may continue or refer to. */
 export class ResponseHistory {
   readonly #responses = new LRUCache<string, Fields>({ max: MAX_RESPONSES })
   readonly #conversations = new LRUCache<string, readonly Fields[]>({ max: MAX_RESPONSES })
   readonly #items = new LRUCache<string, Fields>({ max: MAX_ITEMS })
 
-  /** Returns all items up to a response and with it; undefined if it is unknown, or forgotten. */
+  /** Returns all items up to and including those of a response; undefined if it is unknown or was deleted. */
   upTo(id: string): readonly Fields[] | undefined {
     return this.#conversations.get(id)
   }
 
-  /** Returns an item of a response; undefined if it is unknown, or forgotten. */
+  /** Returns an item of a response; undefined if it is unknown or was deleted. */
   item(id: string): Fields | undefined {
     return this.#items.get(id)
   }
 
-  /** Returns a response; undefined if it is unknown, or forgotten. */
+  /** Returns a response; undefined if it is unknown or was deleted. */
   response(id: string): Fields | undefined {
     return this.#responses.get(id)
   }
 
-  /** Returns what a response answered, with an id for each item. */
+  /** Returns the input that a response answered, with an id for each item. */
   inputOf(id: string): readonly Fields[] {
     const output = list(this.response(id)?.output).length
     const items = this.upTo(id) ?? []

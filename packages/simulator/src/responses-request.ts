@@ -7,7 +7,7 @@ import { Refusal } from './refusal.ts'
 const MIN_OUTPUT_TOKENS = 16
 const MAX_TOKENS = 4096
 
-/** Schema that stands for the input of a custom tool. */
+/** Schema that represents the input of a custom tool. */
 const TEXT_SCHEMA = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
 
 /** Returns the items of a request's input; a text is one message. */
@@ -71,7 +71,9 @@ function additional(type: unknown, tools: unknown): readonly unknown[] {
   return type === 'additional_tools' || type === 'tool_search_output' ? list(tools) : []
 }
 
-/** Functions and custom tools, also those of a namespace; tools that a provider runs itself are left out. */
+/**
+ * Functions and custom tools, including those of a namespace; tools that a provider runs itself are left out.
+ */
 function asTools(tool: Fields, namespace?: string): Tool[] {
   const { type, description, parameters } = tool
   const name = string(tool.name)

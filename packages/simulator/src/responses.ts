@@ -54,7 +54,7 @@ function reply(
   return { kind: 'stream', frames: frames(start, made, end) }
 }
 
-/** Counts the tokens of a request that is not answered; undefined for other calls. */
+/** Counts the tokens of a request that is only counted; undefined for other calls. */
 function countedTokens({ method, path, body }: Call, history: ResponseHistory): unknown {
   if (method !== 'POST' || path !== '/responses/input_tokens') return undefined
   const { transcript } = responsesPrompt(body, conversationOf(body, history), string(body.model))
@@ -66,7 +66,7 @@ function conversationOf(body: Fields, history: ResponseHistory): readonly Fields
   return [...earlierItems(body, history), ...given]
 }
 
-/** Returns the conversation that the request continues; empty if it begins one. */
+/** Returns the conversation that the request continues; empty if it begins a new one. */
 function earlierItems({ previous_response_id: id }: Fields, history: ResponseHistory): readonly Fields[] {
   if (typeof id !== 'string') return []
   const items = history.upTo(id)
@@ -74,7 +74,7 @@ function earlierItems({ previous_response_id: id }: Fields, history: ResponseHis
   return items
 }
 
-/** Returns the item that a reference names; other items as they are. */
+/** Returns the item to which a reference refers; other items unchanged. */
 function referredItem(item: Fields, history: ResponseHistory): Fields {
   if (item.type !== 'item_reference') return item
   const found = history.item(string(item.id))
@@ -94,7 +94,7 @@ function ending({ stopCause }: ModelOutput, { created }: Stamp): object {
   }
 }
 
-/** Repeats the settings of a request, with the defaults of those that it leaves out. */
+/** Repeats the settings of a request, with defaults for those that it omits. */
 function settings(body: Fields, model: string): Fields {
   const given = Object.entries(DEFAULTS).map(([name, value]) => [name, body[name] ?? value])
   return { model, ...Object.fromEntries(given) }
@@ -138,7 +138,7 @@ function usageOf(transcript: string, knownCharacters: number, { tokens, thinking
   }
 }
 
-/** Renders the events, numbered without gaps. The stream ends without a mark of its own. */
+/** Renders the events, numbered without gaps. The stream ends without an end marker. */
 function frames(start: Fields, items: readonly OutputItem[], end: Fields): Frame[] {
   let number = 0
   const frame = (type: string, data: object, tokens = 0): Frame => {

@@ -29,7 +29,7 @@ export function numberFor(schema: Fields, isInteger: boolean, message: string, r
     Array.from({ length: RANGE }, (_, at) => rounded((first + step * at) * unit)).filter(fits)
   const [upwards, downwards] = [around(1), around(-1)]
   const candidates = upwards.length > 0 ? upwards : downwards
-  // Bounds closer than the unit allow only values between them.
+  // Bounds that contain no multiple of the unit allow only values between them.
   return candidates[Math.floor(random() * candidates.length)] ?? (min + max) / 2
 }
 

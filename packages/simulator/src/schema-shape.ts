@@ -4,7 +4,7 @@ const MAX_STEPS = 16
 
 /**
  * Resolves references and alternatives of a schema: follows `$ref` within the document, takes the first
- * alternative other than null, and merges members beside them or in `allOf`.
+ * alternative other than null, and merges the members next to them or in `allOf`.
  */
 export function resolved(schema: Fields, root: Fields): Fields {
   let found = schema

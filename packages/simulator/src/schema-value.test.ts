@@ -8,7 +8,7 @@ import { lawRuns } from '../../../test/tier.ts'
 const PLAIN: ValueHints = { text: () => undefined, mentions: () => false }
 const WHOLE: ValueHints = { text: () => undefined, mentions: () => true }
 
-/** Values for the schema by a hundred seeds. */
+/** Values for the schema with a hundred seeds. */
 function values(schema: Record<string, unknown>, message = 'Plan a trip to Lisbon for 4 people'): unknown[] {
   return Array.from({ length: 100 }, (_, seed) => valueFor(schema, message, seededBy(String(seed)), PLAIN))
 }

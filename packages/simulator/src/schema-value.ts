@@ -18,11 +18,11 @@ interface Source {
   readonly random: Random
   readonly root: Fields
   readonly hints: ValueHints
-  /** Number of values that may still be created: a schema may branch without end. */
+  /** Number of values that may still be created, because a schema may branch endlessly. */
   valuesLeft: number
 }
 
-// Largest depth, as schemas may be recursive.
+// Maximum depth, because schemas may be recursive.
 const MAX_DEPTH = 12
 /** Depth from which only required members are created. */
 const REQUIRED_ONLY_DEPTH = 2

@@ -31,7 +31,7 @@ async function handle(
   try {
     await send(response, replyTo(await read(upstream, request), upstream, stamp), pace)
   } catch (error) {
-    // Other errors mean that the client is gone.
+    // Other errors mean that the client has disconnected.
     if (!(error instanceof Refusal) || response.headersSent) return void response.destroy()
     response.writeHead(REFUSAL_STATUS[error.kind], { 'content-type': 'application/json' })
     response.end(JSON.stringify(upstream.refuse(error, stamp)))

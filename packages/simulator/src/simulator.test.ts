@@ -48,7 +48,7 @@ async function messages(body: object): Promise<Fields> {
   return fields(await response.json())
 }
 
-/** The data of every event of a stream, parsed where it is JSON. */
+/** The data of every event of a stream, parsed if it is JSON. */
 async function events(url: string, body: object): Promise<Fields[]> {
   const text = await (await post(url, { ...body, stream: true })).text()
   return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data]) => fields(JSON.parse(data ?? '')))

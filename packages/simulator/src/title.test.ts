@@ -3,7 +3,7 @@ import { chatPrompt } from './chat-request.ts'
 import { titleFor } from './side-request.ts'
 import { titleOf } from './title.ts'
 
-/** Title that a conversation gets as a side request; undefined if it asks for none. */
+/** Title generated for a conversation by a side request; undefined if the request does not ask for one. */
 function titleGiven(system: string, ...user: string[]): string | undefined {
   const messages = user.map((content) => ({ role: 'user', content }))
   return titleFor(chatPrompt({ messages: [{ role: 'system', content: system }, ...messages] }, 'demo-chat'))

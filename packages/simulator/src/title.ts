@@ -5,7 +5,7 @@ const MAX_TEXT = 20_000
 const MAX_WORDS = 6
 const MAX_LENGTH = 50
 const TITLE_NAMED = /\btitle\b/gi
-/** Verb with the title as its object; `with` a title means something else. */
+/** Verb with the title as its object; followed by words such as `with`, it means something else. */
 const VERBS = /\b(?:generate|create|write|suggest|come up with)\b(?!.{0,80}\b(?:with|and|that|has)\b)/i
 /** Tags around the conversation that a title is for. */
 const CONVERSATION = /<(?:chat_history|conversation|session)>/i

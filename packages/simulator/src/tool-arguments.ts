@@ -37,7 +37,7 @@ export function argumentsOf(call: PlannedCall, prompt: Prompt, random: Random): 
   })
 }
 
-/** Writes what a tool that can do anything is to do with the file; undefined for other calls. */
+/** Writes the task for a general-purpose tool that is to work on the file; undefined for other calls. */
 function taskText({ tool, path, task }: PlannedCall, prompt: Prompt, mentions: Mentions): string | undefined {
   if (task === undefined || path === undefined) return undefined
   if (task === 'show') return `cat ${shellWord(path)}`

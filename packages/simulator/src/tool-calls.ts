@@ -5,7 +5,7 @@ import type { Random } from './random.ts'
 import { argumentsOf } from './tool-arguments.ts'
 import { MAX_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
 
-/** Call as a model writes it; `input` is JSON text, or plain text where the tool takes that. */
+/** Call as a model writes it; `input` is JSON text, or plain text if the tool takes that. */
 export interface ToolCall {
   readonly tool: Tool
   readonly input: string

@@ -4,7 +4,7 @@ import type { Tool } from './prompt.ts'
 import { hasNeeds, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
 
-/** Fit of a tool to a message: kind of evidence, its share, and its position in the message. */
+/** Fit of a tool for a message: kind of evidence, its share, and its position in the message. */
 export interface Fit {
   readonly tool: Tool
   readonly by: 'its name' | 'words of its name' | 'its description'
@@ -13,9 +13,9 @@ export interface Fit {
 }
 
 interface Verb {
-  /** Stems by which a message asks for it. */
+  /** Stems with which a message requests it. */
   readonly requestStems: ReadonlySet<string>
-  /** Stems by which tools are named for it. */
+  /** Stems that occur in the names of such tools. */
   readonly nameStems: ReadonlySet<string>
   /** Whether such tools change something or run code. */
   readonly changes: boolean
@@ -42,7 +42,7 @@ const VERBS: readonly Verb[] = [
   RUNNING,
 ]
 
-/** Words of a tool's name that a message need not contain beside the verb. */
+/** Words of a tool's name that a message need not contain in addition to the verb. */
 const NEUTRAL = new Set(
   (
     'file files text content contents code web http url page shell command bash terminal string str local ' +
@@ -78,8 +78,8 @@ export function areFew(tools: readonly Tool[]): boolean {
 }
 
 /**
- * Finds the tool's name in the message. A name with a mark or a capital is unmistakable; a plain word such as
- * `task` must be called a tool there.
+ * Finds the tool's name in the message. A name with punctuation or a capital is unmistakable; a plain word
+ * such as `task` must be called a tool in the message.
  */
 function namePosition(name: string, { words, quoted }: Mentions): number | undefined {
   if (name === '') return undefined

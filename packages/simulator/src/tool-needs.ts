@@ -2,7 +2,7 @@ import { type Fields, fields, list, string } from './fields.ts'
 import type { Mentions } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 
-/** Kind of an argument, which decides the source of its value. */
+/** Kind of an argument, which determines the source of its value. */
 export type Need =
   | 'path'
   | 'directory'
@@ -61,7 +61,7 @@ export function wordsOfName(name: string): string[] {
 
 /**
  * Whether the message mentions every required argument that cannot be guessed. If the tool is clearly meant,
- * harmless ones may be guessed.
+ * harmless arguments may be guessed.
  */
 export function hasNeeds({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
   const members = fields(schema.properties)

@@ -10,13 +10,13 @@ import { needOf, wordsOfName } from './tool-needs.ts'
 export interface PlannedCall {
   readonly tool: Tool
   readonly path: string | undefined
-  /** Purpose of a tool that can do anything: to show the file, or to patch it. */
+  /** Purpose of a general-purpose tool: to show the file, or to patch it. */
   readonly task?: 'show' | 'patch'
-  /** Whether its arguments depend on the result of the call before. */
+  /** Whether its arguments depend on the result of the previous call. */
   readonly waits?: true
 }
 
-/** Most calls per user message. */
+/** Maximum number of calls per user message. */
 export const MAX_CALLS = 2
 
 /** Names of files that a shell cannot show. */
@@ -25,9 +25,9 @@ const NO_TEXT = /\.(?:png|jpe?g|gif|webp|pdf)$/i
 const STRENGTH = ['its name', 'words of its name', 'its description'] as const
 
 /**
- * Plans the calls that a message asks for, in its order: of the tools that it names, else of those that fit
- * its words. Deterministic, so that a later turn knows the earlier calls. `shellPatches` tells that a shell
- * takes patches too.
+ * Plans the calls that a message asks for, in order: with the tools that it names, otherwise with those that
+ * fit its words. Deterministic, so that a later turn knows the earlier calls. `shellPatches` means that a
+ * shell accepts patches too.
  */
 export function planOf(message: string, tools: readonly Tool[], shellPatches = false): PlannedCall[] {
   const mentions = mentionsIn(message)
@@ -73,12 +73,12 @@ function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
     : unique.map((path) => ({ tool, path }))
 }
 
-/** Returns as many paths as there may be calls. */
+/** Returns at most as many paths as there may be calls. */
 function distinctPaths(paths: readonly Mention[]): string[] {
   return [...new Set(paths.map(({ text }) => text))].slice(0, MAX_CALLS)
 }
 
-/** Finds the first path after a position, else the last before it. */
+/** Finds the first path after a position, otherwise the last before it. */
 function pathFrom(paths: readonly Mention[], at: number): string | undefined {
   return (paths.find((path) => path.at > at) ?? paths.at(-1))?.text
 }

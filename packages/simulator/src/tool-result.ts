@@ -2,9 +2,9 @@ import { withoutReminders } from './conversation.ts'
 import { fields, list } from './fields.ts'
 import { pieces } from './tokens.ts'
 
-/** Most tokens quoted of tool results. */
+/** Maximum number of tokens quoted from tool results. */
 const MAX_TOKENS = 240
-/** Most characters of a token, a leading blank included. */
+/** Maximum number of characters of a token, including a leading space. */
 const MAX_TOKEN_LENGTH = 6
 const NOTHING = 'there is nothing to report'
 
@@ -36,7 +36,7 @@ function parsed(result: string): unknown {
 const HEAD =
   /^(?:(?:Chunk ID|Wall time|Process exited|Exit code|Original token count|Total output lines)\b[^\n]*\n)+Output:\n/
 
-/** Removes what is before the output of a command, also where a patch reports within it. */
+/** Removes what precedes the output of a command, even if the output is that of a patch. */
 function withoutHeads(text: string): string {
   const rest = text.replace(HEAD, '')
   return rest === text ? text : withoutHeads(rest)

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Fields } from './fields.ts'
 import type { Refusal } from './refusal.ts'
 
-/** Text of a stream, and the number of tokens whose time passes before it. */
+/** Text of a stream, and the number of tokens generated before it is sent. */
 export interface Frame {
   readonly text: string
   readonly tokens: number
@@ -19,13 +19,13 @@ export type Reply =
   | { readonly kind: 'whole'; readonly body: unknown; readonly tokens: number }
   | { readonly kind: 'stream'; readonly frames: readonly Frame[] }
 
-/** Varying values of each reply: time in Unix seconds, and fresh ids. */
+/** Values that differ for each reply: time in Unix seconds, and new ids. */
 export interface Stamp {
   readonly created: number
   id(prefix: string): string
 }
 
-/** Call of an upstream: `path` is what follows the version, and `body` is empty where there is none. */
+/** Call of an upstream. `path` follows the version; `body` is empty if there is none. */
 export interface Call {
   readonly method: string
   readonly path: string
@@ -35,22 +35,24 @@ export interface Call {
   readonly file?: Buffer
 }
 
-/** Dialect of a simulated provider. Pure: time, ids and sockets are the server's. */
+/** Dialect of a simulated provider. It is pure: the server supplies time, ids and sockets. */
 export interface Upstream {
-  /** Returns the body of a call of its endpoint, with `model` and `stream`; undefined for other calls. */
+  /**
+   * Returns the body of a call of its main endpoint, with `model` and `stream`; undefined for other calls.
+   */
   asked(call: Call): Fields | undefined
   readonly models: readonly string[]
   /** Client's key; empty if there is none. */
   keyOf(headers: IncomingHttpHeaders): string
-  /** Creates the reply to a request whose key and model are checked; throws `Refusal`. */
+  /** Creates the reply to a request whose key and model have been checked; throws `Refusal`. */
   reply(body: Fields, model: string, stamp: Stamp, call: Call): Reply
-  /** Creates the body of the answer to a call of another path; undefined if there is nothing. */
+  /** Creates the body of the response to a call of another path; undefined if there is no such path. */
   other?(call: Call): unknown
   /** Renders the body of a refusal. */
   refuse(refusal: Refusal, stamp: Stamp): unknown
 }
 
-/** Reads calls of endpoints whose bodies say all: `paths` are what follows the version. */
+/** Handles calls of endpoints whose bodies contain everything; `paths` follow the version. */
 export function postTo(...paths: readonly string[]): Upstream['asked'] {
   return (call) => (call.method === 'POST' && paths.includes(call.path) ? call.body : undefined)
 }

@@ -2,7 +2,7 @@ const RATE = 24_000
 const BYTES_PER_SAMPLE = 2
 const CHARACTERS_PER_SECOND = 15
 const VOLUME = 8_000
-/** Pitch of a letter: each has its own. */
+/** Lowest pitch; each letter has a different one. */
 const LOWEST_HERTZ = 220
 const HERTZ_STEP = 12
 
