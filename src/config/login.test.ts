@@ -73,7 +73,7 @@ describe('refused login settings', () => {
       'gateway.yaml:3: login.oidc[0].issuer: expected an https:// or http:// URL, the issuer as its metadata states it, found nothing',
     ],
     [
-      'an issuer that is none',
+      'an invalid issuer',
       { issuer: 'id.example.com' },
       'gateway.yaml:4: login.oidc[0].issuer: expected an https:// or http:// URL, the issuer as its metadata states it, found "id.example.com"',
     ],

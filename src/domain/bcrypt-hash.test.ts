@@ -12,9 +12,9 @@ describe('a bcrypt hash', () => {
     ['that costs a minute', `$2a$15$${REST}`],
     ['of another version', `$2c$10$${REST}`],
     ['that is cut', `$2a$10$${REST.slice(1)}`],
-    ['with something behind it', `$2a$10$${REST}\n`],
+    ['with something after it', `$2a$10$${REST}\n`],
     ['of Argon2', '$argon2id$v=19$m=19456,t=2,p=1$zuC28nmOxXhr8Hbx54GqSw$txp'],
-    ['that is none', ''],
+    ['that is invalid', ''],
   ])('a bcrypt hash %s is refused', (_, text) => {
     expect(isAffordableBcrypt(text)).toBe(false)
   })

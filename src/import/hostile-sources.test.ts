@@ -209,7 +209,7 @@ describe('a server that only speaks like PostgreSQL', () => {
       },
       /sends a message of more than 67108864 bytes/,
     ],
-    ['says nothing', { ms: 100 }, () => {}, /reading the table "users" took longer than 0.1 s/],
+    ['does not respond', { ms: 100 }, () => {}, /reading the table "users" took longer than 0.1 s/],
   ])('a source that imitates PostgreSQL is abandoned where it %s', async (_, bounds, answer, sentence) => {
     const source = await opened(await server(answer), bounds)
     await expect(source.rows('users', ['id'])).rejects.toThrow(sentence)

@@ -77,8 +77,8 @@ function frame(content: Uint8Array): Buffer {
 }
 
 test.each<[string, Uint8Array]>([
-  ['bytes that are no frame', frame(Buffer.from('not a value at all'))],
-  ['a value that is no message', frame(serialize({ kind: 'message' }))],
+  ['bytes that are not a frame', frame(Buffer.from('not a value at all'))],
+  ['a value that is not a message', frame(serialize({ kind: 'message' }))],
   ['a kind of message that is not known', frame(serialize(['order', 'value', 0, 1]))],
   ['a value that its listener cannot read', frame(serialize(['message', 'list', 0, 7]))],
   ['a length of 300 MB', Buffer.from([0, 0xa3, 0xe1, 0x11])],

@@ -36,7 +36,7 @@ describe('invalid responses of Redis', () => {
     ['no list', 'OK'],
     ['an empty list', []],
     ['no generation', [7]],
-    ['text that is no generation', ['x'.repeat(10)]],
+    ['text that is not a generation', ['x'.repeat(10)]],
     ['too little', ['1.5', 1000, 7, 3]],
     ['text for a number', ['1.5', 1000, 7, '3', 60]],
     ['half a number', ['1.5', 1000, 7, 0.5, 60]],
@@ -71,7 +71,7 @@ describe('a response about slots', () => {
 
   test.each([
     ['grants more than the limit has', ['1.5', 3], REPORT],
-    ['grants more than was asked for', ['1.5', 2], { held: 0, want: 1, max: 5 }],
+    ['grants more than was requested', ['1.5', 2], { held: 0, want: 1, max: 5 }],
     ['grants to a node above the limit', ['1.5', 1], { held: 9, want: 4, max: 5 }],
     ['has a text for a number', ['1.5', '2'], REPORT],
     ['is too long', ['1.5', 1, 1], REPORT],

@@ -134,7 +134,7 @@ describe('text files', () => {
       chat({ type: 'file', file: { file_data: base64(TEXT), filename: 'a.md' } }),
       CHAT_PROMPT,
     ],
-    ['chat, in place of a picture', chat({ type: 'image_url', image_url: { url: FILE } }), CHAT_PROMPT],
+    ['chat, in place of an image', chat({ type: 'image_url', image_url: { url: FILE } }), CHAT_PROMPT],
     [
       'chat, in the clear',
       chat({ type: 'file', file: { file_data: `data:text/csv,${TEXT.replaceAll(' ', '%20')}` } }),

@@ -221,7 +221,7 @@ describe('a request with ambiguous length', () => {
     ['an unknown transfer encoding', framed(['transfer-encoding: xchunked'], CHUNKED)],
     ['chunked that is not the last', framed(['transfer-encoding: chunked, identity'], CHUNKED)],
     ['chunked twice', framed(['transfer-encoding: chunked', 'transfer-encoding: x'], CHUNKED)],
-    ['chunked behind a tab', framed(['transfer-encoding:\tchunked', 'content-length: 5'], CHUNKED)],
+    ['chunked after a tab', framed(['transfer-encoding:\tchunked', 'content-length: 5'], CHUNKED)],
     ['chunked with a vertical tab', framed(['transfer-encoding: \vchunked'], CHUNKED)],
     ['a space before the colon', framed(['transfer-encoding : chunked', 'content-length: 5'], CHUNKED)],
     ['a folded transfer encoding', framed(['transfer-encoding:\r\n chunked', 'content-length: 5'], CHUNKED)],

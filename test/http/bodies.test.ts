@@ -44,7 +44,7 @@ describe('bodies that are not a JSON object', () => {
     ['empty', ''],
     ['white space', '  \n '],
     ['cut off', GOOD.slice(0, -1)],
-    ['with more behind it', `${GOOD}}`],
+    ['with more after it', `${GOOD}}`],
     ['two values', `${GOOD}${GOOD}`],
     ['a trailing comma', `${GOOD.slice(0, -1)},}`],
     ['single quotes', "{'model':'m'}"],

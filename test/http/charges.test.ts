@@ -132,8 +132,8 @@ describe('a complete response costs its reported usage', () => {
     expect(row).toMatchObject({ quota: 60 + 10 + 200, input_tokens: 60, cache_read_tokens: 40 })
   })
   test.each([
-    ['streamed, usage in a frame of its own, asked for by the gateway', {}, {}],
-    ['streamed, asked for by the client', {}, { stream_options: { include_usage: true } }],
+    ['streamed, usage in a frame of its own, requested by the gateway', {}, {}],
+    ['streamed, requested by the client', {}, { stream_options: { include_usage: true } }],
     ['streamed, usage in the chunk that finishes', { usageIn: 'finish chunk' as const }, {}],
     ['streamed byte by byte', { drip: true, events: 2 }, {}],
   ])('a complete response costs its reported usage: %s', async (_, streamed, fields) => {

@@ -106,13 +106,10 @@ describe('fields that the provider itself judges', () => {
       { generationConfig: { thinkingConfig: { thinkingBudget: 9, thinkingLevel: 'LOW' } } },
     ],
     [
-      'a response that is no object',
+      'a response that is not an object',
       { contents: [{ parts: [{ functionResponse: { name: 'f', response: 'x' } }] }] },
     ],
-    [
-      'base64 that is none',
-      { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '!' } }] }] },
-    ],
+    ['invalid base64', { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '!' } }] }] }],
     ['a signature of another provider', { contents: [{ parts: [{ text: 'x', thoughtSignature: '!' }] }] }],
   ])('a field that the provider itself judges is passed on unchanged: %s', async (_, fields) => {
     const body = JSON.stringify({ contents: [hi], ...fields })

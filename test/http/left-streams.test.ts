@@ -152,7 +152,7 @@ describe('the prompt of a stream that its client left', () => {
     ['chat: an unknown member of a message', 'chat', said({ role: 'user', content: 'x', x_context: WORDS })],
     ['chat: an unknown part', 'chat', said({ role: 'user', content: [{ type: 'text_v2', words: WORDS }] })],
     [
-      'chat: beside a picture',
+      'chat: beside an image',
       'chat',
       said({
         role: 'user',
@@ -360,9 +360,9 @@ describe('the output other than text of a stream that its client left', () => {
     ['sound of chat', 'chat', 'chat', [spoken(1), spoken(2)], 60],
     ['sound of gemini', 'gemini', 'gemini', [geminiFrame(inline(PCM, seconds(3)))], 60],
     ['sound that is converted', 'messages', 'chat', [spoken(3)], 60],
-    ['pictures of chat', 'chat', 'chat', [drawn(1_024, 1_536), drawn(1_024, 1_024)], 6_240 + 4_160],
+    ['images of chat', 'chat', 'chat', [drawn(1_024, 1_536), drawn(1_024, 1_024)], 6_240 + 4_160],
     [
-      'a picture of gemini',
+      'an image of gemini',
       'gemini',
       'gemini',
       [geminiFrame(inline('image/png', picture(1_024, 1_024)))],
@@ -376,14 +376,14 @@ describe('the output other than text of a stream that its client left', () => {
       1_290,
     ],
     [
-      'half of a large picture',
+      'half of a large image',
       'gemini',
       'gemini',
       [geminiFrame(inline('image/png', picture(9, 9, 300_000))).slice(0, 200_000)],
       1_290,
     ],
     [
-      'a picture that is converted',
+      'an image that is converted',
       'chat',
       'gemini',
       [geminiFrame(inline('image/png', picture(1_024, 1_024)))],

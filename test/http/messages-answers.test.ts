@@ -105,8 +105,8 @@ describe('an error of the gateway itself', () => {
       () => say({}, { method: 'PUT', path: '/v1/messages/count_tokens' }),
     ],
     ['a body over the limit', 413, () => say(large), 'read_request_body_failed'],
-    ['a body that is no JSON', 415, () => say({}, { headers: { 'content-type': 'text/plain' } })],
-    ['a model that nobody serves', 503, () => say({ model: 'unheard-of' }), 'model_not_found'],
+    ['a body that is not JSON', 415, () => say({}, { headers: { 'content-type': 'text/plain' } })],
+    ['a model that no channel serves', 503, () => say({ model: 'unheard-of' }), 'model_not_found'],
   ])(
     "an error of the gateway has the outer type and the request's id: %s",
     async (_, status, asking, code) => {

@@ -332,7 +332,7 @@ describe('GET /v1/models/{model_id}', () => {
   )
 
   test.each([
-    ['nobody serves', 'no-such-model', 'ann'],
+    ['no channel serves', 'no-such-model', 'ann'],
     ['the key is not limited to', 'talker', 'limits'],
     ['has no price', 'no-price-at-all', 'ann'],
     ['is served to another group', 'vip-only', 'ann'],

@@ -143,7 +143,7 @@ describe('rerank calls without reported tokens', () => {
 
   test.each<[string, Behaviour]>([
     ['which charges for searches', cohereAnswer(scored(0.1, 0.9))],
-    ['which says nothing', { kind: 'whole', body: JSON.stringify({ results: scored(0.1, 0.9) }) }],
+    ['which is empty', { kind: 'whole', body: JSON.stringify({ results: scored(0.1, 0.9) }) }],
     ['whose count cannot be true', jinaAnswer(scored(0.1, 0.9), -5)],
   ])('query and documents are counted where the upstream reports no tokens: %s', async (_, behaviour) => {
     const { row, answer } = await charged('m', behaviour, fields)
@@ -157,7 +157,7 @@ describe('rerank calls without reported tokens', () => {
 
 describe('a price per call', () => {
   test.each<[string, Behaviour, number]>([
-    ['whatever tokens the upstream tells', jinaAnswer(RESULTS, 1_000_000), 1_000_000],
+    ['whatever tokens the upstream reports', jinaAnswer(RESULTS, 1_000_000), 1_000_000],
     ['and needs none', cohereAnswer(RESULTS), 0],
   ])('a price per call is charged for each call: %s', async (_, behaviour, tokens) => {
     const { row, answer } = await charged('percall', behaviour)

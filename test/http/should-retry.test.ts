@@ -65,11 +65,11 @@ describe('final errors', () => {
     call(fixture.gateway.url, undefined, { method, path, key })
   test.each<[string, number, () => Promise<FullResponse>]>([
     ['for a wrong field', 400, () => fixture.chat('ann', ask('m', { n: 0 }))],
-    ['for no JSON', 400, () => fixture.chat('ann', '{')],
+    ['for invalid JSON', 400, () => fixture.chat('ann', '{')],
     ['for an unknown key', 401, () => fixture.chat('nobody', ask('m'))],
     ['for too little quota', 403, () => fixture.chat('poor', ask('m'))],
-    ['for nothing at a path', 404, () => get('/v1/nothing', 'ann')],
-    ['for no such model', 404, () => get('/v1/models/unheard-of', 'ann')],
+    ['for an unknown path', 404, () => get('/v1/nothing', 'ann')],
+    ['for a model that does not exist', 404, () => get('/v1/models/unheard-of', 'ann')],
     ['for another method', 405, () => get('/v1/chat/completions', 'ann')],
     [
       'for another kind of body',
@@ -77,8 +77,8 @@ describe('final errors', () => {
       () => fixture.chat('ann', 'x', { headers: { 'content-type': 'text/x' } }),
     ],
     ['for what is not implemented', 501, () => get('/v1/models/m', 'ann', 'DELETE')],
-    ['for a model that nobody serves', 503, () => fixture.chat('ann', ask('unheard-of'))],
-    ['for no account', 401, () => get('/api/user/self', 'ann')],
+    ['for a model that no channel serves', 503, () => fixture.chat('ann', ask('unheard-of'))],
+    ['for a request without an account', 401, () => get('/api/user/self', 'ann')],
   ])('x-should-retry is false %s: %i', async (_, status, asking) => {
     const answer = await asking()
     expect(answer.status, answer.text).toBe(status)

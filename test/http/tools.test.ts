@@ -162,14 +162,14 @@ describe('tools of responses', () => {
     ['calls of MCP servers, which cost nothing', [item('mcp_call'), item('mcp_call')], {}, 0],
     // gpt-image-1: 0.011 USD for a square in low quality, 0.25 for an oblong in high quality.
     [
-      'pictures by size and quality',
+      'images by size and quality',
       [drawn('1024x1024', 'low'), drawn('1536x1024', 'high')],
       {},
       5_500 + 125_000,
     ],
     // gpt-image-1-mini: 2, 2.5 and 8 USD a million tokens: 20 × 1 + 10 × 1.25 + 1000 × 4 = 4032.5
     [
-      'pictures by their tokens',
+      'images by their tokens',
       [drawn('1024x1024', 'low')],
       {
         tools: [{ type: 'image_generation', model: 'gpt-image-1-mini' }],
@@ -398,8 +398,8 @@ const chatFrames = [citedFrame, finishFrame(), finishFrame(usageText(100, 10)), 
 
 describe('a search of chat', () => {
   test.each([
-    ['one that was asked for', { web_search_options: {} }, LISTED.search],
-    ['none that nobody asked for', {}, 0],
+    ['one that was requested', { web_search_options: {} }, LISTED.search],
+    ['none that was not requested', {}, 0],
   ])('a search of chat is recognized by its citations: %s', async (_, fields, quota) => {
     fixture.upstream.script('c', { kind: 'whole', body: cited })
     expect((await row(await CLIENTS.chat(fields))).quota).toBe(TOKENS + quota)

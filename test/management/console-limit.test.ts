@@ -81,7 +81,7 @@ describe('requests by a session', () => {
   })
 
   test.each([
-    ['a session that is none', { cookie: `session=${'x'.repeat(43)}` }, '198.51.100.11'],
+    ['an invalid session', { cookie: `session=${'x'.repeat(43)}` }, '198.51.100.11'],
     ['a session of another site', { cookie: 'ANN', origin: 'https://evil.example' }, '198.51.100.12'],
     ['a session beside an access token', { cookie: 'ANN', authorization: 'nobodys' }, '198.51.100.13'],
     ['an access token', { authorization: ANN.accessToken, 'gateway-user': '2' }, '198.51.100.14'],

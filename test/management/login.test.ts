@@ -81,7 +81,7 @@ describe('POST /api/user/login', () => {
 
   test.each([
     ['a wrong password', { username: 'ann', password: 'wrong horse' }],
-    ['a name that nobody has', { username: 'nobody', password: PASSWORD }],
+    ['a name that does not exist', { username: 'nobody', password: PASSWORD }],
     ['a name in other letters', { username: 'ANN', password: PASSWORD }],
     ['a user without a password', { username: 'seed', password: PASSWORD }],
     ['a user without a password, and none', { username: 'seed', password: '' }],

@@ -68,7 +68,7 @@ describe('an identity provider that is down', () => {
   test.each([
     ['answers with an error', 500, '{}'],
     ['answers with a page', 200, '<html>maintenance</html>'],
-    ['answers with JSON that is no metadata', 200, '[]'],
+    ['answers with JSON that is not metadata', 200, '[]'],
     [
       'names another issuer',
       200,

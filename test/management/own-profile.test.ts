@@ -94,7 +94,7 @@ describe('the credentials of an account', () => {
     ['no Authorization', { authorization: undefined }, 401, 'no access token'],
     ['an unknown access token', { authorization: 'nobodys' }, 401, 'invalid access token'],
     ['an API key', { authorization: 'sk-ann' }, 401, 'invalid access token'],
-    ['an API key behind Bearer', { authorization: 'Bearer sk-ann' }, 401, 'invalid access token'],
+    ['an API key after Bearer', { authorization: 'Bearer sk-ann' }, 401, 'invalid access token'],
     ['no Gateway-User', { 'gateway-user': undefined }, 401, 'New-Api-User header not provided'],
     [
       "another's id in the legacy header alone",
@@ -110,7 +110,7 @@ describe('the credentials of an account', () => {
       'does not match',
     ],
     ["another's id", { 'gateway-user': '1' }, 401, 'does not match'],
-    ['an id that is none', { 'gateway-user': '2e0' }, 401, 'expected the id of a user'],
+    ['an invalid id', { 'gateway-user': '2e0' }, 401, 'expected the id of a user'],
   ])('an access token with %s is refused', async (_, headers, status, message) => {
     const answer = await self(ANN, headers)
     expect(answer).toMatchObject({ status, success: false })

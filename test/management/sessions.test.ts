@@ -45,7 +45,7 @@ describe('a session', () => {
     ["another's id", { 'gateway-user': '1' }, 'does not match'],
     ['another session', { cookie: `session=${'x'.repeat(43)}` }, 'the session is over'],
     ['no session at all', { cookie: 'session=' }, 'not logged in'],
-    ['a session that is none', { cookie: 'session=__proto__' }, 'not logged in'],
+    ['an invalid session', { cookie: 'session=__proto__' }, 'not logged in'],
     ['an empty Authorization beside it', { authorization: '' }, 'not logged in'],
   ])('a session with %s is a 401', async (_, headers, message) => {
     const answer = await self(headers)

@@ -128,7 +128,7 @@ describe('POST /api/token/', () => {
 
   test.each([
     ['50 letters', 'x'.repeat(50)],
-    ['50 pictures', '👩‍👩‍👧‍👦'.repeat(50)],
+    ['50 emoji', '👩‍👩‍👧‍👦'.repeat(50)],
     ['a name of the language', '__proto__'],
     ['SQL', "'); DROP TABLE tokens; --"],
   ])('POST /api/token/ accepts a name of %s', async (_, name) => {
@@ -163,7 +163,7 @@ describe('POST /api/token/', () => {
     ['a name that is null', { name: null }, 'name'],
     ['a name that is a number', { name: 5 }, 'name'],
     ['a name of 51 letters', { name: 'x'.repeat(51) }, 'name'],
-    ['a name of 51 pictures', { name: '👩‍👩‍👧‍👦'.repeat(51) }, 'name'],
+    ['a name of 51 emoji', { name: '👩‍👩‍👧‍👦'.repeat(51) }, 'name'],
     ['no expired_time', { expired_time: undefined }, 'expired_time'],
     ['expired_time 0', { expired_time: 0 }, 'expired_time'],
     ['expired_time -2', { expired_time: -2 }, 'expired_time'],
@@ -184,7 +184,7 @@ describe('POST /api/token/', () => {
     ['an unknown group', { group: 'nowhere' }, 'group'],
     ['a group that is a name of the language', { group: '__proto__' }, 'group'],
     ['a closed group', { group: 'vip' }, 'group'],
-    ['routes that are no JSON', { vendor_routes: '{acme' }, 'vendor_routes'],
+    ['routes that are not JSON', { vendor_routes: '{acme' }, 'vendor_routes'],
     ['routes that are a list', { vendor_routes: '["acme"]' }, 'vendor_routes'],
     ['nested routes', { vendor_routes: '{"acme":{"x":"open"}}' }, 'vendor_routes'],
     ['routes from nothing', { vendor_routes: '{"":"open"}' }, 'vendor_routes'],
@@ -207,7 +207,7 @@ describe('POST /api/token/', () => {
     ['half an object', '{"name":"x"'],
     ['a list', '[]'],
     ['null', 'null'],
-    ['bytes that are no text', Buffer.from([0x22, 0xff, 0x22])],
+    ['bytes that are not text', Buffer.from([0x22, 0xff, 0x22])],
   ])('POST /api/token/ with %s is a 400', async (_, body) => {
     expect(await create(ANN, body)).toMatchObject({ status: 400, success: false })
   })

@@ -128,7 +128,7 @@ describe('POST /api/token/batch', () => {
     ['no ids', {}],
     ['null', { ids: null }],
     ['an empty array', { ids: [] }],
-    ['an id that is no array', { ids: 1 }],
+    ['an id that is not an array', { ids: 1 }],
     ['0', { ids: [0] }],
     ['-1', { ids: [-1] }],
     ['2^53', { ids: [2 ** 53] }],

@@ -100,7 +100,7 @@ describe('POST /api/token/batch/keys', () => {
     ['null', { ids: null }],
     ['an empty array', { ids: [] }],
     ['an object', { ids: { 0: 1 } }],
-    ['an id that is no array', { ids: 1 }],
+    ['an id that is not an array', { ids: 1 }],
     ['0', { ids: [0] }],
     ['-1', { ids: [1, -1] }],
     ['half an id', { ids: [1.5] }],

@@ -167,7 +167,7 @@ describe('PUT /api/token/', () => {
 
   test.each<[string, Fields, string]>([
     ['an empty name', { name: '' }, 'name'],
-    ['a name of 51 pictures', { name: '👩‍👩‍👧‍👦'.repeat(51) }, 'name'],
+    ['a name of 51 emoji', { name: '👩‍👩‍👧‍👦'.repeat(51) }, 'name'],
     ['expired_time 0', { expired_time: 0 }, 'expired_time'],
     ['expired_time -2', { expired_time: -2 }, 'expired_time'],
     ['a quota below zero', { remain_quota: -1 }, 'remain_quota'],
@@ -180,7 +180,7 @@ describe('PUT /api/token/', () => {
     ['a closed group', { group: 'vip' }, 'group'],
     ['nested routes', { vendor_routes: '{"acme":{}}' }, 'vendor_routes'],
     ['routes to nothing', { vendor_routes: '{"acme":""}' }, 'vendor_routes'],
-    ['routes that are no JSON', { vendor_routes: 'acme' }, 'vendor_routes'],
+    ['routes that are not JSON', { vendor_routes: 'acme' }, 'vendor_routes'],
     ['routes to a closed group', { vendor_routes: '{"acme":"vip"}' }, 'vendor_routes'],
   ])(
     'PUT /api/token/ with %s is a 400 that names the field, and writes nothing',

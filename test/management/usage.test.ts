@@ -237,12 +237,12 @@ describe('GET /api/log/', () => {
 
   test.each<[string, string, readonly number[]]>([
     ['a user', 'username=ben', [2]],
-    ['a user that nobody is', 'username=nobody', []],
+    ['an unknown user', 'username=nobody', []],
     ['a token', 'token_name=token-ann', [0]],
     ['a model', 'model_name=n', [1]],
     ['a channel', 'channel=n', [1]],
     ['a group', 'group=default&model_name=n', [1]],
-    ['a group that nobody called in', 'group=vip', []],
+    ['a group without calls', 'group=vip', []],
     ['the kind that there is', 'type=2&username=ben', [2]],
     ['any kind', 'type=0&username=ben', [2]],
     ['another kind', 'type=5&username=ben', []],

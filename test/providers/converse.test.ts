@@ -214,7 +214,7 @@ describe.each(DIALECTS)('a call in %s', (dialect) => {
 
 test.each([
   ['after its reason', { events: EVENTS.slice(0, -1) }],
-  ['inside a frame behind it', { events: EVENTS, cutBytes: 9 }],
+  ['inside a frame after it', { events: EVENTS, cutBytes: 9 }],
 ])('a Converse stream that ends %s is complete, and its tokens are counted', async (_, cut) => {
   answer = cut
   const { headers, text } = await ask('chat', 'nova', true)

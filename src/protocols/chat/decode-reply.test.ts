@@ -49,7 +49,7 @@ describe('a whole reply', () => {
       [{ kind: 'tool-call', id: 'call_c1_0', name: 'f', input: '{}' }],
     ],
     [
-      'members that say nothing',
+      'members without content',
       {
         content: 'x',
         refusal: '',
@@ -81,7 +81,7 @@ describe('a whole reply', () => {
     ['no choice', JSON.stringify({ choices: [] })],
     ['another object', JSON.stringify({ type: 'message' })],
     ['an array', '[]'],
-    ['no JSON', '<html>'],
+    ['invalid JSON', '<html>'],
   ])('%s is not a reply', (_, body) => {
     expect(() => decodeReply(Buffer.from(body))).toThrow(expect.objectContaining({ code: 'upstream_error' }))
   })

@@ -168,7 +168,7 @@ describe('parts of content', () => {
 
   test.each([
     [
-      'a picture in the URL',
+      'an image in the URL',
       { type: 'image_url', image_url: { url: `data:image/png;base64,${PIXEL}` } },
       inline('image/png'),
     ],
@@ -200,7 +200,7 @@ describe('parts of content', () => {
       inline('application/octet-stream'),
     ],
     [
-      'bytes that are no text',
+      'bytes that are not text',
       { type: 'video_url', video_url: 'data:video/x,%ff%00é' },
       inline('video/x', '/wDDqQ=='),
     ],
@@ -215,7 +215,7 @@ describe('parts of content', () => {
       inline('application/octet-stream'),
     ],
     [
-      'a picture to be fetched',
+      'an image to be fetched',
       { type: 'image_url', image_url: { url: 'https://x.org/a.png' } },
       { kind: 'media', source: { kind: 'url', url: 'https://x.org/a.png', mediaType: 'image/*' } },
     ],

@@ -125,7 +125,7 @@ describe('messages', () => {
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
     ],
     [
-      'a picture elsewhere',
+      'an image elsewhere',
       linked('https://x.org/a', 'image/png'),
       { type: 'image_url', image_url: { url: 'https://x.org/a' } },
     ],

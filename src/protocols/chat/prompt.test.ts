@@ -90,10 +90,10 @@ describe('the upper bound of a chat prompt', () => {
 
   const text = base64(500_000)
   test.each([
-    ['text as a picture', { type: 'image_url', image_url: { url: `data:text/plain;base64,${text}` } }],
+    ['text as an image', { type: 'image_url', image_url: { url: `data:text/plain;base64,${text}` } }],
     ['text in the clear', { type: 'image_url', image_url: { url: `DATA:text/plain,${text}` } }],
     ['a URL without an object', { type: 'image_url', image_url: `data:application/pdf;base64,${text}` }],
-    ['a type that is none', { type: 'image_url', image_url: { url: `data:image/€;base64,${text}` } }],
+    ['an invalid type', { type: 'image_url', image_url: { url: `data:image/€;base64,${text}` } }],
     ['no type', { type: 'image_url', image_url: { url: `data:;base64,${text}` } }],
     ['text as a film', { type: 'video_url', video_url: { url: `data:text/plain;base64,${text}` } }],
     ['text as sound', { type: 'input_audio', input_audio: { data: `data:text/plain;base64,${text}` } }],

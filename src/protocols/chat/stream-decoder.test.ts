@@ -251,7 +251,7 @@ describe('the forms of tool calls', () => {
       [f, call('b', 'g', '{}')],
     ],
     [
-      'with text behind',
+      'with text after',
       [calls(piece(0, 'a', 'f', '{"x":1}')), chunk({ content: 'x' })],
       [f, { kind: 'text', text: 'x' }],
     ],

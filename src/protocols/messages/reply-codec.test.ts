@@ -423,9 +423,9 @@ describe('reading a messages stream', () => {
 
   test.each([
     ['a message_start of another message', START + START.replace('"msg_1"', '"msg_2"')],
-    ['input of a call that nobody began', START + input(0, '{}')],
+    ['input of a call that was not begun', START + input(0, '{}')],
     ['message_stop alone', data({ type: 'message_stop' })],
-    ['an error that is no JSON', 'event: error\ndata: busy\n\n'],
+    ['an error that is not JSON', 'event: error\ndata: busy\n\n'],
   ])('%s is a failure, and nothing follows it', (_, stream) => {
     const events = read(stream + text(0, 'late') + END)
     expect(events.at(-1)).toMatchObject({ kind: 'failure', type: 'api_error' })

@@ -135,13 +135,13 @@ describe('beside the results', () => {
 
 describe('invalid responses', () => {
   test.each<[string, string | object]>([
-    ['no JSON', '<html>'],
+    ['invalid JSON', '<html>'],
     ['nothing', ''],
     ['an array', '[]'],
     ['without results', { id: 'x' }],
     ['whose results are an object', { results: {} }],
     ['whose results are null', { results: null }],
-    ['with a result that is no object', { results: [5] }],
+    ['with a result that is not an object', { results: [5] }],
     ['without an index', { results: [{ relevance_score: 1 }] }],
     ['with a negative index', { results: [result(-1, 1)] }],
     ['with an index beyond the documents', { results: [result(4, 1)] }],

@@ -37,7 +37,7 @@ describe('Transfer-Encoding', () => {
     ['blank', coded(`${TE} \t `)],
     ['empty, beside a length', coded(TE, 'content-length: 15')],
     ['a comma', coded(`${TE} ,`)],
-    ['chunked behind a comma', coded(`${TE} ,chunked`)],
+    ['chunked after a comma', coded(`${TE} ,chunked`)],
     ['chunked before a comma', coded(`${TE} chunked,`)],
     ['chunked twice in a line', coded(`${TE} chunked, chunked`)],
     ['chunked in two lines', coded(`${TE} chunked`, `${TE} chunked`)],

@@ -57,7 +57,7 @@ describe('a response whose end is written with the piece before it', () => {
   test.each<[string, Case]>([
     ['of HTTP/1.0', { version: '1.0' }],
     ['to HEAD', { method: 'HEAD' }],
-    ['whose length is told', { written: { 'content-length': '23' } }],
+    ['whose length is stated', { written: { 'content-length': '23' } }],
   ])('a response whose end is written with a piece has the bytes of two writes: %s', (_, traits) => {
     expect(writesOf(traits, once).join('')).toBe(writesOf(traits, twice).join(''))
   })
