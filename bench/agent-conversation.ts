@@ -1,6 +1,6 @@
 import { randomFrom } from '../test/fixtures/random.ts'
 
-/** Seed of the conversation: every run measures the same bytes. */
+/** Seed of the conversation, so that every run measures the same bytes. */
 const SEED = 20
 const TOOLS = [
   'read_file',
@@ -25,7 +25,7 @@ const NAMES = [
   'cache',
 ]
 
-/** Lines of code as an agent reads and writes them; `NAME` stands for an identifier. */
+/** Lines of code as an agent reads and writes them; `NAME` is replaced by an identifier. */
 const LINES = [
   `import { readFileSync } from 'node:fs'`,
   `export function NAME(path: string): string | undefined {`,
@@ -66,14 +66,14 @@ const PROSE = [
 
 /**
  * Fields of a chat request as a coding agent sends it: tools, and a history of code, settings, output of
- * commands, and edits. Some files end their lines with CR and LF.
+ * commands, and edits. Some files have CRLF line ends.
  */
 export interface AgentConversation {
   readonly tools: readonly object[]
   readonly messages: readonly object[]
 }
 
-/** Conversation whose JSON is about as long as `bytes`, and more than 12 KB. */
+/** Conversation whose JSON has about `bytes` bytes, and more than 12 KB. */
 export function agentConversation(bytes: number): AgentConversation {
   const random = randomFrom(SEED)
   const oneOf = (values: readonly string[]): string => values[Math.floor(random() * values.length)] ?? ''

@@ -1,6 +1,6 @@
 import type { Behaviour, Wire } from './wire.ts'
 
-/** A call that every candidate makes. */
+/** A call that every candidate serves. */
 export interface Call {
   readonly method: 'POST' | 'GET'
   /** The dialect of the client, and that of the upstream. */
@@ -10,26 +10,27 @@ export interface Call {
   /** Approximate bytes of the request's body. */
   readonly bytes: number
   /**
-   * Prose by default; a coding agent's requests are of the chat dialect. One character beyond Latin-1 makes
-   * the text of a request twice as wide for a program that decodes it: ASCII is what costs that one least.
+   * Prose by default; requests of a coding agent are in the chat dialect. A single character beyond Latin-1
+   * doubles the size of a request's text for a program that decodes it, so ASCII is cheapest for that
+   * program.
    */
   readonly content?: 'prose' | 'agent' | 'agent, ASCII'
 }
 
-/** A running program between client and upstream, or nothing for the direct path. */
+/** A running program between client and upstream, or none for the direct path. */
 export interface Running extends AsyncDisposable {
   readonly port: number
-  /** Process id of the root of the measured process tree; 0 where there is none. */
+  /** Process id of the root of the measured process tree; 0 if there is none. */
   readonly pid: number
 }
 
 /** A program to measure. */
 export interface Candidate {
   /**
-   * Starts the candidate in front of an upstream, with a folder of its own. Resolves to the reason where it
-   * cannot be started here.
+   * Starts the candidate in front of an upstream, with a separate folder. Resolves to the reason if it cannot
+   * be started here.
    */
   start(upstreamPort: number, folder: string): Promise<Running | string>
-  /** The request for this call, as sent; undefined where the candidate cannot serve the call. */
+  /** The request for this call, as sent; undefined if the candidate cannot serve the call. */
   request(call: Call): { readonly path: string; readonly headers: string; readonly body: string } | undefined
 }

@@ -7,8 +7,8 @@ import { portkey } from './candidates/portkey.ts'
 import { earlier, sluice } from './candidates/sluice.ts'
 
 /**
- * All candidates, by their names in the table; `watched` is a gateway whose log consoles show
- * meanwhile, `earlier` another checkout of this gateway.
+ * All candidates, by their names in the table. `watched` is a gateway whose log is open in consoles during
+ * the measurement, `earlier` is another checkout of this gateway.
  */
 export const CANDIDATES = {
   direct,

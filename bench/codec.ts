@@ -10,10 +10,10 @@ import { ConvertingTap } from '../src/relay/dialects/converting-tap.ts'
 import { randomFrom } from '../test/fixtures/random.ts'
 
 /**
- * Measures what converting a stream costs: microseconds of CPU time per event from the bytes of one dialect
- * to those of the other, each event in a network chunk of its own. `--check` fails
- * where the median of a case is above the limit, or a delta of responses or a chunk of Gemini takes too many
- * times as long as one from chat to messages.
+ * Measures the cost of converting a stream: microseconds of CPU time per event from the bytes of one dialect
+ * to those of the other, each event in a separate network chunk. `--check` fails if the median of a case
+ * exceeds the limit, or if a delta of responses or a chunk of Gemini costs too many times as much as one from
+ * chat to messages.
  */
 const LIMIT_US = 4
 const LIMIT_RATIO = 2
@@ -145,7 +145,7 @@ const argumentStream = (): Buffer[] =>
     ),
   )
 
-/** A stream of parts as its provider sends them: each chunk with all that was used so far. */
+/** A stream of parts as its provider sends them: each chunk contains the usage so far. */
 function geminiStream(parts: readonly object[]): Buffer[] {
   const frame = (part: object, tokens: number, finishReason?: string): string =>
     `data: ${JSON.stringify({
@@ -339,7 +339,7 @@ function median(values: readonly number[]): number {
 }
 
 for (let i = 0; i < WARM_UP; i++) for (const one of CASES) convert(one)
-// All cases in each round, so that what slows the machine down for a while does so for all of them.
+// Each round measures all cases, so that a temporary slowdown of the machine affects all of them.
 const rounds = Array.from({ length: ROUNDS }, () => CASES.map(measure))
 const results = CASES.map(({ name }, i) => ({
   name,

@@ -7,8 +7,8 @@ import { quantile } from './statistics.ts'
 const COMMITS = 300
 
 /**
- * Milliseconds that one small commit takes on the disk of the temporary folder, written as the store writes:
- * median and 99th percentile of a hundred. The end of each response waits for one.
+ * Milliseconds for one small commit on the disk of the temporary folder, written like the store does: median
+ * and 99th percentile of a hundred. The end of each response waits for one commit.
  */
 export function commitCost(): { readonly p50: number; readonly p99: number } {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))

@@ -4,12 +4,12 @@ import { againstEarlier, againstGoals, againstKept, againstUnwatched, type Verdi
 import type { ScenarioResult } from './scenario-result.ts'
 import { isStartedAnew, type Scenario, type ScenarioName } from './scenarios.ts'
 
-/** A run's candidates, the scenarios that it has for them, and what is expected of their figures. */
+/** The candidates of a run, their scenarios, and the expected figures. */
 export interface Comparison {
   readonly effort: Effort
-  /** Whether candidates can be compared in a scenario. */
+  /** Whether the candidates can be compared in a scenario. */
   has(scenario: Scenario): boolean
-  /** Whether a run that names no scenarios leaves one out. */
+  /** Whether a run that does not name scenarios omits this one. */
   leavesOut(scenario: Scenario): boolean
   candidatesOf(scenario: Scenario): readonly CandidateName[]
   verdicts(name: ScenarioName, findings: readonly ScenarioResult[]): Verdicts
@@ -46,7 +46,7 @@ export function withEarlier(isQuick: boolean): Comparison {
   }
 }
 
-/** Compares a gateway that consoles watch with one that nobody watches. */
+/** Compares a gateway whose live log is open in consoles with one without. */
 export function withConsoles(isQuick: boolean): Comparison {
   return {
     effort: isQuick ? QUICK_PAIR : FULL,

@@ -1,16 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/**
- * CPU cores for the measured program and for everything around it; undefined where they cannot be separated.
- */
+/** CPU cores for the measured program and for everything around it; undefined if they cannot be separated. */
 export interface Cores {
   readonly measured: string
   readonly others: string
 }
 
 /**
- * The first core for the measured program, the rest for the load, where there are at least two cores and
+ * The first core for the measured program and the others for the load, if there are at least two cores and
  * `taskset`.
  */
 export const cores: Cores | undefined = split()

@@ -1,4 +1,4 @@
-/** The amount of measuring. */
+/** How much is measured. */
 export interface Effort {
   /** Rounds of each scenario: minimum and maximum. */
   readonly rounds: readonly [min: number, max: number]
@@ -7,11 +7,11 @@ export interface Effort {
    */
   readonly budgetMs: number
   /**
-   * CPU time that a candidate should spend in one measurement, in microseconds: several collections of
-   * garbage, at least.
+   * CPU time that a candidate should spend in one measurement, in microseconds; enough for several garbage
+   * collections.
    */
   readonly cpuMicros: number
-  /** The warm-up before everything, and the warm-up before each scenario that saturates. */
+  /** The warm-up before everything, and the one before each saturating scenario. */
   readonly firstWarmUp: WarmUp
   readonly warmUp: WarmUp
   /** Milliseconds for which streams and arrivals are observed. */
@@ -48,5 +48,5 @@ export const QUICK = {
   pauses: 4,
 } as const satisfies Effort
 
-/** A quick run of two candidates only, for which there is time for more rounds. */
+/** A quick run of only two candidates, which has time for more rounds. */
 export const QUICK_PAIR: Effort = { ...QUICK, rounds: [7, 11], budgetMs: 9000 }

@@ -2,9 +2,9 @@
 export interface Figure {
   /** Cost in the scenario's unit. */
   readonly cost: number
-  /** Cost in the same process while it was at work without a pause, where that was measured. */
+  /** Cost in the same process while it worked without a pause, if measured. */
   readonly steady?: number
-  /** Median latency in microseconds, where latency was measured. */
+  /** Median latency in microseconds, if measured. */
   readonly p50?: number
   readonly p99?: number
 }

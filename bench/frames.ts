@@ -1,5 +1,5 @@
 /**
- * Takes HTTP messages with a content-length off a connection and does nothing else: the cheapest possible
+ * Reads HTTP messages with a content-length from a connection and does nothing else: the cheapest possible
  * reader.
  */
 export class MessageReader {

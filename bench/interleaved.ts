@@ -2,8 +2,8 @@ import type { Effort } from './effort.ts'
 import type { Figure, Round } from './figure.ts'
 
 /**
- * Measures the candidates one after the other, in a different order each round, so that load from outside
- * meets all of them alike. Makes as many rounds as the effort allows.
+ * Measures the candidates one after the other, in a different order each round, so that other load affects
+ * all of them alike. Runs as many rounds as the effort allows.
  */
 export async function interleaved<Name extends string>(
   names: readonly Name[],

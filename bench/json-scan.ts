@@ -5,15 +5,15 @@ import { asciiOf, bodyOf } from './requests.ts'
 import { type Spread, spread } from './statistics.ts'
 
 /**
- * Measures what scanning a request costs as a ratio to `JSON.parse` in the same round: of its text, decoded
- * before, and of its bytes, decoding included. `--check` fails where the median of the ratio to the decoded
- * text, which is the stricter one, is above the limit.
+ * Measures the cost of scanning a request, as a ratio to `JSON.parse` in the same round: of its decoded text,
+ * and of its bytes including decoding. `--check` fails if the median of the ratio to the decoded text, which
+ * is the stricter one, exceeds the limit.
  */
 const ROUNDS = 60
 const WARM_UP = 20
-/** Scans in one measurement. */
+/** Number of scans in one measurement. */
 const REPEATS = 20
-/** Limits of the ratio: not slower on requests, at most a tenth slower on text full of escapes. */
+/** Limits of the ratio: not slower for requests, at most a tenth slower for text full of escapes. */
 const REQUEST_LIMIT = 1
 const ESCAPES_LIMIT = 1.1
 const BYTES = 100_000
@@ -30,7 +30,7 @@ interface Case {
 
 const call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: BYTES } as const
 const agent = bodyOf({ ...call, content: 'agent' }, 'chat')
-/** Request whose only message is as many repetitions of a text, given as it stands in JSON. */
+/** Request with a single message, in which a text, given as it is written in JSON, is repeated. */
 const repeated = (json: string): string =>
   `{"model":"m","messages":[{"role":"user","content":"${json.repeat(BYTES / json.length)}"}]}`
 

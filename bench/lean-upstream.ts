@@ -6,9 +6,9 @@ import { type Answers, answersOf } from './upstream-answers.ts'
 import { BEHAVIOURS, type Behaviour, LATE_MS, PACE_MS, PATHS, type Wire } from './wire.ts'
 
 /**
- * An upstream with prepared responses, as cheap as possible; the model's name selects the `Behaviour`, and a
- * model that names none is answered at once. Sends its port to its parent process, and ends its streams on
- * the message `finish`.
+ * An upstream with prepared responses, as cheap as possible. The model's name selects the `Behaviour`; any
+ * other model is answered at once. Sends its port to its parent process, and ends its streams on the message
+ * `finish`.
  */
 const answers: Readonly<Record<Wire, Answers>> = {
   chat: answersOf('chat'),
@@ -25,11 +25,11 @@ interface Stream {
   at: number
 }
 
-/** Streams by the millisecond of the pace in which they are served. */
+/** Streams by the millisecond within the pace at which they are served. */
 const slots = Array.from({ length: PACE_MS }, () => new Set<Stream>())
 const idle = new Set<Stream>()
 const held = new Set<Stream>()
-/** Clean-up for each connection when it closes: a connection carries one stream at a time. */
+/** Clean-up for each connection when it closes; a connection carries one stream at a time. */
 const leaving = new WeakMap<Socket, () => void>()
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -50,7 +50,7 @@ function behaviourOf(body: Buffer): Behaviour {
   return named(body.toString('latin1', at, body.indexOf('-', at)))
 }
 
-/** The behaviour of the model that a path names. */
+/** The behaviour of the model named by a path. */
 function behaviourIn(firstLine: string): Behaviour {
   const at = firstLine.indexOf(PATHS.gemini) + PATHS.gemini.length
   return named(firstLine.slice(at, firstLine.indexOf('-', at)))
@@ -99,7 +99,7 @@ function say(stream: Stream): void {
   if (piece) socket.write(stamped(piece, nowMicros()))
 }
 
-/** Copies the bytes, because bytes written before may not have left yet. */
+/** Copies the bytes, because bytes written earlier may not have been sent yet. */
 function stamped(bytes: Buffer, micros: number): Buffer {
   const copy = Buffer.from(bytes)
   writeStamp(copy, copy.indexOf(MARK) + 1, micros)
@@ -107,7 +107,7 @@ function stamped(bytes: Buffer, micros: number): Buffer {
 }
 
 let begun = 0
-// Slots in an order that spreads any number of streams evenly.
+// Returns slots in an order that distributes any number of streams evenly.
 function nextSlot(): number {
   begun += 1
   return (begun * 19) % PACE_MS
@@ -116,7 +116,7 @@ function nextSlot(): number {
 let slot = 0
 let dueMs = performance.now()
 setInterval(() => {
-  // Serves as many slots as are due: a late timer must not slow the pace.
+  // Serves all slots that are due, because a late timer must not slow the pace.
   for (; dueMs <= performance.now(); dueMs += 1) {
     for (const stream of slots[slot] ?? []) say(stream)
     slot = (slot + 1) % PACE_MS

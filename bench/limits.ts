@@ -13,23 +13,29 @@ const FIGURES = {
   'over steady': ({ overSteady }: ScenarioResult) => overSteady?.median,
 } as const
 type FigureName = keyof typeof FIGURES
-/** Limits by scenario; where one has several rows of this gateway, the row's conditions follow a comma. */
+/**
+ * Limits by scenario; if a scenario has several rows of this gateway, the row's conditions follow after a
+ * comma.
+ */
 type Limits = Readonly<Record<string, Partial<Readonly<Record<FigureName, number>>>>>
 
 interface LimitsFile {
   /** Target ratios. */
   readonly goals: Limits
-  /** Ratios that were reached once, and must not be lost. */
+  /** Ratios that were reached before and must not get worse. */
   readonly kept: Limits
-  /** Factor by which a kept ratio may be exceeded: machines differ, and other processes disturb. */
+  /** Factor by which a kept ratio may be exceeded, because machines differ and other processes interfere. */
   readonly tolerance: number
-  /** Factor by which three quarters of the rounds may cost more than those of another checkout. */
+  /**
+   * Factor by which a row may cost more than that of another checkout; it is exceeded if three quarters of
+   * the rounds exceed it.
+   */
   readonly change: number
 }
 
 /** A limit, and the measured value. */
 export interface Verdict {
-  /** Name of the scenario, and the conditions where it has several rows. */
+  /** Name of the scenario, followed by the conditions if it has several rows. */
   readonly scenario: string
   readonly figure: FigureName | 'over its pair'
   readonly limit: number
@@ -37,7 +43,7 @@ export interface Verdict {
   readonly isMet: boolean
 }
 
-/** Begins the names of this gateway's rows. */
+/** Prefix of the names of this gateway's rows. */
 const OWN = 'sluice'
 
 const file = JSON.parse(readFileSync(new URL('./limits.json', import.meta.url), 'utf8')) as LimitsFile
@@ -52,15 +58,15 @@ export function againstKept(scenario: ScenarioName, findings: readonly ScenarioR
   return compare(file.kept, file.tolerance, scenario, findings)
 }
 
-/** Compares what a gateway costs with consoles open with what it costs without, including the tolerance. */
+/** Compares the cost of a gateway with open consoles to the cost without, including the tolerance. */
 export function againstUnwatched(scenario: ScenarioName, findings: readonly ScenarioResult[]): Verdict[] {
   const limit = file.tolerance
   return overPair(scenario, findings, limit, 'median')
 }
 
 /**
- * Compares this gateway with another checkout. A row is worse where three quarters of its rounds are: single
- * rounds differ by more than the limit.
+ * Compares this gateway with another checkout. A row is worse if three quarters of its rounds are, because
+ * single rounds differ by more than the limit.
  */
 export function againstEarlier(scenario: ScenarioName, findings: readonly ScenarioResult[]): Verdict[] {
   return overPair(scenario, findings, file.change, 'p25')
@@ -92,7 +98,7 @@ function compare(
       return (Object.entries(limits[row] ?? {}) as [FigureName, number][]).flatMap(([figure, value]) => {
         const found = FIGURES[figure](own)
         if (found === undefined) return []
-        // Higher is better for this figure alone.
+        // This is the only figure for which higher is better.
         const isLeast = figure === 'portkey over this'
         const limit = isLeast ? value / tolerance : value * tolerance
         return [{ scenario: row, figure, limit, found, isMet: isLeast ? found >= limit : found <= limit }]

@@ -16,9 +16,9 @@ import { spread } from './statistics.ts'
 import { openTestBed } from './test-bed.ts'
 
 /**
- * Measures what people who look at the log cost the relay: ten readers of the live stream of calls, and ten
- * open consoles with their lists and sums. Each round measures all cases in another order, and each
- * case is compared with that round's measurement without them; printed are medians and quartiles of these
+ * Measures the cost for the relay of people who watch the log: ten readers of the live stream of calls, and
+ * ten open consoles with their lists and sums. Each round measures all cases in a different order, and each
+ * case is compared with the measurement of that round without them. Prints medians and quartiles of these
  * ratios.
  */
 const { values: options, positionals } = parseArgs({
@@ -33,12 +33,12 @@ const ROUNDS = Number(positionals[0] ?? 8)
 const COUNT = Number(options.consoles)
 const SLICE_MS = Number(options.seconds) * 1000
 const CONNECTIONS = 64
-/** Calls by which the speed of this machine is found. */
+/** Number of calls by which the speed of this machine is determined. */
 const STEP = 5_000
 const STREAMS_EACH = 2
 const CASES = ['alone', 'readers', 'consoles'] as const
 
-// The clients are in this process: they take nothing from the core of what is measured.
+// The clients are in this process, and take nothing from the core of the measured program.
 if (cores) spawnSync('taskset', ['-acp', cores.others, String(process.pid)], { stdio: 'ignore' })
 await using testBed = await openTestBed(['sluice'])
 const running = testBed.running.get('sluice')

@@ -15,7 +15,7 @@ import { measureStreamMemory } from './kinds/stream-memory.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
 import type { TestBed } from './test-bed.ts'
 
-/** Measures a scenario in rounds, with those of its candidates that run. */
+/** Measures a scenario in rounds, with those of its candidates that could be started. */
 export async function measure(
   testBed: TestBed,
   scenario: Scenario,
@@ -78,7 +78,7 @@ export async function warmUp(testBed: TestBed, effort: Effort): Promise<void> {
       )
 }
 
-/** Repeats the measurement where a busy machine refused a call. */
+/** Repeats the measurement if a busy machine refused a call. */
 async function retry<Value>(testBed: TestBed, one: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -8,9 +8,9 @@ import { type Spread, spread } from './statistics.ts'
 import { openTestBed } from './test-bed.ts'
 
 /**
- * Measures what a native call of each dialect costs, whole and 2 KB large, against one of chat: CPU time of
- * one gateway that serves them in alternation, in a different order each round. `--check` fails where the
- * median of a dialect's ratios is above the limit.
+ * Measures the cost of a native call of each dialect, unstreamed and 2 KB in size, relative to one of chat:
+ * CPU time of one gateway that serves them alternately, in a different order each round. `--check` fails if
+ * the median of a dialect's ratios exceeds the limit.
  */
 const LIMIT = 1.1
 const DIALECTS = ['whole-2kb', 'whole-2kb-responses', 'whole-2kb-gemini'] as const

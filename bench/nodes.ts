@@ -9,9 +9,9 @@ import { nextMessage, start } from '../test/load/child.ts'
 import { cpuSeconds } from './cpu-time.ts'
 
 /**
- * Measures what a call costs over three nodes that share PostgreSQL and Redis, against what it costs over one
- * of them: CPU time of the nodes per call, each node called at the same rate. `--check` fails where the
- * median ratio is above the limit.
+ * Measures the cost of a call on three nodes that share PostgreSQL and Redis, relative to that on one of
+ * them: CPU time of the nodes per call, with each node called at the same rate. `--check` fails if the median
+ * ratio exceeds the limit.
  */
 const LIMIT = 1.15
 const { values: options } = parseArgs({
@@ -34,7 +34,7 @@ const child = (name: string): ChildProcess => {
   return started
 }
 
-/** Microseconds of CPU time per call, over these nodes. */
+/** Microseconds of CPU time per call, on these nodes. */
 async function perCall(
   nodes: readonly RunningGateway[],
   generators: readonly ChildProcess[],
@@ -77,7 +77,7 @@ async function main(): Promise<number> {
     const ratios: number[] = []
     for (let round = 0; round < ROUNDS; round++) {
       const alone = nodes.slice(round % nodes.length, (round % nodes.length) + 1)
-      // Interleaves both and alternates their order, so that load from outside meets both.
+      // Alternates both and their order, so that other load affects both.
       const before = round % 2 === 0 ? await perCall(alone, generators) : undefined
       const three = await perCall(nodes, generators)
       const one = before ?? (await perCall(alone, generators))

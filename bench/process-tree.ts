@@ -26,7 +26,7 @@ function statOf(pid: string): string[] | undefined {
     // The name may contain spaces and brackets; the third field follows the last bracket.
     return text.slice(text.lastIndexOf(')') + 2).split(' ')
   } catch {
-    // The process has ended meanwhile.
+    // The process has ended during the read.
     return undefined
   }
 }

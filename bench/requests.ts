@@ -4,7 +4,7 @@ import type { Call } from './candidate.ts'
 import { type Behaviour, CLIENT_KEY, modelOf, pathOf, type Wire } from './wire.ts'
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog. '
-/** Bytes of each message in a large body, which is a conversation. */
+/** Size of each message in a large body, which is a conversation. */
 const TURN = 2000
 
 /** The body of a call in this dialect. */
@@ -32,7 +32,7 @@ export function bodyOf({ behaviour, upstream, bytes, content }: Call, wire: Wire
   return content === 'agent, ASCII' ? asciiOf(body) : body
 }
 
-/** The text with a hyphen for every other character. */
+/** The text with every other character replaced by a hyphen. */
 export function asciiOf(text: string): string {
   return text.replace(/[^\0-\x7f]/g, '-')
 }
@@ -50,7 +50,7 @@ interface Turn {
 function proseConversation(bytes: number): { readonly messages: readonly Turn[] } {
   const turns = Math.max(1, Math.round(bytes / TURN))
   const content = SENTENCE.repeat(Math.ceil(Math.min(bytes, TURN) / SENTENCE.length))
-  // The first and the last turn are the client's.
+  // The first and the last turn are those of the client.
   const messages = Array.from({ length: turns + ((turns + 1) % 2) }, (_, index) => ({
     role: index % 2 === 0 ? 'user' : 'assistant',
     content,
@@ -58,14 +58,14 @@ function proseConversation(bytes: number): { readonly messages: readonly Turn[] 
   return { messages }
 }
 
-/** The request that a gateway gets. */
+/** The request as sent to a gateway. */
 export function gatewayRequest(call: Call): ReturnType<Candidate['request']> {
   const headers = `authorization: Bearer ${CLIENT_KEY}\r\n`
   if (call.method === 'GET') return { path: '/v1/models', headers, body: '' }
   return { path: pathIn(call, call.client), headers, body: bodyOf(call, call.client) }
 }
 
-/** The request that a plain proxy gets: in the upstream's own dialect. */
+/** The request as sent to a plain proxy, in the upstream's own dialect. */
 export function copiedRequest(call: Call): ReturnType<Candidate['request']> {
   if (call.method === 'GET') return undefined
   return { path: pathIn(call, call.upstream), headers: '', body: bodyOf(call, call.upstream) }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { treeOf } from './process-tree.ts'
 
-/** Kilobytes (1024 bytes) of memory that a process and its descendants have resident. Linux only. */
+/** Kilobytes (1024 bytes) of resident memory of a process and its descendants. Linux only. */
 export function residentKilobytes(pid: number): number {
   return treeOf(pid).reduce((sum, id) => sum + residentOf(id), 0)
 }

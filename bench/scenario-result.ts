@@ -6,10 +6,13 @@ export interface ScenarioResult {
   readonly name: string
   /** Cost in the scenario's unit. */
   readonly cost: Spread
-  /** Medians of the ratios within each round; undefined where the forwarder was not measured. */
+  /** Medians of the ratios within each round; undefined if the forwarder was not measured. */
   readonly overForwarder: Spread | undefined
   readonly overNginx: Spread | undefined
-  /** Cost as a multiple of the other gateway of a pair: the one without consoles, or the earlier checkout. */
+  /**
+   * Cost as a multiple of the cost of the other gateway of a pair: the one without consoles, or the earlier
+   * checkout.
+   */
   readonly overPair: Spread | undefined
   /** Cost as a multiple of the steady cost in the same process. */
   readonly overSteady: Spread | undefined
@@ -19,8 +22,8 @@ export interface ScenarioResult {
   readonly p50: number | undefined
   readonly p99: number | undefined
   /**
-   * Medians over the rounds, in microseconds: p50 and p99 above those without a gateway, and p50 above the
-   * forwarder's.
+   * Medians over the rounds, in microseconds: p50 and p99 in addition to those without a gateway, and p50 in
+   * addition to the forwarder's.
    */
   readonly p50Added: number | undefined
   readonly p99Added: number | undefined
@@ -54,19 +57,19 @@ export function findingsOf(rounds: readonly Round[], order: readonly string[]): 
   })
 }
 
-/** The gateway that one of a pair is compared with, under the same conditions; empty for others. */
+/** The other gateway of a pair, under the same conditions; empty if there is none. */
 function otherOf(name: string): string {
   if (name === 'watched') return 'sluice'
   return name.startsWith('sluice') ? name.replace('sluice', 'earlier') : ''
 }
 
-/** The place of a name, or of what stands before its comma. */
+/** The rank of a name, or of the part before its comma. */
 function rank(name: string, order: readonly string[]): number {
   const at = order.indexOf(name)
   return at === -1 ? order.indexOf(name.split(',', 1)[0] ?? '') : at
 }
 
-/** The forwarder under the same conditions, which follow a comma in the names of both. */
+/** The forwarder under the same conditions, which follow after a comma in both names. */
 function baseOf(name: string, names: readonly string[]): string {
   if (names.includes('bare server')) return 'bare server'
   const comma = name.indexOf(',')

@@ -12,7 +12,7 @@ import { BURST_EVENTS } from './wire.ts'
 export type Scenario = {
   readonly title: string
   readonly unit: string
-  /** Candidates in the order of the table; a quick run takes `quick` where that names fewer. */
+  /** Candidates in the order of the table; a quick run uses `quick`, if there is such a shorter list. */
   readonly candidates: readonly CandidateName[]
   readonly quick?: readonly CandidateName[] | 'left out'
 } & (
@@ -29,12 +29,12 @@ const REQUEST = 'CPU µs a request'
 const EVENT = 'CPU µs an event'
 const EVERYBODY: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'sluice', 'portkey']
 const WITHOUT_PEER: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'sluice']
-/** Candidates of quick runs: HAProxy costs what nginx does. */
+/** Candidates of quick runs; HAProxy is omitted because it costs as much as nginx. */
 const QUICKLY: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice', 'portkey']
 const FEW: readonly CandidateName[] = ['nginx', 'forwarder', 'sluice']
-/** Candidates where calls come at a rate, and what a commit for each costs shows. */
+/** Candidates for calls at a fixed rate, where the cost of a commit per call is visible. */
 const AT_A_RATE: readonly CandidateName[] = ['nginx', 'haproxy', 'forwarder', 'committing', 'sluice']
-/** The candidates that limits compare. */
+/** The candidates that are compared by limits. */
 const COMPARED: readonly CandidateName[] = ['forwarder', 'sluice']
 
 const native: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'whole', bytes: 2000 }
@@ -286,7 +286,7 @@ export const SCENARIOS = {
 /** The name of a scenario. */
 export type ScenarioName = keyof typeof SCENARIOS
 
-/** Kinds of scenarios whose processes are started cold for each measurement. */
+/** Kinds of scenarios that start new processes for each measurement. */
 const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set([
   'bursts',
   'stream memory',
@@ -294,7 +294,7 @@ const STARTED_ANEW: ReadonlySet<Scenario['kind']> = new Set([
   'start-up',
 ])
 
-/** Whether each measurement of a scenario starts a process of its own. */
+/** Whether each measurement of a scenario starts a separate process. */
 export function isStartedAnew({ kind }: Scenario): boolean {
   return STARTED_ANEW.has(kind)
 }

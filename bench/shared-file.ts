@@ -14,9 +14,9 @@ import { addAccount, holdOf, settledCall } from '../test/store-rows.ts'
 import { cpuSeconds } from './cpu-time.ts'
 
 /**
- * Compares two ways in which several processes may write to one database file: one of them owns it and the
- * others ask it over a local socket, or each opens the file. Prints the CPU time of all processes for each
- * call (a hold and a settlement), and the calls of a second.
+ * Compares two ways in which several processes may write to one database file: one process owns it and the
+ * others send requests over a local socket, or each opens the file. Prints the CPU time of all processes per
+ * call (a hold and a settlement), and the calls per second.
  */
 const SECRETS = deriveSecrets('a secret of a measurement')
 const WRITERS = 2
@@ -24,7 +24,7 @@ const LANES = 32
 const CALLS = 6_000
 const WHO = { userId: 1, tokenId: 1 }
 
-/** Records of one process. */
+/** Measurements of one process. */
 interface Seen {
   /** Commits that failed because the file was locked for too long. */
   readonly refused: number
@@ -32,7 +32,7 @@ interface Seen {
   readonly latencies: readonly number[]
 }
 
-/** Writes the calls of one process, so many at a time. */
+/** Writes the calls of one process, a number of them at a time. */
 async function writeCalls(mode: 'own' | 'ask', path: string, name: string): Promise<void> {
   const link = new Link(new Socket({ fd: 3 }))
   const thread = mode === 'ask' ? new BatchPort((batch) => link.request('batch', batch)) : undefined

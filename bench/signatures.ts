@@ -9,8 +9,8 @@ import type { ReplyEvent, ReplyPart } from '../src/protocols/reply.ts'
 
 /**
  * Measures the cost of kept signatures: microseconds of CPU time on the event loop for a call whose history
- * has 15 signed calls of tools, and for an event of a stream. The database is not a part of it. `--check`
- * fails above the limits.
+ * has 15 signed tool calls, and for an event of a stream. The database is not included. `--check` fails above
+ * the limits.
  */
 const LIMIT_CALL_US = 1_000
 const LIMIT_EVENT_US = 0.5

@@ -15,15 +15,15 @@ export interface Started extends AsyncDisposable {
 }
 
 /**
- * Starts a program on the core of the measured programs, and waits until its port answers. Its output goes to
- * a file.
+ * Starts a program on the core of the measured programs, and waits until its port answers. Its output is
+ * written to a file.
  */
 export async function startMeasured(options: {
   readonly command: readonly [string, ...string[]]
   readonly port: number
   readonly folder: string
   readonly env?: Readonly<Record<string, string>>
-  /** A path that answers with 200 once the program is ready; any response counts by default. */
+  /** A path that returns 200 once the program is ready; by default any response counts. */
   readonly readyPath?: string
 }): Promise<Started> {
   const log = openSync(join(options.folder, 'output.log'), 'a')

@@ -22,7 +22,7 @@ const PAIR: readonly Column[] = [['× the other', ({ overPair }) => withQuartile
 
 const STEADY: readonly Column[] = [['× steady', ({ overSteady }) => withQuartiles(overSteady)]]
 
-/** The findings of a scenario as a table of Markdown; `unit` is the unit of the costs. */
+/** The findings of a scenario as a Markdown table; `unit` is the unit of the costs. */
 export function tableOf(unit: string, findings: readonly ScenarioResult[]): string {
   const hasLatency = findings.some(({ p50 }) => p50 !== undefined)
   const hasSteady = findings.some(({ overSteady }) => overSteady !== undefined)

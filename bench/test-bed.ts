@@ -9,23 +9,23 @@ import { nextMessage, startHelper } from './started.ts'
 
 /** The upstream, the generator, and the candidates between them. */
 export interface TestBed extends AsyncDisposable {
-  /** Candidates that could be started; all are alive at the same time. */
+  /** Candidates that could be started; all of them run at the same time. */
   readonly running: ReadonlyMap<CandidateName, Running>
-  /** Candidates that could not be started, each with the reason. */
+  /** Candidates that could not be started, with the reason. */
   readonly skipped: readonly string[]
   /** Starts another process of a candidate. */
   startAnother(name: CandidateName): Promise<Running>
-  /** Sends the generator an order, and waits until it is done; rejects where a call failed. */
+  /** Sends the generator an order, and waits until it is done; rejects if a call failed. */
   execute(order: Order): Promise<Measurements>
-  /** Tells the upstream to end its streams. */
+  /** Makes the upstream end its streams. */
   finish(): void
   /** Ends all open streams after a failure. */
   recover(): Promise<void>
 }
 
 /**
- * A stream that each candidate carries from start to end, as a gateway in service always carries some: idle
- * behaviour (this gateway gives memory back) stays out of the figures, except those of bursts.
+ * A stream that each candidate carries from start to end, like a gateway in service always does, so that idle
+ * behaviour (this gateway releases memory) does not affect the figures, except those of bursts.
  */
 const HELD_STREAM: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour: 'held', bytes: 100 }
 

@@ -7,7 +7,7 @@ export interface Answers {
   readonly whole: Buffer
   /** Head and first events of a stream. */
   readonly streamStart: Buffer
-  /** Events that each carry a piece of content with a stamp, each a chunk of its own. */
+  /** Events that each carry a piece of content with a stamp, each in a separate chunk. */
   readonly pieces: readonly Buffer[]
   /** The end of a stream, in a last chunk. */
   readonly streamEnd: Buffer

@@ -11,8 +11,8 @@ import type { Store } from '../src/store/store.ts'
 import { spread } from './statistics.ts'
 
 /**
- * Measures sums of usage on SQLite: CPU time of the writer for each of a million calls, and how long answers
- * to usage by time take then. `--against ../base` takes turns with another checkout, and prints ratios.
+ * Measures sums of usage on SQLite: CPU time of the writer for each of a million calls, and then the time of
+ * queries for usage by time. `--against ../base` alternates with another checkout, and prints ratios.
  */
 const { values: options } = parseArgs({
   options: { calls: { type: 'string', default: '1000000' }, against: { type: 'string' } },
@@ -23,7 +23,7 @@ const KEYS = 1000
 const DAYS = 90
 const DAY_MS = 86_400_000
 const COMMIT = 64
-/** Calls that one side writes before the other does. */
+/** Number of calls that one side writes before the other side's turn. */
 const TURN = 6400
 const READS = 40
 const SECRET = 'a secret of this bench alone'
@@ -59,7 +59,7 @@ const TOKEN: NewToken = {
   vendor_routes: '',
 }
 
-/** The modules of a checkout, as this one has them. */
+/** The modules of a checkout, with the types of this one. */
 async function modulesOf(root: string) {
   const at = (path: string): Promise<unknown> => import(join(root, 'src', path))
   return {

@@ -1,7 +1,10 @@
 /** The dialects that are measured. */
 export type Wire = 'chat' | 'messages' | 'responses' | 'gemini'
 
-/** The path of each dialect, below the base address of upstream and gateways; Gemini's goes on. */
+/**
+ * The path of each dialect, below the base address of upstream and gateways; Gemini's continues with model
+ * and method.
+ */
 export const PATHS: Readonly<Record<Wire, string>> = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
@@ -11,20 +14,20 @@ export const PATHS: Readonly<Record<Wire, string>> = {
 
 /**
  * The upstream's behaviour: whole responses, at once or after `LATE_MS`; or streams: `BURST_EVENTS` in one
- * write; one event every `PACE_MS` until it is told to finish; one event and no more until then; or one event
- * a second for as long as the client reads.
+ * write; one event every `PACE_MS` until the message `finish`; one event and no more until then; or one event
+ * per second as long as the client reads.
  */
 export type Behaviour = (typeof BEHAVIOURS)[number]
 export const BEHAVIOURS = ['whole', 'late', 'burst', 'paced', 'idle', 'held'] as const
 
-/** Events of a burst that carry content. */
+/** Number of events with content in a burst. */
 export const BURST_EVENTS = 200
 /** Milliseconds between paced events: 20 a second. */
 export const PACE_MS = 50
 /** Milliseconds for which the upstream holds a late response. */
 export const LATE_MS = 20
 
-/** Name of the model with this behaviour, behind an upstream of that dialect. */
+/** Name of the model with this behaviour, at an upstream of that dialect. */
 export function modelOf(behaviour: Behaviour, upstream: Wire): string {
   return `${behaviour}-${upstream}`
 }

@@ -13,10 +13,10 @@ import { nextMessage, type Started, startHelper } from './started.ts'
 import { PACE_MS } from './wire.ts'
 
 /**
- * Measures what a call costs in a gateway of several workers, against one of a single process: CPU time of
- * all its processes per call, both on the same core and in alternation. Then shows how the time is divided
- * between the owner and the workers, and what follows for eight cores. `--check` fails where a median ratio is
- * above the limit.
+ * Measures the cost of a call in a gateway of several workers, relative to one of a single process: CPU time
+ * of all its processes per call, both alternately on the same core. Then shows how the time is divided
+ * between the owner and the workers, and what follows for eight cores. `--check` fails if a median ratio
+ * exceeds the limit.
  */
 const LIMIT = 1.15
 const { values: options } = parseArgs({
@@ -92,7 +92,7 @@ async function main(): Promise<number> {
     const ratios: number[] = []
     const costs: [number, number][] = []
     for (let round = 0; round < ROUNDS; round += 1) {
-      // Alternates the order, so that load from outside meets both.
+      // Alternates the order, so that other load affects both.
       const first = round % 2 === 0 ? await perCall(generator, one, load) : undefined
       const withWorkers = await perCall(generator, several, load)
       const alone = first ?? (await perCall(generator, one, load))
@@ -102,7 +102,7 @@ async function main(): Promise<number> {
     const ratio = median(ratios)
     worst = Math.max(worst, ratio)
     const [alone, withWorkers] = [0, 1].map((side) => median(costs.map((pair) => pair[side] ?? 0)))
-    // Other work on the machine only adds to a cost.
+    // Other work on the machine can only add to a cost.
     const [least = 1, leastWithWorkers = 1] = [0, 1].map((side) =>
       Math.min(...costs.map((pair) => pair[side] ?? 0)),
     )
@@ -129,7 +129,7 @@ async function main(): Promise<number> {
   return options.check && worst > LIMIT ? 1 : 0
 }
 
-/** Events of each measured stream, and streams at a time. */
+/** Number of events of each measured stream, and of concurrent streams. */
 const STREAM_EVENTS = 300
 const STREAMS = options.quick ? 100 : 200
 
@@ -144,7 +144,7 @@ async function stream(generator: Started, upstream: Started, port: number): Prom
   return STREAMS
 }
 
-/** Microseconds of CPU time of the owner and of its workers per call. */
+/** Microseconds of CPU time of the owner, and of its workers, per call. */
 async function divided(pid: number, run: () => Promise<number>): Promise<{ owner: number; workers: number }> {
   const [own, all] = [ownCpuSeconds(pid), cpuSeconds(pid)]
   const calls = await run()
@@ -153,8 +153,8 @@ async function divided(pid: number, run: () => Promise<number>): Promise<{ owner
 }
 
 /**
- * Line about one kind of call. The owner is taken to use one core at most, so that eight cores carry as many
- * calls as the owner can, or as all of them can.
+ * Formats a line about one kind of call. The owner is assumed to use at most one core, so that eight cores
+ * serve as many calls as the owner can, or as all processes can.
  */
 function division(
   name: string,

@@ -14,7 +14,7 @@ export const forwarder: Candidate = {
   request: gatewayRequest,
 }
 
-/** The same, where each answer waits until a row of it is on the disk. */
+/** The same, but each response waits until a row about it is on the disk. */
 export const committing: Candidate = {
   start: (upstreamPort, folder) => startForwarder(upstreamPort, folder, join(folder, 'calls.db')),
   request: gatewayRequest,

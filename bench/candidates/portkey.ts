@@ -19,7 +19,7 @@ const PROVIDERS: Readonly<Record<Wire, string>> = {
 }
 let upstreamOrigin = ''
 
-/** Portkey's gateway, with the versions of its server library that it works with (`bench/peer`). */
+/** Portkey's gateway, with the versions of its server library with which it works (`bench/peer`). */
 export const portkey: Candidate = {
   async start(upstreamPort, folder) {
     if (!install()) return 'the peer could not be installed from the npm registry'

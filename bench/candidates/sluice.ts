@@ -10,25 +10,25 @@ import { startMeasured } from '../started.ts'
 import { CLIENT_KEY, MODELS, type Wire } from '../wire.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-/** A limit that is counted and never reached. */
+/** A limit that is counted but never reached. */
 const LIMIT = { requests: 1_000_000_000, tokens: 1_000_000_000_000, window: '60s' }
 
-/** This gateway with keys, holds, settlement, every rate limit of a call, and its log on. */
+/** This gateway with keys, holds, settlement, every rate limit of a call, and its log enabled. */
 export const sluice: Candidate = {
   start: (upstreamPort, folder) => startSluice(upstreamPort, folder, 1),
   request: gatewayRequest,
 }
 
-/** Another checkout of this gateway, in the folder that `--against` names. */
+/** Another checkout of this gateway, in the folder given by `--against`. */
 export const earlier: Candidate = {
   start: (upstreamPort, folder) => startSluice(upstreamPort, folder, 1, earlierCheckout.folder),
   request: gatewayRequest,
 }
 
-/** The folder of another checkout; empty where there is none. */
+/** The folder of another checkout; empty if there is none. */
 export const earlierCheckout = { folder: '' }
 
-/** Starts this gateway, or that of another checkout, with so many workers. */
+/** Starts this gateway, or that of another checkout, with this number of workers. */
 export async function startSluice(
   upstreamPort: number,
   folder: string,
@@ -39,7 +39,7 @@ export async function startSluice(
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, stringify(configuration(upstreamPort)))
   const started = await startMeasured({
-    // The program itself, which gives Node the flags that `npm start` does.
+    // The program itself, which sets the same Node flags as `npm start`.
     command: [join(checkout, 'bin/sluice.mjs'), 'start', '--config', file, '--workers', String(workers)],
     port,
     folder,

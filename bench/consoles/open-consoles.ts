@@ -3,24 +3,24 @@ import { ROOT } from '../../test/fixtures/configuration.ts'
 import { logIn } from '../../test/fixtures/console.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How often a console whose stream has gaps asks for its list and its sums again. */
+/** Interval at which a console whose stream has gaps requests its list and its sums again. */
 const ASK_AGAIN_MS = 30_000
 const PERIOD_S = 7 * 86_400
 const PAGE = 50
 
 /** Clients of the gateway's management API, until they are disposed of. */
 export interface Clients extends AsyncDisposable {
-  /** Calls that they have been sent; known once they are disposed of. */
+  /** Number of calls that they were sent; known once they are disposed of. */
   readonly sent: () => number
 }
 
 /** Readers of the live stream, in the order in which they were opened. */
 interface Readers extends Clients {
-  /** Events that told this one of calls that it was not sent. */
+  /** Number of gap events that a reader was sent. */
   readonly gaps: (reader: number) => number
 }
 
-/** Cookies of so many sessions of root's. */
+/** Cookies of `count` sessions of root. */
 export async function sessions(url: string, count: number): Promise<readonly string[]> {
   const cookies: string[] = []
   for (let n = 0; n < count; n += 1)
@@ -28,7 +28,7 @@ export async function sessions(url: string, count: number): Promise<readonly str
   return cookies
 }
 
-/** Opens live streams of all calls, so many for each session. */
+/** Opens live streams of all calls, `each` of them per session. */
 export async function openReaders(url: string, cookies: readonly string[], each = 1): Promise<Readers> {
   const streams: LiveResponse[] = []
   let sent = 0
@@ -54,8 +54,8 @@ export async function openReaders(url: string, cookies: readonly string[], each 
 }
 
 /**
- * Opens the log with *Live* on, once for each session: what the page asks first, the stream, and from then on
- * the list and the sums in turn where the stream had a gap, as the page does.
+ * Opens the log with *Live* enabled, once per session: the first requests of the page, the stream, and then,
+ * if the stream had a gap, the list and the sums in turn, like the page does.
  */
 export async function openConsoles(url: string, cookies: readonly string[]): Promise<Clients> {
   const ask = async (cookie: string, path: string): Promise<void> => {
@@ -92,7 +92,7 @@ export async function openConsoles(url: string, cookies: readonly string[]): Pro
   }
 }
 
-/** Opens so many consoles of the gateway at a port; none where there is no gateway. */
+/** Opens `count` consoles of the gateway at a port; none if there is no gateway. */
 export async function consolesOf(port: number | undefined, count: number): Promise<Clients | undefined> {
   if (port === undefined || count === 0) return undefined
   const url = `http://127.0.0.1:${port}`
@@ -107,7 +107,7 @@ function query(fields: Readonly<Record<string, string>>): string {
   return new URLSearchParams(fields).toString()
 }
 
-// The page's period begins with a day.
+// The period of the page begins at the start of a day.
 function since(): number {
   const now = Math.floor(Date.now() / 1000) - PERIOD_S
   return now - (now % 86_400)

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 
-// A row for each call and the sum of one account, which is the least that a ledger writes; synced as the
+// Writes a row for each call and the sum of one account, the minimum that a ledger writes, synced like the
 // gateway's.
 const db = new DatabaseSync(workerData as string)
 db.exec(`

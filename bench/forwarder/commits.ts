@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 
 /**
- * Rows of calls on the disk, each before its answer ends: by a thread of their own, one commit at a time,
- * with all that came during the one before.
+ * Writes rows of calls to the disk, each before the response ends: in a separate thread, one commit at a
+ * time, with everything that arrived during the previous one.
  */
 export class Commits {
   readonly #thread: Worker

@@ -1,4 +1,4 @@
-/** A response to `GET /v1/models`, made once. */
+/** A response to `GET /v1/models`, rendered once. */
 export function modelList(names: readonly string[]): Buffer {
   return Buffer.from(
     JSON.stringify({

@@ -10,8 +10,8 @@ export interface Converter {
 const USAGE = '"usage":{'
 
 /**
- * Passes a stream on: one write for each read, with backpressure where the client reads slowly; stops when
- * the client leaves.
+ * Forwards a stream: one write per read, with backpressure if the client reads slowly; stops when the client
+ * disconnects.
  */
 export class StreamAnswer implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse

@@ -6,8 +6,7 @@ const PREFIX =
   'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"bench","choices":[{"index":0,"delta":{'
 
 /**
- * Converts events of the messages dialect to chunks of chat, by cutting the text out of each: as cheap as
- * possible.
+ * Converts events of the messages dialect to chunks of chat by cutting out the text, as cheaply as possible.
  */
 export class ToChat implements Converter {
   #rest = ''
@@ -18,7 +17,8 @@ export class ToChat implements Converter {
     let from = 0
     for (let end = all.indexOf('\n\n'); end !== -1; end = all.indexOf('\n\n', from)) {
       const at = all.indexOf(TEXT, from)
-      // The text between the quotes is the same in both dialects; two brackets follow it in the frame.
+      // The text between the quotes is the same in both dialects; it is followed by two brackets in the
+      // frame.
       if (at !== -1 && at < end) out += `${PREFIX}"content":"${all.slice(at + TEXT.length, end - 3)}${SUFFIX}`
       else out += other(all.slice(from, end))
       from = end + 2

@@ -9,8 +9,7 @@ const START =
   'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
 
 /**
- * Converts chunks of chat to events of the messages dialect, by cutting the text out of each: as cheap as
- * possible.
+ * Converts chunks of chat to events of the messages dialect by cutting out the text, as cheaply as possible.
  */
 export class ToMessages implements Converter {
   #rest = ''

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { Commits } from './commits.ts'
 import { used } from './used.ts'
 
-/** Usage in the dialects that are measured. */
+/** Usage in the measured dialects. */
 interface Counted {
   readonly usage?: { readonly total_tokens: number }
   readonly usageMetadata?: { readonly totalTokenCount: number }
@@ -13,7 +13,7 @@ function tokensOf({ usage, usageMetadata }: Counted): number {
   return usage?.total_tokens ?? usageMetadata?.totalTokenCount ?? 0
 }
 
-/** Passes a whole response on once it is complete, and reads its usage. */
+/** Forwards a whole response once it is complete, and reads its usage. */
 export class WholeAnswer implements Dispatcher.DispatchHandler {
   readonly #reply: ServerResponse
   readonly #commits: Commits | undefined

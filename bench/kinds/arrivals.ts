@@ -12,12 +12,12 @@ export interface Arrivals {
   readonly perSecond: number
 }
 
-/** Calls of a measurement, at least. */
+/** Minimum number of calls in a measurement. */
 const MIN_CALLS = 60
 
 /**
- * Measures CPU microseconds per request, and the latency that was added to the time for which the upstream
- * held the response.
+ * Measures CPU microseconds per request, and the latency in addition to the time for which the upstream held
+ * the response.
  */
 export async function measureArrivals(
   testBed: TestBed,

@@ -6,21 +6,21 @@ import { shuffled } from '../interleaved.ts'
 import type { TestBed } from '../test-bed.ts'
 import { costOfRequest } from './saturated.ts'
 
-/** Bursts of calls, with quiet before and between them, in processes of their own. */
+/** Bursts of calls, with idle times before and between them, in separate processes. */
 export interface Bursts {
   readonly call: Call
   readonly connections: number
 }
 
-/** Parts of the measurement, which follow the name of a candidate in the table. */
+/** Parts of the measurement; they are appended to the name of a candidate in the table. */
 const FIRST_CALLS = 'calls 2,000 to 4,000'
 const AFTER_4_S = 'after 4 s'
 const AFTER_15_S = 'after 15 s'
 
-/** Quiet before the first call, in which this gateway gives back the memory of its start. */
+/** Idle time before the first call, in which this gateway releases the memory of its start. */
 const QUIET_AFTER_START_MS = 4500
 const QUIET_MS = 4000
-/** Short pauses in a long one: it lasts for four of them, at least 15 seconds. */
+/** Number of short pauses in a long one, which lasts at least 15 seconds. */
 const PAUSES_IN_A_LONG_ONE = 4
 const CALLS_BEFORE = 2000
 const FIRST_MEASURED = 2000
@@ -28,7 +28,7 @@ const CALLS_UNTIL_STEADY = 16_000
 const CALLS_OF_A_BURST = 3000
 const STEADY_MEASUREMENTS = 3
 
-/** A process, and what a call in it costs at work. */
+/** A process, and the cost of a call in it under load. */
 interface Subject {
   readonly name: CandidateName
   readonly running: Running
@@ -39,8 +39,8 @@ interface Subject {
 
 /**
  * Measures CPU microseconds per call: of the first calls of a process, and of bursts after pauses, each
- * beside the steady cost in the same process. Two processes of each candidate share the pauses: one gets a
- * burst after each, the other after every fourth.
+ * together with the steady cost in the same process. Each candidate has two processes: one gets a burst after
+ * each pause, the other after every fourth.
  */
 export async function measureBursts(
   testBed: TestBed,

@@ -6,7 +6,9 @@ import { messageTo } from '../requests.ts'
 import { residentKilobytes } from '../resident.ts'
 import type { TestBed } from '../test-bed.ts'
 
-/** A process that is left idle after so many calls, which load everything that is loaded lazily. */
+/**
+ * A process that is left idle after a number of calls, by which everything loaded on demand has been loaded.
+ */
 export interface IdleMemory {
   readonly call: Call
   readonly calls: number
@@ -16,7 +18,8 @@ const IDLE_MS = 5000
 const KILOBYTE = 1024
 
 /**
- * Megabytes (10^6 bytes) resident in a process that was started for this measurement, called, and left idle.
+ * Megabytes (10^6 bytes) resident in a process that was started for this measurement, served calls, and was
+ * left idle.
  */
 export async function measureIdleMemory(
   testBed: TestBed,

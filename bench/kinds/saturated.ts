@@ -6,7 +6,10 @@ import type { Figure } from '../figure.ts'
 import { messageTo } from '../requests.ts'
 import type { TestBed } from '../test-bed.ts'
 
-/** Calls back to back on so many connections, and units in each call (1, or the events of a stream). */
+/**
+ * Calls in immediate succession on a number of connections, and the units in each call (1, or the events of a
+ * stream).
+ */
 export interface Saturated {
   readonly call: Call
   readonly connections: number
@@ -16,11 +19,11 @@ export interface Saturated {
 /** Bounds of the number of requests in a measurement. */
 const MIN_REQUESTS = 40
 const MAX_REQUESTS = 10_000
-/** Requests in the first step of the warm-up, and in a step at most. */
+/** Requests in the first step of the warm-up, and the maximum in a step. */
 const FIRST_STEP = 50
 const WARM_UP_STEP = 1000
 
-/** Warms a candidate up, and finds how many requests cost the intended CPU time. */
+/** Warms up a candidate, and finds the number of requests that cost the intended CPU time. */
 export async function warmed(
   testBed: TestBed,
   name: CandidateName,
@@ -53,7 +56,7 @@ export async function measureSaturated(
   return { cost: (await costOfRequest(testBed, name, running, saturated, requests)) / saturated.units }
 }
 
-/** CPU microseconds of a request, of so many. */
+/** CPU microseconds per request, over this number of requests. */
 export async function costOfRequest(
   testBed: TestBed,
   name: CandidateName,

@@ -8,10 +8,7 @@ import { freePort, statusOn } from '../../test/fixtures/port.ts'
 import { earlierCheckout } from '../candidates/sluice.ts'
 import type { Figure } from '../figure.ts'
 
-/**
- * Programs to start: a server that does nothing but listen, and this gateway on an empty data folder and on a
- * used one.
- */
+/** Programs to start: a server that only listens, and this gateway on an empty and on a used data folder. */
 export const STARTS = ['bare server', 'sluice', 'sluice, later', 'earlier', 'earlier, later'] as const
 export type Start = (typeof STARTS)[number]
 

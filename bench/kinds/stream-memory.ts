@@ -12,14 +12,14 @@ export interface StreamMemory {
   readonly streams: number
 }
 
-/** Calls before the measurement, so that lazily loaded code is loaded and the heap has its size. */
+/** Number of calls before the measurement, so that code is loaded and the heap has reached its size. */
 const WARM_UP = 4000
 const CONNECTIONS = 64
-/** Streams that began and ended before the measurement. */
+/** Number of streams that began and ended before the measurement. */
 const EARLIER = 100
 const SETTLING_MS = 2000
 
-/** Resident kilobytes for each open stream, in a process that was started for this measurement. */
+/** Resident kilobytes per open stream, in a process that was started for this measurement. */
 export async function measureStreamMemory(
   testBed: TestBed,
   name: CandidateName,

@@ -4,26 +4,26 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = '0\r\n\r\n'
 
 /**
- * Reads one response after the other off a connection that carries one at a time; of the content only the
- * marks are read.
+ * Reads consecutive responses from a connection that carries one at a time; of the content, only the marks
+ * are read.
  */
 export class AnswerReader {
   /** Status of the response being read. */
   status = 0
   marks = 0
   #head: Buffer = Buffer.alloc(0)
-  /** Bytes still to come; -1 in a chunked body. */
+  /** Bytes still to be received; -1 in a chunked body. */
   #left = 0
   #tail = ''
 
   readonly #onMark: (stamp: number) => void
 
-  /** `onMark` gets the stamp after each mark. */
+  /** `onMark` is called with the stamp after each mark. */
   constructor(onMark: (stamp: number) => void = () => {}) {
     this.#onMark = onMark
   }
 
-  /** Takes bytes; true if they complete the response. */
+  /** Processes received bytes; returns true if they complete the response. */
   push(chunk: Buffer): boolean {
     let body = chunk
     if (this.status === 0) {

@@ -4,9 +4,9 @@ import type { Order, Measurements } from './orders.ts'
 import { nowMicros } from './stamp.ts'
 
 /**
- * Sends requests at a fixed rate, each over an idle connection or a new one: none waits for another's
- * response. Latency counts from the moment of sending, less the time for which the upstream says that it held
- * the response; so late timers here or there are not attributed to the gateway.
+ * Sends requests at a fixed rate, each over an idle or a new connection, so that none waits for another's
+ * response. Latency counts from the moment of sending, minus the time for which the upstream reports to have
+ * held the response, so that late timers here or there are not attributed to the gateway.
  */
 export async function arrive(order: Order & { kind: 'arrive' }): Promise<Measurements> {
   const message = Buffer.from(order.message)

@@ -4,7 +4,7 @@ import type { Order, Measurements } from './orders.ts'
 import { saturate } from './saturate.ts'
 import { Streams } from './streams.ts'
 
-/** A program of its own: generates the load over raw connections, and reports the results. */
+/** A separate program: generates the load over raw connections, and reports the results. */
 const streams = new Streams()
 const heldStreams = new Streams()
 

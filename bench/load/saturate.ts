@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { AnswerReader } from './answer-reader.ts'
 import type { Order, Measurements } from './orders.ts'
 
-/** Sends each request as soon as the one before it on its connection is answered. */
+/** Sends each request as soon as the previous one on its connection is answered. */
 export function saturate(order: Order & { kind: 'saturate' }): Promise<Measurements> {
   const message = Buffer.from(order.message)
   let sent = 0

@@ -1,15 +1,15 @@
 import process from 'node:process'
 
 /**
- * Marks a piece of content; thirteen digits follow it: the microsecond at which the piece was sent, on the
- * clock that all processes of a machine share, or for how many microseconds it was held.
+ * Marks a piece of content. Thirteen digits follow it: the microsecond at which the piece was sent, on the
+ * clock that all processes of a machine share, or the number of microseconds for which it was held.
  */
 export const MARK = 126
 export const DIGITS = 13
 export const BLANK = `~${'0'.repeat(DIGITS)}`
 const MODULUS = 10 ** DIGITS
 
-/** Microseconds of the machine's own clock. */
+/** Microseconds on the machine's clock. */
 export function nowMicros(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return (seconds * 1e6 + Math.floor(nanoseconds / 1000)) % MODULUS
@@ -24,7 +24,7 @@ export function writeStamp(into: Buffer, at: number, micros: number): void {
   }
 }
 
-/** Reads the digits; undefined where not all of them are there. */
+/** Reads the digits; undefined if they are incomplete. */
 export function readStamp(from: Buffer, at: number): number | undefined {
   if (at + DIGITS > from.length) return undefined
   let value = 0

@@ -20,7 +20,7 @@ export class Streams {
       const begun = Promise.withResolvers<void>()
       first.push(begun.promise)
       this.#running.push(this.#one(port, message, begun.resolve))
-      // One new stream per millisecond spreads their events over the pace.
+      // Opens one stream per millisecond, which distributes their events over the pace.
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
     await Promise.all(first)

@@ -31,7 +31,7 @@ const HOLD: Hold = {
   },
 }
 
-/** The clients that are compared. Each gets the upstream's origin. */
+/** The compared clients. Each gets the upstream's origin. */
 export const CLIENTS = {
   ours: ourClient,
   undici: (origin) => undiciClient(origin, false),
@@ -64,8 +64,9 @@ function ourClient(origin: string): MeasuredClient {
 }
 
 /**
- * Client on undici's dispatcher that sends the same headers. `isBatched` adds what our client does: requests
- * of a turn of the event loop leave together at its end, and the chunks of one read arrive as one piece.
+ * Client on undici's dispatcher that sends the same headers. With `isBatched` it also does what our client
+ * does: requests of one turn of the event loop are sent together at its end, and the chunks of one read are
+ * delivered as one piece.
  */
 function undiciClient(origin: string, isBatched: boolean): MeasuredClient {
   const pool = new Pool(origin, {
@@ -86,7 +87,7 @@ function undiciClient(origin: string, isBatched: boolean): MeasuredClient {
   }
 }
 
-/** Passes a response on to a listener. */
+/** Forwards a response to a listener. */
 class Handler implements Dispatcher.DispatchHandler {
   protected readonly listener: UpstreamResponseListener
 
@@ -123,7 +124,7 @@ class Handler implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Passes the chunks of one read on as one piece. */
+/** Forwards the chunks of one read as one piece. */
 class GatheringHandler extends Handler {
   #chunks: Buffer[] = []
 

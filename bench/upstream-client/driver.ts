@@ -8,10 +8,10 @@ export interface DriveOrder {
   readonly client: ClientName
   readonly port: number
   readonly behaviour: Behaviour
-  /** Approximate bytes of each request. */
+  /** Approximate size of each request in bytes. */
   readonly bytes: number
   readonly connections: number
-  /** Requests in total; of streams that last, the milliseconds of the measurement instead. */
+  /** Total number of requests; for lasting streams, the milliseconds of the measurement instead. */
   readonly requests?: number
   readonly windowMs?: number
 }
@@ -20,14 +20,14 @@ export interface DriveOrder {
 export interface Driven {
   /** CPU time of this process. */
   readonly cpuMicros: number
-  /** Requests that were answered whole, or pieces of streams that arrived. */
+  /** Requests that were answered completely, or pieces of streams that arrived. */
   readonly units: number
   readonly failed: number
 }
 
 let client: MeasuredClient | undefined
 
-/** Sends each request when the one before it is answered. */
+/** Sends each request when the previous one is answered. */
 function saturate(to: MeasuredClient, order: DriveOrder, body: Buffer): Promise<Driven> {
   const { requests = 0, connections } = order
   const { promise, resolve } = Promise.withResolvers<Driven>()
@@ -56,7 +56,7 @@ function saturate(to: MeasuredClient, order: DriveOrder, body: Buffer): Promise<
   return promise
 }
 
-/** Counts the pieces of streams for some time; the upstream ends them afterwards. */
+/** Counts the pieces of streams for some time; the upstream ends the streams afterwards. */
 async function observe(to: MeasuredClient, order: DriveOrder, body: Buffer): Promise<Driven> {
   let pieces = 0
   let failed = 0
