@@ -1,4 +1,4 @@
-"""Where the gateway under test is, and what the tests of all clients share."""
+"""The address of the gateway under test, and what the tests of all clients share."""
 
 import functools
 import json
@@ -47,17 +47,17 @@ def on_each_model(test):
 
 
 def word():
-    """Tells one test's requests from those of the others."""
+    """A word that distinguishes one test's requests from those of the others."""
     return uuid.uuid4().hex
 
 
 def requests_with(mark):
-    """The requests that reached the upstream with this word, each with `completed`: whether its answer was sent whole."""
+    """Requests with this word that reached the upstream; `completed`: whether the response was sent completely."""
     with urllib.request.urlopen(f"{UPSTREAM}/requests?word={mark}", timeout=30) as answer:
         return json.load(answer)
 
 
 def ended_with(mark):
-    """The same, once each of them has ended."""
+    """The same requests, once each of them has ended."""
     with urllib.request.urlopen(f"{UPSTREAM}/ended?word={mark}", timeout=30) as answer:
         return json.load(answer)

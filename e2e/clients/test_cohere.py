@@ -1,4 +1,4 @@
-"""Both versions of the official Cohere client, as far as they rank documents."""
+"""Both versions of the official Cohere client, for ranking documents."""
 
 import unittest
 

@@ -242,8 +242,8 @@ describe('sixty concurrent requests of one user', () => {
     'sixty concurrent requests %s take bounded memory, and calls of another user continue',
     async (name) => {
       const ask = attacks[name] as (typeof attacks)[string]
-      // Each is measured separately, because the heap keeps the garbage of the previous one until it needs the
-      // space.
+      // Each is measured separately, because the heap keeps the garbage of the previous one until it needs
+      // the space.
       await gateway.restart()
       const alone = await beside(() => sleep(500))
       const during = await beside(async () => {

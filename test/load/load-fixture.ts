@@ -16,7 +16,7 @@ export interface LoadPlan {
   readonly options?: Readonly<Record<string, unknown>>
   /** Flags of Node for the gateway. */
   readonly flags?: string
-  /** Whether the gateway runs on one core, and the upstream and the generator on another, if `taskset` can do that. */
+  /** Whether the gateway has its own core, separate from that of upstream and generator (if `taskset` exists). */
   readonly apart?: boolean
 }
 
