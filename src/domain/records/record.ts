@@ -146,12 +146,12 @@ export function fieldsWith<const F extends Fields, P extends keyof Field, const 
  */
 export function listerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
   const members = columns.map(({ field, type, default: usual }) => {
-    return { field, usual, encode: type.encode === same ? undefined : type.encode }
+    return { field, usual, encoder: type.encode === same ? undefined : type }
   })
   return (given, values = []) => {
-    for (const { field, usual, encode } of members) {
+    for (const { field, usual, encoder } of members) {
       const value = (given as Readonly<Record<string, unknown>>)[field] ?? usual
-      values.push(encode ? encode(value) : (value as Stored))
+      values.push(encoder ? encoder.encode(value) : (value as Stored))
     }
     return values
   }
