@@ -8,10 +8,10 @@ import { type ClientName, CLIENTS } from './upstream-client/clients.ts'
 import type { Driven, DriveOrder } from './upstream-client/driver.ts'
 
 /**
- * Measures what a request over the upstream client costs (`packages/http1/src/client/`), as a ratio to undici's
- * dispatcher, alone and with the same batching: CPU time of a process that only sends and receives, each
- * client in one of its own, in turn within a round. A difference is beyond noise where the quartiles of the
- * ratios, which compare measurements of one round, lie on the same side of 1.
+ * Measures the cost of a request with the upstream client (`packages/http1/src/client/`), as a ratio to
+ * undici's dispatcher, alone and with the same batching: CPU time of a process that only sends and receives.
+ * Each client has its own process, and they take turns within a round. A difference is significant if the
+ * quartiles of the ratios, which compare measurements of one round, lie on the same side of 1.
  */
 const { values: options } = parseArgs({
   options: {

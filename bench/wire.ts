@@ -38,7 +38,7 @@ export function pathOf(wire: Wire, model: string, isStream: boolean): string {
   return `${PATHS.gemini}${model}:${isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }
 
-/** All such models. */
+/** All models with a behaviour, by the dialect of the client. */
 export const MODELS: Readonly<Record<Wire, readonly string[]>> = {
   chat: modelsBehind('chat'),
   messages: modelsBehind('messages'),

@@ -12,11 +12,11 @@ import { ToMessages } from './to-messages.ts'
 import { WholeAnswer } from './whole-answer.ts'
 
 /**
- * The least that a gateway costs on `node:http` and `undici`: parse the body, find the client's key and the
- * channel of the model, forward with the channel's key, and read the response's usage; events are converted
- * where the dialects differ, chat and messages. Nothing is checked, held, limited, kept, logged or charged;
- * only where a database is named does each whole answer wait until its tokens are on the disk.
- * Sends its port to its parent process.
+ * The minimum that a gateway costs on `node:http` and `undici`: it parses the body, finds the client's key
+ * and the channel of the model, forwards the request with the channel's key, and reads the usage of the
+ * response. It converts events between chat and messages if the dialects differ. Nothing is checked, held,
+ * limited, stored, logged or charged; only if a database is given does each unstreamed response wait until
+ * its tokens are on the disk. Sends its port to its parent process.
  */
 const [, , url, database] = process.argv
 const upstream = new Pool(String(url), { connections: null })

@@ -43,11 +43,12 @@ const PROCESS: ProcessMemory = {
 }
 
 /**
- * Gives memory back to the system when the gateway is idle: V8 would keep it until the next work; the nursery
- * alone is tens of megabytes. Once after the start, when nothing was under way for three seconds of its first
- * minute; later when nothing was for a minute. Then only buffers and young garbage go, and the rest after ten
- * minutes, or at once if it is much: a full collection makes V8 forget how its code was used, and the next
- * three thousand calls cost more than twice as much. Takes about 30 ms.
+ * Releases memory to the system when the gateway is idle; V8 would keep it until there is work again, and the
+ * young generation alone takes tens of megabytes. Runs once after the start, when nothing was under way for
+ * three seconds within the first minute, and later when nothing was for a minute. That releases only buffers
+ * and young garbage. The remaining garbage is collected after ten minutes, or at once if there is much of it,
+ * because a full collection makes V8 forget how its code was used, so that the next three thousand calls cost
+ * more than twice as much. Takes about 30 ms.
  */
 export function collectWhenIdle(
   openRequests: () => number,

@@ -45,10 +45,10 @@ export interface ListeningServer {
   /** A warning for the operator if the system allows fewer connections than the maximum. */
   readonly fewConnections: string | undefined
   /**
-   * Ends the listening in a pause between two requests, as what the system has accepted would be cut off
-   * with it; a load balancer that checks readiness makes such a pause. Open connections are kept for a
-   * second, for requests on their way. Resolves after that, or when nobody is connected, or after
-   * `maxMs`; from then on idle connections are closed.
+   * Stops listening in a pause between two requests, because connections that the system has already accepted
+   * would be cut off; a load balancer that checks readiness causes such a pause. Open connections are kept
+   * for another second, for requests that are still arriving. Resolves after that, or when no client is
+   * connected, or after `maxMs`; from then on idle connections are closed.
    */
   stopListening(maxMs: number): Promise<void>
   /** Stops listening, and closes all connections. */

@@ -62,8 +62,8 @@ class LogQueue {
 
   /**
    * Writes to a file descriptor. `onDropped` is called with the number of dropped lines once there is room
-   * for a line about them. `maxPiece`: bytes of a write, if its lines are shorter; 4,096 at most where other
-   * processes write to the same pipe, or lines would come mixed.
+   * for a line about them. `maxPiece` is the maximum number of bytes in one write, unless a line is longer;
+   * it must be at most 4,096 if other processes write to the same pipe, or their lines would be mixed.
    */
   constructor(file: number, onDropped: (count: number) => void, maxPiece = Number.POSITIVE_INFINITY) {
     this.#file = file

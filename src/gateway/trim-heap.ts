@@ -9,8 +9,8 @@ interface TrimFunction {
 
 /**
  * Returns the free memory of the C library's heap to the system. Buffers of requests and responses leave
- * holes there, and glibc returns only its end by itself. Runs on another thread, but allocations wait for it:
- * half a second for 400 MB. Does nothing where the C library has no such function, or `koffi` is not
+ * holes there, and glibc by itself returns only its end. Runs on another thread, but allocations wait for it:
+ * half a second for 400 MB. Does nothing if the C library has no such function, or if `koffi` is not
  * installed.
  */
 export async function trimHeap(): Promise<void> {

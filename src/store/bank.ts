@@ -75,13 +75,13 @@ export interface BankStatement {
  */
 export interface Bank {
   /**
-   * Requests loans. Resolves to one result per request, in order; undefined for an unknown token, `locked`
-   * where another session keeps the row of an account locked.
+   * Requests loans. Resolves to one result per request, in order; undefined for an unknown token, `locked` if
+   * another session has locked the row of an account.
    */
   acquire(requests: readonly LoanRequest[]): Promise<readonly (Loan | 'locked' | undefined)[]>
   /**
-   * Reports settled calls (JSON, as in the outbox) and open holds. A call counts once, however often it is
-   * reported. Renews the node's leases for another minute.
+   * Reports settled calls (JSON, as in the outbox) and open holds. A call counts once, even if it is reported
+   * repeatedly. Renews the node's leases for another minute.
    */
   apply(calls: readonly string[], held: readonly HeldReport[]): Promise<BankStatement>
   /** Resolves to the states of all accounts that the node borrows from; recovers leases of lost nodes. */
@@ -90,6 +90,6 @@ export interface Bank {
   release(
     kept: readonly { readonly account: AccountName; readonly keep: number }[],
   ): Promise<readonly AccountState[]>
-  /** Returns all leases, held or not, except of locked accounts, and removes the node. */
+  /** Returns all leases, held or not, except those of locked accounts, and removes the node. */
   leave(): Promise<void>
 }

@@ -8,7 +8,7 @@ import type { StoredEntry } from '../domain/stored-configuration.ts'
 import type { StoredSettingRow } from './schema.ts'
 import { type Secrets, seal, tagOf, unseal } from './secrets.ts'
 
-/** Begins the line with the proxy among those with keys; no key begins so. */
+/** Prefix of the line with the proxy among those with keys; no key begins with it. */
 const PROXY_LINE = '\tproxy\t'
 
 /** Converts a stored channel, decrypting its keys and its proxy. */

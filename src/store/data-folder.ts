@@ -102,8 +102,8 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
 }
 
 /**
- * Reads the secret in the file `secret` of a data folder; creates the file if it is missing. Its owner alone
- * may read it afterwards. The folder must be locked.
+ * Reads the secret in the file `secret` of a data folder; creates the file if it is missing. Afterwards only
+ * its owner may read it. The folder must be locked.
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
@@ -149,7 +149,7 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
 // Written to a temporary file first: a truncated secret could not decrypt what is stored with it.
 function makeSecret(folder: string, file: string): void {
   const unfinished = `${file}.unfinished`
-  // A file that exists is left by a killed start, or was planted.
+  // An existing file was left by a killed start, or was planted.
   rmSync(unfinished, { force: true })
   const descriptor = openSync(unfinished, 'wx', 0o600)
   writeSync(descriptor, `${randomBytes(32).toString('hex')}\n`)
@@ -197,7 +197,7 @@ function removeProcessName(folder: string): void {
   try {
     rmSync(fileIn(folder), { force: true })
   } catch {
-    // A name that stays does no harm.
+    // A name that is not removed does no harm.
   }
 }
 
@@ -217,7 +217,7 @@ function textOf(path: string): string {
   }
 }
 
-// A holder that has not named itself yet may find the name of one that was killed.
+// A holder that has not written its name yet may find the name of one that was killed.
 function runs(id: number): boolean {
   try {
     return process.kill(id, 0)

@@ -131,6 +131,6 @@ test('charges are settled while a content of 32 MiB is stored', async () => {
   await storing
   const parts = 32 * 4
   // Each of a call's two writes shares the commit of one part. If the content were stored in one piece,
-  // hardly any call would end.
+  // hardly any call would end in time.
   expect(settled).toBeGreaterThanOrEqual(parts / 4)
 })

@@ -7,7 +7,7 @@ import type { Rows } from './store.ts'
  * than for this.
  */
 const PART_LENGTH = 262_144
-/** Parts that one write removes. */
+/** Number of parts that one write removes. */
 const REMOVED_AT_A_TIME = 8
 
 /** Stored response that has a content. */
@@ -66,7 +66,7 @@ export async function removeParts(rows: Pick<Rows, 'write'>, responseId: string)
   }
 }
 
-/** Cuts a text into parts that end between characters, as each is encoded alone. */
+/** Cuts a text into parts that end between characters, because each part is encoded separately. */
 function partsOf(text: string): string[] {
   const parts: string[] = []
   for (let start = 0; start < text.length; ) {

@@ -58,7 +58,7 @@ export interface LedgerWrites {
    * Closes the hold, charges the call and stores its provenance; repetitions for the same id have no effect.
    */
   settle(call: SettledCall): void
-  /** Writes a hold and removes it: succeeds where a hold could be written. */
+  /** Writes a hold and removes it; succeeds if a hold could be written. */
   probe(): void
   /** Parks a hold: its call continues at the upstream, and recovery leaves it open. */
   parkHold(hold: HoldReference): void

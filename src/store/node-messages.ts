@@ -9,8 +9,8 @@ const MAC_LENGTH = 32
 const FROM_DATABASE = 'account '
 
 /**
- * Signs the messages between nodes, and checks those that arrive: `MAC TEXT`. Other messages are counted, and
- * nothing of them is read. A message that is repeated verifies again: it may only make its receivers ask.
+ * Signs the messages between nodes, and checks those that arrive: `MAC TEXT`. Invalid messages are counted
+ * and otherwise ignored. A repeated message is valid again, so a message may only cause its receivers to ask.
  */
 export class NodeMessages {
   readonly #secrets: Secrets

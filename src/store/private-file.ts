@@ -4,8 +4,8 @@ import process from 'node:process'
 const OTHERS = 0o077
 
 /**
- * Creates a file that its owner alone may open, unless it is there already; then like `keepPrivate`. Throws
- * if it cannot be written. An existing file is not opened: closing it would end this process's locks on it.
+ * Creates a file that only its owner may open, unless it exists; then like `keepPrivate`. Throws if it cannot
+ * be written. An existing file is not opened, because closing it would release this process's locks on it.
  */
 export function createPrivateFile(path: string): void {
   try {
@@ -18,8 +18,8 @@ export function createPrivateFile(path: string): void {
 }
 
 /**
- * Keeps other accounts from a file, if it is there. Throws a sentence for the operator if it is a link or no
- * file.
+ * Denies other accounts access to a file, if it exists. Throws a sentence for the operator if it is a link or
+ * not a regular file.
  */
 export function keepPrivate(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { removeParts } from './kept-contents.ts'
 import type { Rows } from './store.ts'
 
-/** Age of parts without a response before they are removed: the row may still be written before. */
+/** Age at which parts without a response are removed; before that, the row may still be written. */
 const ORPHAN_AFTER_MS = 3_600_000
-/** Rows that one write removes, and the pause before the next: calls are not delayed. */
+/** Number of rows that one write removes, and the pause before the next, so that calls are not delayed. */
 const BATCH = 100
 const PAUSE_MS = 50
 
@@ -33,8 +33,8 @@ export async function pruneExpired(
 }
 
 /**
- * Removes parts of contents that belong to no response (any more), until there are none or the signal aborts.
- * Resolves to their number.
+ * Removes parts of contents that belong to no response, or to none any more, until there are none or the
+ * signal aborts. Resolves to their number.
  */
 export async function pruneParts(
   rows: Pick<Rows, 'read' | 'write'>,

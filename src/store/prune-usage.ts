@@ -3,7 +3,7 @@ import type { Store } from './store.ts'
 
 const DAY_MS = 86_400_000
 
-/** Target for the time of a batch before its commit; so few pages make the commit as short as any other. */
+/** Target time of a batch before its commit; the commit of so few pages is as short as any other. */
 const TARGET_BATCH_MS = 1
 /** Pause between batches, so that calls are not delayed. */
 const PAUSE_MS = 50

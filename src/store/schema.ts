@@ -61,7 +61,7 @@ interface UsageSumsTable extends UsageColumns {
   group_name: string
   /** Number of calls that were answered, as in `request_count` of a user. */
   requests: number
-  /** Number of calls that failed, whether or not a part was answered: `FAILED_REASONS`. */
+  /** Number of calls that failed, even if a part was answered: `FAILED_REASONS`. */
   failed: number
   quota: number
 }
@@ -102,11 +102,11 @@ interface StoredResponsesTable {
   call_id: string | null
   /** Prices of a background call, as `priceSetText` writes them. */
   rate: string | null
-  /** 1 where a background call offered tools without a price. */
+  /** 1 if a background call offered tools without a price. */
   price_incomplete: Generated<number>
   /** JSON of a background response's end, for the node that holds its quota; null before. */
   outcome: string | null
-  /** JSON of the `StreamedPart`s of a background response; null = none was streamed. */
+  /** JSON of the `StreamedPart`s of a background response; null if none was streamed. */
   streamed: string | null
 }
 
@@ -119,7 +119,7 @@ export type StoredSettingRow = Selectable<StoredSettingsTable>
 /** Signed parts of replies, for following turns in which the client returns the reply without them. */
 interface KeptSignaturesTable {
   user_id: number
-  /** HMAC of the owner and the anchor: a tool call's id, or the text. */
+  /** HMAC of the owner and of what the client returns: the id of a tool call, or the text. */
   hash: string
   /** Encrypted JSON of the account and the parts. */
   content_cipher: string
@@ -159,12 +159,12 @@ interface BudgetPeriodsTable {
   account: string
   /** `BudgetOwner`. */
   owner: string
-  /** The budget as it was last used, in quota units; 0 = unknown. */
+  /** The budget when it was last used, in quota units; 0 if unknown. */
   amount: number
   used: number
 }
 
-/** Budgets that were used up to 80 % or 100 %, written by a trigger in the transaction that did it. */
+/** Budgets of which 80 % or 100 % were used, written by a trigger in the transaction that reached it. */
 interface BudgetCrossingsTable {
   account: string
   /** 80 or 100; each once for each account. */
@@ -180,7 +180,7 @@ interface SessionsTable {
   user_id: number
   created_time: number
   expires_time: number
-  /** Time of the latest request, to the minute; 0 = none since the session began. */
+  /** Time of the latest request, to the minute; 0 if there was none since the session began. */
   last_used: number
   /** Client's address at the sign-in. */
   address: string
@@ -224,20 +224,20 @@ interface AlertTables {
 interface AlertOutboxTable {
   /** Id of the event, the same for all targets. */
   id: string
-  /** Tag of the receiver; empty before the event is spread over the receivers. */
+  /** Tag of the receiver; empty until the event is assigned to the receivers. */
   target: string
   type: string
   /** JSON of the event's data. */
   data: string
   created_ms: number
-  /** Time of the next attempt; that of an attempt under way is when it is given up for lost. */
+  /** Time of the next attempt; for an attempt under way, the time at which it counts as lost. */
   due_ms: number
   /** Time of the first attempt. */
   first_ms: number | null
   attempts: number
 }
 
-/** Thresholds of the events that the database itself finds; events without a row are not added. */
+/** Thresholds of the events that the database itself detects; events without a row are not added. */
 interface AlertThresholdsTable {
   type: string
   threshold: number
@@ -250,14 +250,14 @@ interface AlertConditionsTable {
   until_ms: number
 }
 
-/** Node that delivers the events of all, in one row. */
+/** Node that delivers the events of all nodes, in one row. */
 interface AlertSenderTable {
   id: number
   node: string
   until_ms: number
 }
 
-/** Users of whose low quota there was an alert, and whose quota was not above the threshold since. */
+/** Users for whose low quota an alert was added, and whose quota has not been above the threshold since. */
 interface LowQuotasToldTable {
   user_id: number
 }

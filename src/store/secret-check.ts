@@ -1,6 +1,6 @@
 import type { Secrets } from './secrets.ts'
 
-/** Throws a sentence for the operator unless the stored check value is that of these secrets. */
+/** Throws a sentence for the operator unless the stored check value belongs to these secrets. */
 export function refuseOtherSecret(kept: string | undefined, secrets: Secrets): void {
   if (kept === secrets.check) return
   throw new Error(

@@ -9,8 +9,8 @@ import {
 } from 'node:crypto'
 
 /**
- * Keys derived from the operator's secret. They can be posted to a thread. As key objects they hash in a
- * seventh of the time that bytes take, which are checked at every use.
+ * Keys derived from the operator's secret. They can be posted to a thread. Hashing with key objects takes a
+ * seventh of the time that it takes with bytes, which are checked at every use.
  */
 export interface Secrets {
   /** Identifier of the secret, part of every encrypted value. */
@@ -19,7 +19,7 @@ export interface Secrets {
   readonly lookupKey: KeyObject
   /** Signs messages between nodes. */
   readonly messageKey: KeyObject
-  /** Check value, stored in the database to detect another secret at start. */
+  /** Check value, stored in the database to detect a different secret at the start. */
   readonly check: string
 }
 

@@ -3,9 +3,9 @@
  * same operation may succeed later, unless the error is `lasting`.
  */
 export class StoreUnavailable extends Error {
-  /** True = the database has failed for good and refuses all operations until it is opened again. */
+  /** True if the database has failed for good and refuses all operations until it is opened again. */
   readonly lasting: boolean
-  /** True = the database answers and takes no writes: it has no room, or is read-only. */
+  /** True if the database answers but accepts no writes: the disk is full, or it is read-only. */
   readonly refusesWrites: boolean
 
   constructor(
@@ -19,5 +19,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Error: another process has the name of this node: the one's data folder is a copy of the other's. */
+/**
+ * Error: another process uses the name of this node, because the data folder of one is a copy of the other's.
+ */
 export class NameTaken extends StoreUnavailable {}

@@ -66,8 +66,8 @@ export interface Store extends Rows {
   /** Number of writes that are not durable yet. */
   readonly queued: number
   /**
-   * Resolves if the database fails for good (it is damaged, an I/O error, a thread that died); never rejects.
-   * Later operations are refused: the process should end, and recover at its next start.
+   * Resolves if the database fails for good (it is damaged, an I/O error occurred, or a thread died); never
+   * rejects. Later operations are refused; the process should end, and recover at its next start.
    */
   readonly failed: Promise<StoreUnavailable>
 }

@@ -2,7 +2,7 @@ import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
 import { addCounts, COUNT_COLUMNS } from './usage-counts.ts'
 
-/** Half an hour, the time that a sum covers at least. */
+/** Half an hour, the minimum time covered by a sum. */
 export const SLOT_MS = 1_800_000
 
 /** Half hours of a day (UTC). */
@@ -25,7 +25,7 @@ export interface SumKind {
   readonly kind: number
   readonly unit: 'slot' | 'day'
   readonly name: string
-  /** Dimensions by which it divides; the others have the values of `NO_DIMENSION`. */
+  /** Dimensions by which it divides; all others have the values of `NO_DIMENSION`. */
   readonly by: ReadonlySet<DimensionColumn>
 }
 
@@ -62,7 +62,7 @@ export function dimensionsIn(
   return DIMENSION_COLUMNS.map((name) => (by.has(name) ? values[name] : NO_DIMENSION[name]))
 }
 
-// Sums by users and keys are the most.
+// Sums by users and keys have the most rows.
 const sizeOf = ({ by }: SumKind): number => by.size + (by.has('user_id') ? DIMENSION_COLUMNS.length : 0)
 
 const buckets = (name: string): string[] =>
@@ -74,7 +74,7 @@ export const TOTAL_COLUMNS: readonly string[] = buckets('total')
 /** Columns of the histogram of times to the first byte. */
 export const FIRST_COLUMNS: readonly string[] = buckets('first')
 
-/** The time of a call that each histogram is of. */
+/** The time of a call that each histogram counts. */
 export const LATENCY_TIMES = { total: 'duration_ms', first: 'first_byte_ms' } as const
 
 /** Columns of both histograms. */

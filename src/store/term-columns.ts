@@ -10,7 +10,7 @@ import {
 } from '../domain/operator-terms.ts'
 import { type TermColumns, TERMS } from '../domain/records/terms.ts'
 
-/** The window of a rate limit that states none. */
+/** The window of a rate limit that does not state one. */
 export const MINUTE_MS = 60_000
 
 /** Converts the columns. */
@@ -42,7 +42,7 @@ const NO_TERMS = Object.fromEntries(
   Object.entries(TERMS).map(([column, { default: value }]) => [column, value]),
 ) as unknown as TermColumns
 
-/** All columns of a new row: rows of one statement that lack some would have NULL there. */
+/** All columns of a new row; rows of one statement that lack some would get NULL there. */
 export function newTermColumns(given: TermChanges): TermColumns {
   return { ...NO_TERMS, ...termColumns(given) }
 }
@@ -52,13 +52,15 @@ export function columnsOfTerms({ budget, rateLimit }: CallTerms): TermColumns {
   return termColumns({ budget: budget ?? null, rateLimit }) as TermColumns
 }
 
-/** The operator's terms of a new token that an operator makes. */
+/** The operator's terms of a new token that is created by an operator. */
 export function operatorTermsOfNew(terms: TermChanges, grants: TokenGrants): OperatorTerms {
   const given = grantsAfter(undefined, { ...grants, used_quota: 0 }, grants)
   return { ...afterOperatorChange(NO_OPERATOR_TERMS, terms, MINUTE_MS), ...(given && { grants: given }) }
 }
 
-/** The columns of a row whose terms are declared: a token's remember them as the operator's. */
+/**
+ * The columns of a row whose terms are declared; for a token, they are also stored as the operator's terms.
+ */
 export function declaredTermColumns(
   terms: TermChanges,
   row: { readonly operator_terms?: string },

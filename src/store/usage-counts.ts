@@ -9,7 +9,7 @@ const COUNTS = Object.entries(USAGE_COUNTS).map(([name, { column }]) => ({
 /** Columns of usage, in the usage log and in the daily sums. */
 export const COUNT_COLUMNS: readonly (keyof UsageColumns)[] = COUNTS.map(({ column }) => column)
 
-/** Adds a usage to sums that have `COUNT_COLUMNS` from this index on. */
+/** Adds a usage to sums that contain `COUNT_COLUMNS`, beginning at this index. */
 export function addCounts(sums: number[], start: number, usage: Usage): void {
   for (let i = 0; i < COUNTS.length; i += 1) {
     const count = usage[COUNTS[i]!.name]

@@ -145,7 +145,7 @@ async function perform(store: Rows, steps: readonly Step[]): Promise<string[]> {
   return secrets
 }
 
-/** Entries of new objects leave empty fields out. */
+/** Entries of new objects omit empty fields. */
 const known = (value: Json | undefined): Json => value || null
 
 /** The fields of every object, derived only from the entries. */
@@ -229,7 +229,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     const { id: userId } = await store.write('createUser', { ...newUser({ username: 'bob' }), origin })
     const state = async () => [(await store.read('userById', userId))?.group, await entriesOf(store)]
     const before = await state()
-    // A commit on PostgreSQL, and an entry in SQLite, fails after the change has been made.
+    // The change itself succeeds, but the commit (PostgreSQL) or writing the entry (SQLite) fails.
     if (engine.name === 'PostgreSQL') {
       await database.sql('create table known (action text primary key)')
       await database.sql(`alter table audit_log add foreign key (action) references known

@@ -37,7 +37,7 @@ export function isSameRows(some: readonly DeclaredRow[], others: readonly Declar
   return textOf(some) === textOf(others)
 }
 
-/** The state that a row holds. */
+/** The state stored in a row. */
 export function declaredState(row: DeclaredRow): ObjectState {
   const tags = Object.entries<string>(JSON.parse(row.tags))
   const fields: Fields = {

@@ -2,7 +2,9 @@ import { changesBetween } from '../../domain/audit.ts'
 import type { NewEntry } from './append.ts'
 import type { ObjectStates } from './object-states.ts'
 
-/** Settings have no beginning and no end: without an entry, the file or the built-in value applies. */
+/**
+ * Settings are not created or deleted: without an entry, the value of the file or the built-in one applies.
+ */
 const SETTINGS: ReadonlySet<string> = new Set(['option', 'group', 'model', 'price'])
 
 /**

@@ -34,7 +34,7 @@ export function tokenFields(row: TokenRow): Fields {
   return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
 }
 
-/** The fields of a channel, by their names in gateway.yaml. Fields of tools may have credentials. */
+/** The fields of a channel, by their names in gateway.yaml. Fields of tools may contain credentials. */
 export function channelFields(
   { name, declared, keys, status, family }: ChannelDefinition,
   secrets: Secrets,
@@ -86,7 +86,7 @@ function secretValue(value: Json, secrets: Secrets): Secret {
 /** Paths of providers' APIs; some servers take their key in other parts of a path. */
 const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic))*\/?$/
 
-/** Whether an address has neither credentials nor a query, nor a path that may be one. */
+/** Whether an address contains neither credentials nor a query, nor a path that may be a credential. */
 function isPlainAddress(value: Json): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null
   const isPlain = url && url.username === '' && url.password === '' && PLAIN_PATH.test(url.pathname)

@@ -12,13 +12,13 @@ import type { ObjectReference } from './object-states.ts'
 
 /** Operation that changes objects: their states before and after it are compared. */
 interface ChangesObjects<Input, Output> {
-  /** Objects that may exist before, and change. */
+  /** Objects that may exist before the operation and be changed by it. */
   readonly touches?: (
     input: Input,
     db: Db,
     secrets: Secrets,
   ) => readonly ObjectReference[] | Promise<readonly ObjectReference[]>
-  /** Objects that it has made. */
+  /** Objects that the operation has created. */
   readonly makes?: (output: Output, input: Input) => readonly ObjectReference[]
 }
 
@@ -39,7 +39,7 @@ const user = (id: number): ObjectReference => ({ kind: 'user', id })
 const key = (id: number): ObjectReference => ({ kind: 'key', id })
 const channel = (id: number): ObjectReference => ({ kind: 'channel', id })
 
-/** Meaning of each write for the audit log; null = no change of an object that people manage. */
+/** How each write is recorded in the audit log; null if it does not change an object that people manage. */
 export const AUDITED: {
   readonly [Of in Name]: ChangesObjects<Input<Of>, Output<Of>> | ReportsEntries<Input<Of>, Output<Of>> | null
 } = {
@@ -162,7 +162,7 @@ async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReferen
   return rows.map(({ id }) => key(id))
 }
 
-/** Users and tokens that declarations may mean, found as `seedUsers` finds them. */
+/** Users and tokens to which declarations may refer, found like `seedUsers` finds them. */
 async function seededObjects(
   db: Db,
   seeds: Input<'seedUsers'>['seeds'],

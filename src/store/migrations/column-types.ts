@@ -6,7 +6,10 @@ export interface ColumnTypes {
   readonly integer: 'integer' | 'bigint'
   /** Text that sorts by its bytes. */
   readonly sorted: string
-  /** Ends of the definition of tables with rows in the order of the key, of insertion, and without types. */
+  /**
+   * Ends of the table definitions: with rows in the order of the key, with rows in the order of insertion,
+   * and without strict types.
+   */
   readonly ends: Readonly<Record<'keyed' | 'counted' | 'plain', string>>
   /** True = several nodes write the database and borrow from its bank. */
   readonly isShared: boolean

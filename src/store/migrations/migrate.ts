@@ -23,7 +23,7 @@ export async function migrateToLatest(
   throw new Error(`the schema of the database could not be brought up to date${reason}`, { cause: error })
 }
 
-/** On a shared database, each step ends with the bank of this version. */
+/** On a shared database, each step ends by installing the bank of this version. */
 function migrationOf({ run }: Step, types: ColumnTypes): Migration {
   return {
     async up(db: Kysely<unknown>) {

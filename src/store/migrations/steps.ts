@@ -17,8 +17,8 @@ export const STEPS: readonly Step[] = [
 ]
 
 /**
- * Tells whether the steps that have run are all steps. Throws a sentence for the operator if a newer version
- * has migrated the database, or a build from before the first release has made it.
+ * Whether all steps have run. Throws a sentence for the operator if the database was migrated by a newer
+ * version, or created by a build from before the first release.
  */
 export function isCurrent(run: readonly string[], steps: readonly Step[] = STEPS): boolean {
   const names = steps.map(({ name }) => name)

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { AlertEvent } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
-/** Begins the names of conditions that are channels in cooldown. */
+/** Prefix of conditions that are channels in cooldown. */
 const CHANNEL = 'channel '
 const OVERLOAD = 'overload'
-/** Begins the names of tools without a price. */
+/** Prefix of conditions that are tools without a price. */
 const UNPRICED = 'unpriced '
 
 /** Conditions that a node has seen since its last report. */
@@ -71,7 +71,7 @@ async function report(
 
 /**
  * Ends the conditions that no node has reported for long enough. Adds an alert for each channel, unless it is
- * not among `channels`, those that are configured.
+ * missing from `channels`, the configured ones.
  */
 export async function endConditions(
   db: Db,

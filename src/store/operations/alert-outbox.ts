@@ -23,9 +23,9 @@ interface TargetTypes {
 
 /** Work that waits in the tables of alerts. */
 export interface AlertWork {
-  /** True = there are events that are not spread over the receivers. */
+  /** True if there are events that are not assigned to receivers yet. */
   readonly isUnspread: boolean
-  /** Tags of the receivers that an attempt is due for. */
+  /** Tags of the receivers for which an attempt is due. */
   readonly due: readonly string[]
   /** True = conditions are over. */
   readonly isConditionOver: boolean

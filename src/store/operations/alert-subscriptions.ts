@@ -16,7 +16,7 @@ async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
   return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(byType)
 }
 
-/** Whether the database has anything for receivers: thresholds, conditions, or alerts that wait. */
+/** Whether the database contains anything for receivers: thresholds, conditions, or waiting alerts. */
 export async function hasAlertState(db: Db): Promise<boolean> {
   for (const table of ['alert_thresholds', 'alert_conditions', 'alert_outbox'] as const) {
     const row = await db.selectFrom(table).select(sql`1`.as('one')).limit(1).executeTakeFirst()
@@ -37,7 +37,7 @@ export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscri
   }
   // Without receivers, it would go unnoticed that a quota is high again.
   if (thresholds.every(({ type }) => type !== 'quota.low')) await db.deleteFrom('low_quotas_told').execute()
-  // Events that are not spread yet are for the receivers that there are then.
+  // Events that are not assigned yet go to the receivers that exist at that time.
   const present = tags.length > 0 ? ['', ...tags] : []
   const removal = db.deleteFrom('alert_outbox')
   await (present.length > 0 ? removal.where('target', 'not in', present) : removal).execute()

@@ -18,7 +18,7 @@ interface AuditPageQuery {
   readonly limit: number
 }
 
-/** The newest matching entries below an id; null = from the newest on. */
+/** The newest matching entries below an id; null begins with the newest. */
 interface AuditScan {
   readonly filter: AuditFilter
   readonly beforeId: number | null
@@ -37,7 +37,7 @@ export async function auditPage(
   return { total, entries: rows.map(entryFromRow) }
 }
 
-/** Reads the newest matching entries below an id; null = from the newest on. */
+/** Reads the newest matching entries below an id; null begins with the newest. */
 export async function auditBefore(db: Db, query: AuditScan): Promise<readonly AuditEntry[]> {
   const rows = await entriesBefore(db, query).selectAll().execute()
   return rows.map(entryFromRow)
@@ -162,8 +162,8 @@ interface RefusedSignIn {
 }
 
 /**
- * Adds a refused sign-in to the audit log. A name that no user has is left out: people type passwords into
- * the wrong field.
+ * Adds a refused sign-in to the audit log. A name that no user has is omitted, because people type passwords
+ * into the wrong field.
  */
 export async function noteRefusedSignIn(db: Db, { username = '', origin }: RefusedSignIn): Promise<void> {
   if (!origin) return
@@ -196,7 +196,10 @@ interface Reveal {
   readonly origin?: Origin
 }
 
-/** Adds reveals of secrets to the audit log. Written before the secret is read: none is shown unlogged. */
+/**
+ * Adds reveals of secrets to the audit log. Written before the secret is read, so that no secret is shown
+ * without an entry.
+ */
 export async function noteReveal(db: Db, { kind, ids, userId, origin }: Reveal): Promise<void> {
   if (!origin || ids.length === 0) return
   const rows =

@@ -24,7 +24,7 @@ export interface TokenChange {
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenChanges
-  /** Whether an operator makes the change, whose terms are a ceiling for the holder of the token. */
+  /** Whether an operator makes the change; its terms are then an upper limit for the holder of the token. */
   readonly isByOperator?: boolean
   /** Refuses with `changed_meanwhile` unless this is the token's version; undefined allows any. */
   readonly version?: string | undefined

@@ -37,13 +37,15 @@ export interface UserChange {
   readonly quota?: QuotaChange | undefined
   /** Refuses with `changed_meanwhile` unless this is the user's version; undefined allows any. */
   readonly version?: string | undefined
-  /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
+  /** Refuses with `role_too_low` unless the user's role is below this; undefined allows any role. */
   readonly roleBelow?: number | undefined
-  /** Refuses with `invalid_request` unless this is the current hash; null = none, undefined = any. */
+  /**
+   * Refuses with `invalid_request` unless this is the current hash; null means none, undefined allows any.
+   */
   readonly passwordWas?: string | null | undefined
   /** HMAC of the session that a new password does not end. */
   readonly keptSession?: string | undefined
-  /** True = replacing the password keeps the access token. */
+  /** True if replacing the password keeps the access token. */
   readonly keepAccessTokens?: boolean | undefined
 }
 
@@ -105,7 +107,7 @@ export async function changeUser(
   return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
 }
 
-/** Columns of a user who gets this name; throws if it may not be given. */
+/** Columns of a user who gets this name; throws if the name is not allowed. */
 async function renamedColumns(
   db: Db,
   { id, username, first_username }: UserRow,

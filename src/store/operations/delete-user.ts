@@ -16,7 +16,7 @@ export async function deleteUser(
     readonly userId: number
     /** Unix seconds. */
     readonly deleted_time: number
-    /** Refuses with `role_too_low` unless the user's role is below this; undefined = any role. */
+    /** Refuses with `role_too_low` unless the user's role is below this; undefined allows any role. */
     readonly roleBelow?: number | undefined
   },
 ): Promise<boolean> {
@@ -43,7 +43,7 @@ export async function deleteUser(
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()
-  // Rows without content stay: a background call may have to be charged by one.
+  // Rows without content stay, because a background call may have to be charged by one.
   await db
     .deleteFrom('stored_responses')
     .where('user_id', '=', userId)

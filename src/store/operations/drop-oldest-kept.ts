@@ -5,7 +5,7 @@ import type { Db } from './operation.ts'
 export interface DroppedRows {
   /** Responses whose parts can be removed. */
   readonly responseIds: readonly string[]
-  /** True = more than the bound is kept still. */
+  /** True if more than the maximum is still kept. */
   readonly more: boolean
 }
 

@@ -18,7 +18,7 @@ export async function tokenByKeyHash(
   return token ? withUser(db, token) : null
 }
 
-/** Reads a token and its user, deleted or not, without open holds (0), which are not in this database. */
+/** Reads a token and its user, deleted or not. Open holds are 0, because they are not in this database. */
 export async function accountOfToken(
   db: Db,
   { tokenId }: { readonly tokenId: number },

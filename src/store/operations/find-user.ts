@@ -30,7 +30,7 @@ export async function listUsers(db: Db): Promise<User[]> {
   return rows.map(userFromRow)
 }
 
-/** Counts users, deleted ones included; 0 = the database is new. */
+/** Counts users, including deleted ones; 0 means that the database is new. */
 export async function countUsers(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('users')
@@ -39,7 +39,7 @@ export async function countUsers(db: Db): Promise<number> {
   return count
 }
 
-/** User and password hash; null = no password was ever set. Must not be logged or sent. */
+/** User and password hash; null if no password was ever set. Must not be logged or sent. */
 interface Credentials {
   readonly user: ManagedUser
   readonly passwordHash: string | null
@@ -66,7 +66,9 @@ export async function hasBcryptPasswords(db: Db): Promise<boolean> {
 
 /** Search for users. */
 interface UserSearch {
-  /** Part of the username, display name or e-mail address, in any case; or the whole id. Empty = all. */
+  /**
+   * Part of the username, display name or e-mail address, in any case; or the whole id. Empty matches all.
+   */
   readonly keyword: string
   /** Undefined = any group. */
   readonly group: string | undefined
@@ -91,7 +93,7 @@ export async function pageOfUsers(
   return { users: rows.map(managedUserFromRow), total: ids.length }
 }
 
-// Compares here, because databases differ in upper case beyond ASCII.
+// Compares here, because databases differ in case conversion beyond ASCII.
 async function matchingIds(db: Db, { keyword, group }: UserSearch): Promise<number[]> {
   let query = liveUsers(db).select(['id', 'username', 'display_name', 'email']).orderBy('id', 'desc')
   if (group !== undefined) query = query.where('group_name', '=', group)

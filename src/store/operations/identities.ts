@@ -80,8 +80,8 @@ export async function removeIdentitiesOf(db: Db, userId: number): Promise<void> 
 }
 
 /**
- * Marks the state of a sign-in as used; resolves to whether it was unused. Also removes states that have
- * expired: the table grows only here.
+ * Marks the state of a sign-in as used; resolves to whether it was unused. Also removes expired states,
+ * because the table grows only here.
  */
 export async function markStateUsed(
   db: Db,

@@ -7,7 +7,7 @@ const ROW_BYTES = 512
 /** Number of bytes that count for a row of a response; null without content, as for native responses. */
 export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
 
-/** Bytes that a row of a signature counts as. */
+/** Number of bytes that count for a row of a signature. */
 export const SIGNATURE_BYTES = sql<number>`octet_length(content_cipher) + ${sql.lit(ROW_BYTES)}`
 
 /** The bytes that count for a signature about to be written; its encrypted content is ASCII. */
@@ -21,7 +21,7 @@ export interface KeptSum {
   readonly bytes: number
 }
 
-/** Row that was written or removed, and the bytes that it counts as; null = none. */
+/** Row that was written or removed, and the bytes that count for it; null if none do. */
 interface CountedRow {
   readonly user_id: number
   readonly bytes: number | null
@@ -44,7 +44,7 @@ export async function countKept(
   for (const { user_id: userId, bytes } of written) if (bytes !== null) add(userId, bytes)
   for (const { user_id: userId, bytes } of removed) if (bytes !== null) add(userId, -bytes)
   const sums: KeptSum[] = []
-  // In the order of ids, so that transactions do not wait for each other in a circle.
+  // In the order of ids, so that transactions cannot deadlock.
   for (const [userId, change] of [...changes].toSorted(([a], [b]) => a - b)) {
     const { bytes } = await db
       .insertInto('kept_sums')

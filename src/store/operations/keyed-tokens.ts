@@ -60,7 +60,10 @@ export async function keyedTokensOf(
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
-/** Lists the names of a user's live tokens, newest first: decrypting their keys would take time. */
+/**
+ * Lists the names of a user's live tokens, newest first, without their keys, which would take time to
+ * decrypt.
+ */
 export function ownTokenNames(
   db: Db,
   { userId }: { readonly userId: number },

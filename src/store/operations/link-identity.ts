@@ -7,7 +7,7 @@ import { liveSession } from './sessions.ts'
 export type LinkOutcome = 'linked' | 'session over' | 'taken'
 
 /**
- * Links an identity to a user, if the session that began this is still the user's. One that belongs to
+ * Links an identity to a user, if the session that began this still belongs to the user. An identity of
  * another user stays there. Linking twice changes nothing.
  */
 export async function linkIdentity(

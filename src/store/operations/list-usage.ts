@@ -15,7 +15,7 @@ import {
   withinScan,
 } from './usage-scan.ts'
 
-/** Newest rows that one list shows; an earlier end of the filter reaches older ones. */
+/** Maximum number of newest rows that one list shows; an earlier end of the period reaches older ones. */
 const MAX_LISTED_ROWS = 100_000
 /**
  * Maximum number of users whose index ranges are read one after the other; for more, all rows of the period
@@ -48,7 +48,7 @@ export async function listUsage(
     .limit(Math.max(0, Math.min(limit, MAX_LISTED_ROWS - offset)))
     .execute()
   if (page.length === 0) return { total, entries: [] }
-  // By values, from which PostgreSQL derives the partitions.
+  // Literal values, from which PostgreSQL derives the partitions.
   const rows = await withNames(db)
     .where(
       'usage_log.id',
@@ -62,8 +62,8 @@ export async function listUsage(
 }
 
 /**
- * Selects all matching rows, and of them those that can be among the `count` with the latest ends, which
- * spares sorting all; null if the filter names an unknown user.
+ * Selects all matching rows, and those that can be among the `count` with the latest ends, which avoids
+ * sorting all; null if the filter names an unknown user.
  */
 async function listedRows(db: Db, filter: UsageFilter, count: number) {
   if (hasTimesOnly(filter) && (await hasFewUsers(db))) {
@@ -79,7 +79,10 @@ async function listedRows(db: Db, filter: UsageFilter, count: number) {
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
 }
 
-/** Reads an end that the `count` latest have or exceed, as the `count` newest by id do; 0 = there is none. */
+/**
+ * Finds an end that the `count` latest rows reach or exceed, by looking at the `count` newest by id; 0 if
+ * there is none.
+ */
 async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
   const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
   const { least } = await db
@@ -89,7 +92,7 @@ async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<n
   return least ?? 0
 }
 
-/** Whether nothing but the end of calls is filtered, which `usage_log_by_user` covers. */
+/** Whether only the end of calls is filtered, which `usage_log_by_user` covers. */
 function hasTimesOnly({ fromMs: _from, beforeMs: _before, ...others }: UsageFilter): boolean {
   return Object.values(others).every((value) => value === undefined)
 }
@@ -118,17 +121,17 @@ function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
   return beforeMs === undefined ? rows : rows.where('ended_ms', '<', beforeMs)
 }
 
-/** A settled call with all that its cost is explained by. */
+/** A settled call with everything that explains its cost. */
 export interface CallDetail {
   readonly entry: UsageEntry
-  /** Undefined where no attempt was noted: the only one was answered. */
+  /** Undefined if no attempt was recorded, because the only one succeeded. */
   readonly attempts: readonly AttemptEntry[] | undefined
   readonly particulars: Particulars
-  /** Text of its `PriceSet`; undefined for the estimate for a lost node. */
+  /** Text of its `PriceSet`; undefined for the estimated charge of a lost node. */
   readonly priceSet: string | undefined
 }
 
-/** Reads a settled call, of one user where `userId` is given; null if there is none. */
+/** Reads a settled call, only of one user if `userId` is given; null if there is none. */
 export async function callDetail(
   db: Db,
   { id, userId }: { readonly id: string; readonly userId?: number | undefined },

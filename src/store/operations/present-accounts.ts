@@ -25,20 +25,20 @@ interface PresentRow extends TermColumns {
   readonly operator_terms?: string
 }
 
-/** Present user that a declaration may mean. */
+/** Existing user to whom a declaration may refer. */
 export interface PresentUser extends PresentRow {
   readonly username: string
   readonly first_username: string | null
 }
 
-/** Present token that a declaration may mean, or whose key it has. */
+/** Existing token to which a declaration may refer, or which has its key. */
 export interface PresentToken extends PresentRow {
   readonly user_id: number
   readonly name: string
   readonly key_hash: string
 }
 
-/** Users and tokens that declarations may mean. */
+/** Users and tokens to which declarations may refer. */
 export class PresentAccounts {
   readonly users: readonly PresentUser[]
   readonly tokens: readonly PresentToken[]
@@ -49,7 +49,7 @@ export class PresentAccounts {
 
   readonly #hashes: ReadonlyMap<string, string>
 
-  /** `hashes`: the hash of each declared key. */
+  /** `hashes` contains the hash of each declared key. */
   constructor(
     users: readonly PresentUser[],
     tokens: readonly PresentToken[],
@@ -58,7 +58,7 @@ export class PresentAccounts {
     this.#hashes = hashes
     this.users = users.toSorted((a, b) => a.id - b.id)
     this.tokens = tokens
-    // The oldest of several users that once had a name is the declared one.
+    // Of several users that once had a name, the oldest is the declared one.
     const reversed = this.users.toReversed()
     this.#byName = new Map(reversed.map((user) => [user.username, user]))
     this.#byFirstName = new Map(
@@ -68,12 +68,14 @@ export class PresentAccounts {
     this.#byTokenName = Map.groupBy(tokens, (token) => nameOf(token.user_id, token.name))
   }
 
-  /** The user of a declared name. Prefers the original name: a later user of that name is another one. */
+  /**
+   * The user with a declared name. Prefers the original name: a later user with that name is a different one.
+   */
   userOf(username: string): PresentUser | undefined {
     return this.#byFirstName.get(username) ?? this.#byName.get(username)
   }
 
-  /** Tokens of a user by name, and by key, because the user may have renamed the token. */
+  /** Tokens of a user by name, and by key because the user may have renamed the token. */
   tokensOf(userId: number, name: string, key: string | undefined): readonly PresentToken[] {
     const named = this.#byTokenName.get(nameOf(userId, name)) ?? []
     const keyed = key === undefined ? undefined : this.holderOf(key)

@@ -3,7 +3,9 @@ import { BUDGET_PERIODS, type BudgetName, periodAt } from '../../domain/budget.t
 import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
-/** Days that accounts stay after their period began: no call, and no wrong clock, reaches so far back. */
+/**
+ * Days for which accounts stay after their period began; no call, and no wrong clock, reaches that far back.
+ */
 const KEPT_DAYS = 100
 
 interface Pruning {
@@ -20,7 +22,7 @@ export function pruneBudgets(db: Db, pruning: Pruning): Promise<number> {
   return prune(db, pruning, sql`true`)
 }
 
-/** Does so in a database that several nodes share; accounts that a node has a lease of stay. */
+/** Like `pruneBudgets`, in a database that several nodes share; accounts with a lease of a node stay. */
 export function pruneLentBudgets(db: Db, pruning: Pruning): Promise<number> {
   return prune(db, pruning, sql`leased = 0`)
 }

@@ -9,7 +9,7 @@ import { entriesBefore, entryPage } from './audit-log.ts'
 import { pageOfTokens } from './keyed-tokens.ts'
 import type { Db } from './operation.ts'
 
-/** Lengths of a row's texts, by table. Neither database reads a text for its length. */
+/** Computes the lengths of a row's texts, by table. Neither database reads a text to determine its length. */
 const TOKEN_BYTES = textBytesOf(TOKEN)
 const USER_BYTES = textBytesOf(USER)
 const CHANNEL_BYTES = textBytesOf(CHANNEL)
@@ -30,7 +30,7 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
   keyedTokensOf: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
     sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute()),
   managedUser: userBytes,
-  // Which users match is known once they are read: each counts as the largest.
+  // It is unknown which users match before they are read, so each counts as the largest.
   pageOfUsers: async (db, { limit }: { readonly limit: number }) => {
     const users = db.selectFrom('users').select(USER_BYTES).as('users')
     const largest = await db

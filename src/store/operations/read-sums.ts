@@ -59,7 +59,7 @@ export async function readSums(
   }))
 }
 
-// With the dimensions before it by which the kind does not divide: the rows are stored in this order.
+// With the preceding dimensions by which the kind does not divide, because the rows are stored in this order.
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
   return [...before.filter((name) => !kind.by.has(name)), by]
@@ -72,7 +72,7 @@ function filteredColumns({ user_id, token_name, model, channel, group }: UsageFi
 
 type Wanted = Pick<SumsQuery, 'filter' | 'by' | 'keys'>
 
-// The user of a key is said too, because rows are in the order of users.
+// Includes the user of a key, because rows are in the order of users.
 function accountsOf({ filter: { user_id, token_name }, by, keys }: Wanted): RawBuilder<unknown>[] {
   const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
     sql`(user_id, token_id) in (select user_id, id from tokens where ${wanted})`
@@ -96,7 +96,7 @@ function routesOf({ filter: { model, channel, group }, by, keys }: Wanted): RawB
 const isAmong = (column: string, values: readonly (string | number)[]): RawBuilder<unknown> =>
   sql`${sql.ref(column)} in (${sql.join(values.map((value) => (typeof value === 'number' ? sql.lit(value) : value)))})`
 
-// One range where a list has no gaps, which is faster.
+// A single range if a list has no gaps, which is faster.
 function within(starts: SumStarts): RawBuilder<unknown> {
   const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
   if (isList(starts) && last - first !== starts.length - 1) return isAmong('start', starts)
@@ -104,8 +104,8 @@ function within(starts: SumStarts): RawBuilder<unknown> {
 }
 
 /**
- * Condition for half hours or days of some accounts. Each one is looked up in the primary key with these
- * accounts: few rows are read, without another index. Of a range, each one that is present.
+ * Condition for half hours or days of some accounts. Each is looked up in the primary key with these
+ * accounts, so that few rows are read without another index. For a range, each existing one is looked up.
  */
 function among(starts: SumStarts, ofKind: RawBuilder<unknown>): RawBuilder<unknown> {
   if (isList(starts)) return isAmong('start', starts)

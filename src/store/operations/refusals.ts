@@ -35,8 +35,8 @@ export async function addRefusals(
 }
 
 /**
- * Counts the refused calls of half hours from `first` until before `end`: all of them, and those of the `top`
- * values of a dimension with the most. `more`: there are further values.
+ * Counts the refused calls of half hours from `first` to before `end`: all of them, and those of the `top`
+ * values of a dimension with the most calls. `more` means that there are further values.
  */
 export async function refusedCalls(
   db: Db,

@@ -21,7 +21,7 @@ export async function refuseName(db: Db, username: string, own?: number): Promis
   if (taken) throw takenName(username, taken.username)
 }
 
-/** Throws if new users may not be given these names, as `refuseName` does, or share one among themselves. */
+/** Throws if new users may not be given these names, like `refuseName`, or if two of them are equal. */
 export async function refuseNames(db: Db, usernames: readonly string[]): Promise<void> {
   usernames.forEach(refuseImitation)
   const taken = new Map(
@@ -59,7 +59,7 @@ function namesakes(
   )
 }
 
-/** Error for a name that is taken, in this or another form. */
+/** Error for a name that is taken, in the same or another form. */
 export function takenName(username: string, theirs: string): GatewayError {
   const alone =
     username === theirs

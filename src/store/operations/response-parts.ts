@@ -42,7 +42,7 @@ export async function responsePart(
 
 /**
  * Lists responses that have parts but no row: they were removed, or the gateway stopped before it wrote the
- * row. A read, because the search passes over all large contents.
+ * row. This is a read, because the search passes over all large contents.
  */
 export async function orphanedContents(
   db: Db,
@@ -61,7 +61,7 @@ export async function orphanedContents(
 
 /**
  * Removes at most `limit` parts of a response that has no row; resolves to their number. The first part is
- * the last to go, so that an interrupted removal is found again.
+ * removed last, so that an interrupted removal is found again.
  */
 export async function removeOrphanedParts(
   db: Db,

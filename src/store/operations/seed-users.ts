@@ -54,7 +54,7 @@ export async function seedUsers(
   }
 }
 
-/** Changes rows: those that change alike, in one statement. */
+/** Changes rows; rows with the same changes in one statement. */
 async function change(
   db: Db,
   table: 'users' | 'tokens',
@@ -119,13 +119,13 @@ type ColumnChanges = Readonly<Record<string, string | number>>
 
 /** Changes that declarations make in a database. */
 interface DeclaredChanges {
-  /** Changes of present rows, by id. */
+  /** Changes of existing rows, by id. */
   readonly users: ReadonlyMap<number, ColumnChanges>
   readonly tokens: ReadonlyMap<number, ColumnChanges>
   /** Users who are enabled: sessions from before they were disabled must not become valid again. */
   readonly enabled: ReadonlySet<number>
   readonly newUsers: readonly UserSeed[]
-  /** Tokens that are missing; `userId` is undefined where the user is new. */
+  /** Missing tokens; `userId` is undefined if the user is new. */
   readonly newTokens: readonly NewTokenSeed[]
 }
 

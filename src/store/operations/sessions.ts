@@ -58,8 +58,9 @@ export interface SessionEntry {
 }
 
 /**
- * Creates a session if the user still exists, is enabled and the proof still holds; resolves to whether it
- * did. Also removes expired sessions of all users: the table grows only here, so no other cleanup is needed.
+ * Creates a session if the user still exists, is enabled, and the proof is still valid; resolves to whether
+ * it did. Also removes expired sessions of all users: the table grows only here, so no other cleanup is
+ * needed.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, session.created_time)

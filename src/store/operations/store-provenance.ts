@@ -80,8 +80,8 @@ function originRows({ channel, ended_ms, provenance: { keyTag, reasoning } }: Pr
 }
 
 /**
- * Picks the last row of each key, as one statement cannot write a row twice; sorted, so that nodes cannot
- * deadlock.
+ * Picks the last row of each key, because one statement cannot write a row twice; sorted, so that nodes
+ * cannot deadlock.
  */
 function byKey<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[] {
   const latest = new Map(rows.map((row) => [keyOf(row), row]))

@@ -11,10 +11,10 @@ import type { Db } from './operation.ts'
 import { countKept, type KeptSum, RESPONSE_BYTES } from './kept-sums.ts'
 import { RESPONSES_TABLE, streamedParts } from './stored-responses.ts'
 
-/** Time after which the call of a background response is settled, with room for a node that was down. */
+/** Time within which the call of a background response is settled, with a margin for a node that was down. */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
 
-/** Stored response, with the numbers of its parts where the content is stored already. */
+/** Stored response, with the numbers of its parts if the content is already stored. */
 type ResponseToStore = Omit<StoredResponse, 'content'> & {
   readonly content: StoredContent | PartsWithBytes | null
 }
@@ -142,7 +142,7 @@ export async function pruneResponses(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
 ): Promise<number> {
-  // The index over expiries leaves these out, as it was a fifth of their cost: their ids sort by time.
+  // The index of expiries excludes these, because it would be a fifth of their cost; their ids sort by time.
   const native = await db
     .deleteFrom('stored_responses')
     .where('id', 'in', (eb) =>

@@ -121,7 +121,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
 
   test('stored responses of native calls are pruned in the order of their ids, and kept ones beside them stay', async () => {
     const { store, database } = await openedRows(engine)
-    // A call takes time: it ends a while after its id was issued.
+    // A call takes time, so it ends after its id was issued.
     const call = (issuedMs: number, index: number): ProvenCall => ({
       ...reasoned('c', issuedMs + 500),
       provenance: {

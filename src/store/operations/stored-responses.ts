@@ -62,7 +62,7 @@ interface LookUp {
   readonly nowMs: number
 }
 
-/** Finds a response of a user without its content, and the bytes that the content takes; 0 = it has none. */
+/** Finds a response of a user without its content, and the size of the content in bytes; 0 if it has none. */
 export async function responseFacts(
   db: Db,
   lookUp: LookUp,

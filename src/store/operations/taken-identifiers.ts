@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from './operation.ts'
 
-/** Amounts that are summed over all users or all tokens. */
+/** Amounts that are added up over all users or all tokens. */
 const SUMMED_COLUMNS = [
   'users.quota',
   'users.used_quota',
@@ -13,7 +13,7 @@ const SUMMED_COLUMNS = [
 /** A column whose amounts are summed. */
 export type SummedColumn = (typeof SUMMED_COLUMNS)[number]
 
-/** Sums of amounts without their signs. */
+/** Sums of absolute amounts. */
 export type AmountSums = Readonly<Record<SummedColumn, number>>
 
 /** The sums of a database without users. */
@@ -58,7 +58,7 @@ export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
   }
 }
 
-// Floating point, as the sums may be larger than any integer of the database.
+// Floating point, because the sums may be larger than any integer of the database.
 async function amountSums(db: Db): Promise<AmountSums> {
   const sums: Record<SummedColumn, number> = { ...NO_AMOUNTS }
   for (const column of SUMMED_COLUMNS) {

@@ -6,8 +6,8 @@ import { endSessionsOf } from './sessions.ts'
 export type UnlinkOutcome = 'unlinked' | 'unknown' | 'last way'
 
 /**
- * Takes an identity from its user, unless the user could not sign in any more. Ends the user's sessions but
- * one, since the identity may have begun them.
+ * Removes an identity from its user, unless the user could not sign in any more. Ends all sessions of the
+ * user except one, because the identity may have begun them.
  */
 export async function unlinkIdentity(
   db: Db,
@@ -21,7 +21,7 @@ export async function unlinkIdentity(
     readonly userId: number
     /** HMAC of the session that is kept. */
     readonly keptSession: string | undefined
-    /** Whether a password is a way to sign in. */
+    /** Whether a password can be used to sign in. */
     readonly acceptsPasswords: boolean
   },
 ): Promise<UnlinkOutcome> {

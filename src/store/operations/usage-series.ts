@@ -38,7 +38,7 @@ type Sums = readonly number[]
 
 /** One line of a series: a value of its dimension. */
 export interface SeriesLine {
-  /** Name, or id of a user or API key; null = all values that have no line of their own. */
+  /** Name, or id of a user or API key; null for all values that have no line of their own. */
   readonly key: string | number | null
   /** Name of a user or API key, deleted ones included. */
   readonly label: string
@@ -48,11 +48,11 @@ export interface SeriesLine {
 
 /** Sums of a period by step and dimension. */
 export interface SeriesSums {
-  /** The highest charge first; the line with key null, if there is one, is the last. */
+  /** Sorted by charge, highest first; the line with key null, if there is one, is last. */
   readonly lines: readonly SeriesLine[]
   /** Histograms of all calls for each step. */
   readonly latency: readonly Sums[]
-  /** Sums of the period before. */
+  /** Sums of the preceding period. */
   readonly previous: Sums
 }
 
@@ -68,7 +68,7 @@ export interface SeriesQuery {
   readonly previousPlan: SeriesPlan
 }
 
-/** Reads for which days there are sums. */
+/** Reads the days for which there are sums. */
 export async function usageCoverage(db: Db): Promise<Coverage> {
   const firstOf = (unit: 'slot' | 'day') =>
     sql`(select min(start) from usage_sums where kind = ${sql.lit(kindFor(unit, ['model']).kind)})`

@@ -9,7 +9,7 @@ import { withLivenessProbe } from './liveness-probe.ts'
 const CONNECT_TIMEOUT_MS = 1_500
 /** Timeout of a statement on the server; the next report repeats it. */
 const STATEMENT_TIMEOUT_MS = 2_500
-/** Timeout of a statement on this side. */
+/** Timeout of a statement on the client's side. */
 const QUERY_TIMEOUT_MS = 3_000
 /** Time that an earlier session of the node has to end, before its name counts as taken. */
 const NAME_TIMEOUT_MS = 1_000
@@ -25,8 +25,8 @@ interface BankConnectionOptions {
 }
 
 /**
- * Connection of the relay to the bank, made when it is first needed and again after it is lost. Uses a role
- * that can move money through the bank's functions only, if the role exists.
+ * Connection of the relay to the bank, opened when first needed and again after it is lost. If the restricted
+ * role exists, it is used: it can move money only through the bank's functions.
  */
 export class BankConnection {
   readonly #url: string

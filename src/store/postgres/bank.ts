@@ -26,7 +26,7 @@ interface LoanRow {
   readonly budgets: readonly AccountState[]
 }
 
-/** Accounts whose rows another session keeps locked. */
+/** Accounts whose rows another session has locked. */
 interface LockedRow<Locked> {
   readonly locked: Locked
 }

@@ -14,23 +14,23 @@ const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['XX', 'is damaged'],
 ])
 
-/** Codes, or their classes, of a server that answers and takes no writes. */
+/** Codes, or their classes, of a server that answers but does not accept writes. */
 const REFUSED_WRITES: ReadonlySet<string> = new Set(['25', '42501', '53'])
 
 /** Codes of conflicts with other transactions: serialization failure, deadlock, unique violation. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
 
-/** Tells whether repeating the transaction may succeed, or fail with a better error. */
+/** Whether repeating the transaction may succeed, or fail with a clearer error. */
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error))
 }
 
-/** Tells whether a statement timed out while waiting for a lock. */
+/** Whether a statement timed out while waiting for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === '55P03'
 }
 
-/** Tells whether the server sent this error and keeps running; false for a broken connection or a stop. */
+/** Whether the server sent this error and keeps running; false for a broken connection or a stop. */
 export function isServing(error: unknown): boolean {
   const kind = codeOf(error).slice(0, 2)
   return kind !== '' && kind !== '08' && kind !== '57' && !(error instanceof Error && 'syscall' in error)
@@ -49,7 +49,7 @@ export function mapDatabaseError(error: unknown): unknown {
   return new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error, refusesWrites })
 }
 
-// Errors that the driver raises itself have no SQLSTATE, but a system code or none.
+// Errors raised by the driver itself have no SQLSTATE, but a system code or none.
 function isConnectionError(error: Error): boolean {
   if ('syscall' in error) return true
   return /^(?:Connection terminated|timeout e|Query read timeout|Client has encountered|Client was closed|Cannot use a pool)/.test(

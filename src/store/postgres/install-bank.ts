@@ -23,13 +23,13 @@ const CALL_COLUMNS = [...USAGE.columns, ...CHARGED.columns]
 
 const sqlType = ({ column }: FieldType): string => (column === 'text' ? 'text' : 'bigint')
 
-// The value of a column in a report: empty or 0 where the call does not state it.
+// The value of a column in a report; empty or 0 if the call does not state it.
 function statedValue({ name, type }: Column): string {
   const empty = type.column === 'text' ? "''" : '0'
   return type.isNullable ? `c.${name}` : `coalesce(c.${name}, ${empty}) as ${name}`
 }
 
-/** Parts of the SQL that are made from lists of columns, which stand there as `{{name}}`. */
+/** Parts of the SQL that are generated from lists of columns; the SQL contains `{{name}}` in their place. */
 const PARTS: Readonly<Record<string, string>> = {
   ...SUM_PARTS,
   call_columns: CALL_COLUMNS.map(({ name, type }) => `${name} ${sqlType(type)}`).join(', '),
@@ -42,7 +42,7 @@ const PARTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the functions and triggers of the bank, in place of those of another version; to be called in a
+ * Creates the functions and triggers of the bank, replacing those of another version; call it in a
  * transaction. A function runs with its owner's rights and this search path, and cannot be called without a
  * grant.
  */

@@ -3,7 +3,7 @@ import type { BankConnection } from './bank-connection.ts'
 /** Interval of readings. */
 const READ_INTERVAL_MS = 2_000
 
-/** Nodes that run, by the reports that the bank has had from them in the last ten seconds. */
+/** Running nodes, by the reports that the bank has received from them in the last ten seconds. */
 export class LiveNodes {
   readonly #connection: BankConnection
   #names: readonly string[]
@@ -15,7 +15,7 @@ export class LiveNodes {
     this.#names = [own]
   }
 
-  /** Their names; while the bank is out of reach, as they were. */
+  /** The names; while the bank is unreachable, the last known ones. */
   get names(): readonly string[] {
     return this.#names
   }

@@ -7,7 +7,7 @@ import { type DayRange, daysPerPartition, missingRanges } from './usage-days.ts'
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-/** Number of days for which partitions are made in advance, in case that fails for a while. */
+/** Number of days for which partitions are created in advance, in case creating them fails for some time. */
 const DAYS_AHEAD = 3
 /**
  * Maximum duration of a call. A row is in the partition of the call's start, and may be written this much
@@ -18,7 +18,7 @@ const MAX_CALL_MS = 6 * HOUR_MS
 const REMOVAL_BATCH = 10_000
 /** Key of the advisory lock that lets one node at a time maintain the log. */
 export const MAINTENANCE_LOCK = 5_202_611_200_005n
-/** Lock timeout: making or dropping a partition blocks all users of the log while it waits. */
+/** Lock timeout: while creating or dropping a partition waits, it blocks all users of the log. */
 const LOCK_TIMEOUT_MS = 1_000
 
 /** Result of `maintainUsageLog`; its fields are logged. */
@@ -42,10 +42,10 @@ type StepResult =
   | { readonly removed: number }
 
 /**
- * Makes the partitions for calls of the next days, and drops those with only rows older than `keptDays`. Rows
- * of the default partition get partitions or are deleted likewise. With `keptDays` undefined, only makes
- * partitions for the next days. Uses the clock of the database. Safe to run on several nodes at once and to
- * kill at any point; waits for a lock for one second at most.
+ * Creates the partitions for calls of the next days, and drops those that contain only rows older than
+ * `keptDays`. Rows of the default partition are moved to partitions or deleted likewise. With `keptDays`
+ * undefined, only creates partitions for the next days. Uses the clock of the database. Safe to run on
+ * several nodes at once.
  */
 export async function maintainUsageLog(
   db: Kysely<Database>,

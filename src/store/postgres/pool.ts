@@ -10,7 +10,7 @@ const MAX_CONNECTIONS = 5
 const CONNECT_TIMEOUT_MS = 1_500
 /** Timeout of a statement on the server. */
 const STATEMENT_TIMEOUT_MS = 10_000
-/** Additional time until this side gives up, should the server not. */
+/** Additional time until the client gives up, if the server does not. */
 const QUERY_GRACE_MS = 5_000
 const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 
@@ -18,8 +18,8 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 const INT8: number = types.builtins.INT8
 
 /**
- * Creates a pool of connections to the database at this URL; connections are made when needed. If the server
- * is out of reach, queries reject within two seconds, or as the timeouts of probes say.
+ * Creates a pool of connections to the database at this URL; connections are opened when needed. If the
+ * server is unreachable, queries reject within two seconds, or within the timeouts of probes.
  */
 export function connectionPool(
   url: string,

@@ -35,7 +35,10 @@ const VALUES: readonly string[] = [
   ),
 ]
 
-/** Rows of a `values` list with the keys of all kinds to which the sums of a half hour `slots` add. */
+/**
+ * Rows of a `values` list with the keys of all kinds to which the sums of the half hours in `slots` are
+ * added.
+ */
 const KEYS = SUM_KINDS.map(({ kind, unit, by }) => {
   const start = unit === 'slot' ? 'slots.slot' : `slots.slot / ${SLOTS_PER_DAY}`
   const dimensions = DIMENSION_COLUMNS.map((name) =>
@@ -47,7 +50,7 @@ const KEYS = SUM_KINDS.map(({ kind, unit, by }) => {
 /** Parts of the bank's SQL that write `usage_sums`. */
 export const SUM_PARTS = {
   sum_columns: SUM_COLUMNS.join(', '),
-  // Sums of integers are of a type that takes longer to add again.
+  // Sums of integers have a type that takes longer to add again.
   sum_of_calls: SUM_COLUMNS.map((column, index) => `(${VALUES[index]})::bigint as ${column}`).join(', '),
   sum_of_slots: SUM_COLUMNS.map((column) => `sum(slots.${column})`).join(', '),
   sum_updates: SUM_COLUMNS.map((column) => `${column} = s.${column} + excluded.${column}`).join(', '),

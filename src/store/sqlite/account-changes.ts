@@ -6,10 +6,10 @@ import {
   USER_COLUMNS,
 } from '../account-columns.ts'
 
-/** Change of an account that no charge has made. */
+/** Change of an account that was not made by a charge. */
 export interface AccountChange {
   readonly account: `u:${number}` | `t:${number}`
-  /** Whether its leases end, as with a lower balance, another status or a deletion. */
+  /** Whether its leases end, as for a lower balance, another status or a deletion. */
   readonly recalls: boolean
   /** Whether the leases of its budgets end. */
   readonly recallsBudgets: boolean

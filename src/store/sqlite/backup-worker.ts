@@ -8,8 +8,8 @@ import type { SerializedError } from './messages.ts'
 import { sqliteCode } from './database-fault.ts'
 
 /**
- * Copies with VACUUM INTO, which reads one snapshot and in WAL mode blocks no writer. It reads every row, so
- * that a damaged database is detected now, and not when the copy is needed.
+ * Copies with VACUUM INTO, which reads one snapshot and in WAL mode does not block the writer. It reads every
+ * row, so that a damaged database is detected now and not when the copy is needed.
  */
 function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { BatchReply, FromThread, ThreadOptions, ToThread } from './messages.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
-/** Port to a database that is open already, elsewhere: batches are passed on by `run`. */
+/** Port to a database that is already open elsewhere; `run` passes the batches on. */
 export class BatchPort extends EventEmitter {
   readonly #run: (operations: PackedBatch) => Promise<BatchReply>
 
@@ -11,7 +11,7 @@ export class BatchPort extends EventEmitter {
     this.#run = run
   }
 
-  /** Takes the messages that a thread takes. The database stays open when this port is closed. */
+  /** Accepts the same messages as a thread. The database stays open when this port is closed. */
   postMessage(message: ThreadOptions | ToThread): void {
     if ('role' in message) queueMicrotask(() => this.#reply({ kind: 'ready' }))
     else if (message.kind === 'close') queueMicrotask(() => this.emit('exit'))
@@ -28,7 +28,7 @@ export class BatchPort extends EventEmitter {
     this.emit('exit')
   }
 
-  /** Does nothing: a port keeps no process alive. */
+  /** Does nothing, because a port does not keep the process alive. */
   ref(): void {}
 
   #reply(message: FromThread): void {

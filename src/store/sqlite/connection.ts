@@ -5,7 +5,7 @@ import { createPrivateFile, keepPrivate } from '../private-file.ts'
 /** Maximum wait for another program that has the file locked. */
 const BUSY_TIMEOUT_MS = 2000
 
-/** Tells whether the last writer closed the file, which empties its log. Call before opening it. */
+/** Whether the last writer closed the file properly, which empties its WAL. Call before opening it. */
 export function wasClosedCleanly(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0
 }
@@ -15,8 +15,8 @@ const FORMAT_OFFSET = 18
 const LOGGED_FORMAT = 2
 
 /**
- * Refuses a log that belongs to another file: a copy was put in the place of its database. SQLite would write
- * the pages of the former database over it. The files that copies are made as have no log.
+ * Refuses a WAL that belongs to another file, which happens if a copy has replaced its database. SQLite would
+ * write the pages of the former database over it. The copies themselves have no WAL.
  */
 export function refuseForeignLog(path: string): void {
   if (wasClosedCleanly(path)) return

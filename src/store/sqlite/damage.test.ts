@@ -132,7 +132,7 @@ const DEAD_THREAD = `
   console.log('closed')
 `
 
-/** Returns the output of a program whose database threads die on an operation. */
+/** Returns the output of a program whose database threads crash at an operation. */
 function saidAfter(text: string, by: string): string[] {
   const copy = patchedSources([{ file: 'src/store/sqlite/serve-database.ts', text, by }])
   try {

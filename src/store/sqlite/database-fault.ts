@@ -2,9 +2,9 @@
 export interface DatabaseFault {
   /** Predicate of a sentence that begins with "the database". */
   readonly symptom: string
-  /** True = the database has failed for good. Committed data is safe and recovered at the next start. */
+  /** True if the database has failed for good. Committed data is safe, and recovered at the next start. */
   readonly lasting: boolean
-  /** True = it can be read and not written. */
+  /** True if it can be read but not written. */
   readonly refusesWrites?: boolean
   /** Advice to the operator. */
   readonly remedy: string

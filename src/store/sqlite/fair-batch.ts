@@ -2,7 +2,7 @@ import type { QueuedOperation } from './messages.ts'
 
 /**
  * Scheduling class of an operation: the id of the user whose share it uses; `order` if it must not be
- * reordered with others; `free` if it uses no share.
+ * reordered; `free` if it uses no share.
  */
 export type Turn = number | 'order' | 'free'
 
@@ -20,8 +20,8 @@ const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgr
 const ALL_USERS = 0
 
 /**
- * Rule for writes: they keep their order, unless more are queued than a batch holds; then those of calls are
- * taken round-robin by user, in order for each user. The batch size bounds the time of a commit.
+ * Rule for writes. They keep their order unless more are queued than a batch can contain; then those of calls
+ * are taken round-robin by user, in order for each user. The batch size bounds the time of a commit.
  */
 export const WRITES: BatchRule = {
   maxOperations: 500,
@@ -29,7 +29,9 @@ export const WRITES: BatchRule = {
   turnOf: ([name, input]) => (CALL_WRITES.has(name) ? (input as { user_id: number }).user_id : 'order'),
 }
 
-/** Rule for reads: no order, and one read of the usage log per user at a time, as these may take long. */
+/**
+ * Rule for reads: no order, and one read of the usage log per user at a time, because these may take long.
+ */
 export const READS: BatchRule = {
   maxOperations: 500,
   maxPerUser: 1,

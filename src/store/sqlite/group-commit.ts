@@ -33,8 +33,8 @@ export class GroupCommit {
   #lastLength = 0
 
   /**
-   * `send` passes a batch to the database, whose reply goes to `finish`. Calls `onFailed` if a reply says
-   * that the database has failed for good.
+   * `send` passes a batch to the database, whose reply is passed to `finish`. Calls `onFailed` if a reply
+   * reports that the database has failed for good.
    */
   constructor(
     rule: BatchRule,

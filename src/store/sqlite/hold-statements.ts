@@ -24,8 +24,8 @@ export type HoldStatements = Readonly<
 >
 
 /**
- * Prepares the statements. Sums are cast, because the driver binds every number as a double. `hasTokens`:
- * holds refer to a table of tokens; without any token in it, there is nothing to probe for.
+ * Prepares the statements. Sums are cast, because the driver binds every number as a double. With
+ * `hasTokens`, holds refer to a table of tokens; without any token in it, there is nothing to probe for.
  */
 export function prepareHolds(
   db: DatabaseSync,
@@ -64,7 +64,9 @@ function probeValues(hasTokens: boolean): string {
   return HOLD.columns.map(({ name, type }) => told[name] ?? (type.column === 'text' ? "''" : '0')).join(', ')
 }
 
-/** Writes a hold and removes it in one transaction: this takes the room that a call's hold would. */
+/**
+ * Writes a hold and removes it in one transaction, which needs the disk space that the hold of a call would.
+ */
 export function probeHolds({ insertProbe, deleteHold }: HoldStatements): void {
   insertProbe.run()
   deleteHold.run('')

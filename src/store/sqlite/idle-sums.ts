@@ -1,15 +1,18 @@
 import { type BatchReply, type QueuedOperation, SUM_UP } from './messages.ts'
 import type { WriteBatches } from './write-batch.ts'
 
-/** Noted rows from which on a part is summed up after each pause; fewer wait, as several may share a sum. */
+/**
+ * Number of noted rows from which a part is summed up after each pause; fewer wait, because several may
+ * belong to one sum.
+ */
 const ENOUGH = 100
 /** Pause between parts, in which batches can run. */
 const PAUSE_MS = 20
-/** Noted rows from which on the pauses are shorter: reads have to wait for all of them. */
+/** Number of noted rows from which the pauses are shorter, because reads have to wait for all of them. */
 const MANY = 2000
 /** Pause between parts while there are many. */
 const SHORT_PAUSE_MS = 4
-/** Wait for further ones while there are few. */
+/** Time to wait for further rows while there are few. */
 const GATHER_MS = 1000
 
 /** Runs batches of a writer, and sums up calls while there is no batch. */
@@ -32,7 +35,7 @@ export class IdleSums {
     return reply
   }
 
-  /** Sums up all calls, if the disk takes it; else the next start does. */
+  /** Sums up all calls if the disk allows it; otherwise the next start does. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     while (this.#batches.unsummed > 0) if (!(await this.#sumPart())) return

@@ -55,7 +55,7 @@ export class LeaseBook {
     leaseOf(lent, borrower).amount += amount
   }
 
-  /** Takes a charge out of the borrower's lease, as far as that goes. */
+  /** Takes a charge from the borrower's lease, as far as that suffices. */
   spend(account: AccountName, borrower: string, quota: number): void {
     const lent = this.#lent(account)
     const lease = leaseOf(lent, borrower)
@@ -63,7 +63,7 @@ export class LeaseBook {
     reduce(lent, lease, Math.max(0, lease.amount - quota))
   }
 
-  /** Returns a lease but for the amount to keep. */
+  /** Returns a lease except for the amount to keep. */
   keep(account: AccountName, borrower: string, amount: number): void {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(borrower)
@@ -71,7 +71,7 @@ export class LeaseBook {
     reduce(lent, lease, Math.min(lease.amount, Math.max(0, amount)))
   }
 
-  /** Moves a lease to another borrower, as far as it goes. */
+  /** Moves a lease to another borrower, as far as it suffices. */
   move(account: AccountName, from: string, to: string, most: number): void {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(from)
@@ -93,7 +93,7 @@ export class LeaseBook {
     return untold
   }
 
-  /** Ends the leases of an account, but for the amounts that borrowers keep. Returns the new epoch. */
+  /** Ends the leases of an account, except for the amounts that borrowers keep. Returns the new epoch. */
   recall(account: AccountName, kept: ReadonlyMap<string, number> = NOTHING): number {
     const lent = this.#lent(account)
     lent.epoch += 1
@@ -119,7 +119,7 @@ export class LeaseBook {
     return lent
   }
 
-  // An epoch above zero stays: a borrower may know it.
+  // An epoch above zero is kept, because a borrower may know it.
   #tidy(account: AccountName, lent: LentAccount): void {
     for (const [borrower, { amount, untold }] of lent.leases)
       if (amount === 0 && untold === 0) lent.leases.delete(borrower)

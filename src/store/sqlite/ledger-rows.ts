@@ -34,11 +34,11 @@ export class LedgerRows implements LedgerWrites {
   readonly #sums: UsageSums
   readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
-  /** Calls that this transaction settles and whose holds it has not opened so far. */
+  /** Calls that this transaction settles and whose holds it has not created so far. */
   #settled = new Set<string>()
   /** Calls that this transaction has charged; undefined if there is no listener. */
   #charged: SettledCall[] | undefined
-  /** Parameters of holds that are not written, because this transaction settles them. */
+  /** Parameters of holds that are not written because this transaction also settles them. */
   #unwrittenHolds = new Map<string, readonly SQLInputValue[]>()
 
   constructor(db: DatabaseSync) {
@@ -49,8 +49,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   /**
-   * Begins a transaction that settles the calls of these ids: holds that it also opens need not be written.
-   * Takes ownership of the set.
+   * Begins a transaction that settles the calls with these ids; holds that it also creates need not be
+   * written. Takes ownership of the set.
    */
   begin(settled: Set<string>): void {
     this.#settled = settled
@@ -183,18 +183,18 @@ export class LedgerRows implements LedgerWrites {
     this.#discardSums()
   }
 
-  /** Writes all that this transaction has to write. Call before its end. */
+  /** Writes everything that this transaction has to write. Call it before the transaction ends. */
   finish(): void {
     this.writeSums()
     this.#sums.writeNotes()
   }
 
-  /** Number of noted rows that the sums lack; 0 only if there are none. */
+  /** Number of noted rows that are missing from the sums; 0 only if there are none. */
   get unsummed(): number {
     return this.#sums.waiting
   }
 
-  /** Adds a part of the calls that the sums lack. */
+  /** Adds a part of the calls that are missing from the sums. */
   sumUp(through: number | undefined): SumProgress {
     return this.#sums.sumUp(through)
   }

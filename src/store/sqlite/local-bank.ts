@@ -60,7 +60,8 @@ export class LocalBank implements BankOperations {
   }
 
   /**
-   * States of accounts. `accounts`: lists of names, as JSON. Open holds need no report: their rows are here.
+   * Returns states of accounts; `accounts` are lists of names, as JSON. Open holds need no report, because
+   * their rows are here.
    */
   apply(borrower: string, accounts: readonly string[], held: readonly HeldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
@@ -105,7 +106,7 @@ export class LocalBank implements BankOperations {
     this.#book.drop(borrower)
   }
 
-  /** Takes a charge that is committed out of the borrower's leases. */
+  /** Takes a committed charge from the borrower's leases. */
   charge(borrower: string, call: SettledCall): void {
     if (call.quota === 0) return
     for (const account of accountsOf(call)) this.#book.spend(account, borrower, call.quota)
@@ -275,7 +276,9 @@ class AccountRows {
   }
 }
 
-/** The amount of a budget: by the rows of token and user, else as the request states it; 0 = unknown. */
+/**
+ * The amount of a budget: by the rows of token and user, otherwise as stated in the request; 0 if unknown.
+ */
 function budgetAmount({ account, amount }: BudgetRequest, { token, user }: AccountPair): number {
   const period = account.split(':')[1]
   const owner = ownerOf(account)

@@ -83,13 +83,13 @@ export class LocalReads {
     }
   }
 
-  /** Tells whether `noteDeclared` with these settings would change nothing, as is usual. */
+  /** Whether `noteDeclared` with these settings would change nothing, which is usual. */
   hasDeclared(settings: readonly DeclaredSetting[]): boolean {
     const present = this.#declared.all() as unknown as DeclaredRow[]
     return isSameRows(present, declaredRows(settings, this.#secrets))
   }
 
-  /** Indexes of the seeds for which `seedUsers` may change something, which is none, as is usual. */
+  /** Indexes of the seeds for which `seedUsers` may change something; usually none. */
   pendingSeeds({ seeds }: { readonly seeds: readonly UserSeed[] }): number[] {
     const renamed = this.#renamed(seeds)
     return seeds.flatMap((seed, index) => (!renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index]))

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
-/** Knowledge of a thread's task before its first message. */
+/** What is known of a thread's task before its first message. */
 export interface ThreadExpectation {
   /** Whether its database is probably new. */
   readonly expectsMigrations?: boolean
@@ -15,8 +15,8 @@ export type ThreadOptions =
   | { readonly role: 'node'; readonly path: string }
 
 /**
- * Operation of the writer that adds a part of the noted calls to the sums of usage. Input: the last note
- * that is wanted, or undefined for all there are; outcome: `SumProgress`.
+ * Operation of the writer that adds a part of the noted calls to the sums of usage. Input: the last note that
+ * is needed, or undefined for all; outcome: `SumProgress`.
  */
 export const SUM_UP = 'sumUp'
 
@@ -29,7 +29,7 @@ const SUM_READS: ReadonlySet<string> = new Set([
   'usageSeries',
 ])
 
-/** Tells whether the read of this name reads sums of usage. */
+/** Whether a read uses sums of usage. */
 export function isSumRead(name: string): boolean {
   return SUM_READS.has(name)
 }
@@ -46,7 +46,7 @@ const LOCAL_READS = [
 /** Name of a read that the writer answers. */
 export type LocalRead = (typeof LOCAL_READS)[number]
 
-/** Tells whether the writer answers the read of this name. */
+/** Whether the writer answers a read. */
 export function isLocalRead(name: string): name is LocalRead {
   return LOCAL_READS.some((read) => read === name)
 }
@@ -72,7 +72,7 @@ export type BatchReply =
   | { readonly kind: 'done'; readonly outcomes: readonly Outcome[] }
   | { readonly kind: 'failed'; readonly failure: SerializedError }
 
-/** Outcome of one operation; undefined for success without a value, as is usual. */
+/** Outcome of one operation; undefined for a success without a value, which is usual. */
 export type Outcome = { readonly value: unknown } | { readonly failure: SerializedError } | undefined
 
 /** Error in a form that keeps its class and code between threads. */

@@ -17,7 +17,7 @@ interface Form<T> {
   readonly empty: T
 }
 
-// Copies of a parsed object stay fast to read; one that is made field by field becomes a hash table.
+// Copies of a parsed object stay fast to read; an object built field by field becomes a hash table.
 function formOf<T>(...records: readonly object[]): Form<T> {
   const names = records.flatMap((fields) => Object.keys(fields)) as (keyof T)[]
   return { names, empty: JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, 0])))) as T }
@@ -81,7 +81,7 @@ export function unpack(values: PackedBatch): QueuedOperation[] {
   return operations
 }
 
-// Missing parts are undefined in their place; an empty list would be cloned as an object.
+// Missing parts are undefined in their places; an empty list would be cloned as an object.
 function packProvenance(values: unknown[], provenance: Provenance | undefined): void {
   values.push(provenance?.keyTag)
   if (!provenance) return

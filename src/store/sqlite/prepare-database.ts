@@ -4,7 +4,10 @@ import { isCurrent } from '../migrations/steps.ts'
 import type { Secrets } from '../secrets.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-/** Tables that charging needs, checked after a crash; not the usage log and its sums, which may be large. */
+/**
+ * Tables needed for charging, which are checked after a crash; not the usage log and its sums, which may be
+ * large.
+ */
 const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'unsummed_calls', 'budget_periods']
 
 const SQLITE_CORRUPT = 11
@@ -27,7 +30,8 @@ export async function prepareDatabase(
   const identity = connection.prepare('SELECT key_check FROM store_identity')
   if (!identity.get()) insert.run(secrets.check)
   refuseOtherSecret(identity.get()?.['key_check'] as string, secrets)
-  // Journals of savepoints too, which would be written to a file. Migrations may need more than memory.
+  // Also applies to journals of savepoints, which would otherwise be written to a file. Migrations may need
+  // more than memory.
   connection.exec('PRAGMA temp_store = MEMORY')
 }
 

@@ -9,13 +9,13 @@ import { refuseDamaged } from './prepare-database.ts'
 /** Format of the file in version 0.1.0, stored as its `user_version`; those below are of builds before it. */
 const FIRST_FORMAT = 6
 
-// Tokens and users are in the bank: nothing to refer to.
+// Tokens and users are in the bank, so holds cannot refer to their tables.
 const HOLDS = tableStatement(
   { name: HOLD.table, columns: { ...recordColumns(HOLD), token_id: 'integer', user_id: 'integer' } },
   SQLITE_TYPES,
 )
 
-/** Statements that lead from each format to the next; the first ones make an empty file. */
+/** Statements that lead from each format to the next; the first ones start from an empty file. */
 const STEPS = [
   `
   CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;

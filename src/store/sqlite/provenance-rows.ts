@@ -9,7 +9,7 @@ export class ProvenanceRows {
   readonly #reasoning: StatementSync
 
   constructor(db: DatabaseSync) {
-    // A response of a background call is there already, and its call is settled by now.
+    // The row of a background call's response exists already, and its call is now settled.
     this.#response = db.prepare(
       `INSERT INTO stored_responses (id, user_id, model, group_name, channel, key_tag, upstream_id, tokens, previous_id,
          created_ms, expires_ms)

@@ -69,7 +69,7 @@ export class SharedWriter {
       await (this.#running ?? new Promise((turn) => setImmediate(turn)))
   }
 
-  // Begins at the end of the turn: batches of several clients may be read in one.
+  // Begins at the end of the turn, because batches of several clients may be read in one turn.
   #schedule(): void {
     if (this.#isScheduled || this.#running) return
     this.#isScheduled = true

@@ -6,16 +6,19 @@ interface SummedRow {
   readonly sums: number[]
 }
 
-/** Statements that add to some of the columns of a row, and that make it. */
+/** Statements that add to some of the columns of a row, and that create the row. */
 interface Addition {
   readonly update: StatementSync
   readonly insert: StatementSync
   readonly columns: readonly number[]
 }
 
-/** Columns that are added together: many sums are 0, but a statement for each choice would be too many. */
+/**
+ * Number of columns that are added together. Many sums are 0, but a statement for every combination would be
+ * too many.
+ */
 const BLOCK = 4
-/** Statements that are kept; choices of blocks differ by the latencies of the calls. */
+/** Maximum number of cached statements; the blocks that are used differ by the latencies of the calls. */
 const MAX_STATEMENTS = 100
 
 /** Rows of a table of sums: accumulated, and each written once by `write`. */
@@ -25,7 +28,7 @@ export class SummedRows {
   readonly #key: readonly string[]
   readonly #summed: readonly string[]
   readonly #rows = new Map<string, SummedRow>()
-  /** Additions by the bits of their blocks. */
+  /** Additions by a bit mask of their blocks. */
   readonly #additions = new Map<number, Addition>()
 
   constructor(db: DatabaseSync, table: string, key: readonly string[], summed: readonly string[]) {
@@ -60,7 +63,7 @@ export class SummedRows {
   }
 
   #additionOf(sums: readonly number[]): Addition {
-    // The first block is always there, so that no statement is without columns.
+    // The first block is always included, so that no statement is without columns.
     let blocks = 1
     for (let i = BLOCK; i < sums.length; i += 1) if (sums[i] !== 0) blocks |= 1 << (i / BLOCK)
     let addition = this.#additions.get(blocks)

@@ -13,7 +13,10 @@ import { SummedRows } from './summed-rows.ts'
 
 /** Maximum number of rows of one note. */
 const NOTE_ROWS = 50
-/** Half hours by all dimensions after which a part ends: with all sums that they add to, about 2 ms. */
+/**
+ * Number of half hours by all dimensions after which a part ends; with all sums to which they are added,
+ * about 2 ms.
+ */
 const PART_ROWS = 50
 /** Number of notes after which a part ends, even if they have few rows. */
 const PART_NOTES = 200
@@ -45,10 +48,10 @@ type SlotKey = readonly [
 type SlotRow = readonly [SlotKey, number[]]
 
 /**
- * Sums of usage. The transaction that settles calls only notes, in one row of `unsummed_calls`, what they
- * add to half hours by all dimensions; another one later adds the notes to the sums of each kind and removes
- * them. So every settled call is either in the sums or noted, in every state that the database can be in.
- * Nothing is kept in memory from one transaction to the next, apart from an estimate of what is noted.
+ * Sums of usage. The transaction that settles calls only writes a note, one row of `unsummed_calls`, with
+ * what they add to the half hours by all dimensions. A later transaction adds the notes to the sums of each
+ * kind and removes them. So in every state of the database, every settled call is either in the sums or in a
+ * note. Nothing is kept in memory between transactions, apart from an estimate of the number of noted rows.
  */
 export class UsageSums {
   readonly #rows: SummedRows

@@ -62,7 +62,7 @@ test('a full disk refuses the whole batch and leaves nothing of it, and the next
 
 test('a commit that fails refuses the whole batch, and the next batch is written', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
-  // Defers foreign keys: a row with an unknown token only fails at the commit.
+  // Defers foreign keys, so that a row with an unknown token fails only at the commit.
   db.exec('PRAGMA defer_foreign_keys = ON')
   const reply = await batches.write([
     ['settle', settledCall(WHO, 'a')],

@@ -17,7 +17,7 @@ import {
 } from './messages.ts'
 import type { WriteOperation } from './write-operations.ts'
 
-/** Names of the writes that calls, recovery and pruning make: they change no terms of an account. */
+/** Names of the writes made by calls, recovery and pruning; they change no terms of an account. */
 export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
   'growHold',
@@ -88,7 +88,7 @@ export class WriteBatches {
     return this.#ledger.takeCharged()
   }
 
-  /** Number of noted rows that the sums lack; 0 only if there are none. */
+  /** Number of noted rows that are missing from the sums; 0 only if there are none. */
   get unsummed(): number {
     return this.#ledger.unsummed
   }

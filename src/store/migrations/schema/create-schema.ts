@@ -79,7 +79,7 @@ async function createPartitioned(db: Kysely<unknown>, types: ColumnTypes): Promi
   await createTables(db, [{ ...USAGE_LOG, partitionedBy: 'range (id)' }], types)
   await sql`create table usage_log_default partition of usage_log default`.execute(db)
   await createTables(db, [{ ...USAGE_SUMS, partitionedBy: 'list (kind)' }], types)
-  // Each report changes many sums: with room in its page for the new row, no index has to change.
+  // Each report changes many sums. If the page of a row has room for its new version, no index has to change.
   for (const { kind, name } of SUM_KINDS)
     await sql`
       create table ${sql.table(`usage_sums_${name}`)} partition of usage_sums for values in (${sql.lit(kind)})
@@ -162,7 +162,7 @@ const ACCOUNT_TABLES: readonly Table[] = [
   {
     name: USER.table,
     columns: recordColumns(USER),
-    // Not unique: transactions, which are serializable, keep names of users apart.
+    // Not unique; serializable transactions keep usernames distinct.
     indexes: { users_by_comparable_name: '(comparable_name)' },
   },
   { name: TOKEN.table, columns: recordColumns(TOKEN), indexes: { tokens_by_user: '(user_id, id)' } },
@@ -239,7 +239,7 @@ const KEPT_TABLES: readonly Table[] = [
     },
     indexes: {
       stored_responses_by_call: '(call_id) where call_id is not null',
-      // Without native responses, of which it would be a fifth of the cost: their ids sort by time.
+      // Excludes native responses, for which it would be a fifth of the cost; their ids sort by time.
       stored_responses_by_end: '(expires_ms) where content_cipher is not null or call_id is not null',
       stored_responses_by_age: '(user_id, created_ms) where content_cipher is not null',
     },
@@ -286,7 +286,7 @@ const BANK_TABLES = [
      add column leased bigint not null default 0 constraint ${table}_leased check (leased >= 0),
      add column epoch bigint not null default 0`,
   ),
-  // Identity of the bank, which a node's local file remembers, so that it never reports to another one.
+  // Identity of the bank, stored in a node's local file, so that the node never reports to another bank.
   'alter table store_identity add column bank text not null default gen_random_uuid()::text',
   'create table nodes (node text primary key, expires timestamptz not null)',
   `create table leases (
@@ -345,7 +345,8 @@ const LOCKED_MS = 399 * 86_400_000
 
 /** Statements that create the triggers of an embedded database; `postgres/bank` has those of a shared one. */
 const SQLITE_TRIGGERS: readonly string[] = [
-  // Forgets a user whose quota is not low, then adds an event for one whose quota falls and is low.
+  // Removes the mark of a user whose quota is no longer low, then adds an event for one whose quota falls and
+  // is low.
   `create trigger alert_quota_low after update of quota on users
 when new.quota <> old.quota and new.deleted_time is null
 begin

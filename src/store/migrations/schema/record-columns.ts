@@ -7,7 +7,7 @@ export function recordColumns({ columns }: RecordColumns): Readonly<Record<strin
 }
 
 function typeOf({ type, key, default: value }: Column): string {
-  // The database makes the ids of accounts.
+  // The database generates the ids of accounts.
   if (key === 'primary key' && type.column === 'integer') return 'id'
   const constraint = key === undefined || key === 'part' ? '' : ` ${key}`
   const usual = value === undefined || value === null ? '' : ` default ${literal(type.encode(value))}`
