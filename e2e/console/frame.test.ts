@@ -307,7 +307,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('60: the theme follows the system, can be set and survives a reload; Chinese for Chinese browsers', async () => {
+  test('60: the theme follows the system, can be set and survives a reload; Chinese browsers get Chinese texts', async () => {
     const page = await stage.open('root', '/account', { colorScheme: 'dark' })
     await settled(page, 'Account')
     const theme = (): Promise<string | undefined> =>

@@ -14,6 +14,9 @@ test.each([
   ['enabled again once its time was put off, whatever is stored', 3, -1, false, 1, AT, 1],
   ['enabled again once it has quota, whatever is stored', 4, -1, false, 1, AT, 1],
   ['expired, whatever else is stored', 4, UNTIL, false, 0, AT, 3],
-] as const)('a token is %s', (_, status, expired_time, unlimited_quota, remain, nowMs, expected) => {
-  expect(statusAt({ status, expired_time, unlimited_quota }, remain, nowMs)).toBe(expected)
-})
+] as const)(
+  'the status of a token is right: %s',
+  (_, status, expired_time, unlimited_quota, remain, nowMs, expected) => {
+    expect(statusAt({ status, expired_time, unlimited_quota }, remain, nowMs)).toBe(expected)
+  },
+)

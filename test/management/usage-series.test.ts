@@ -145,14 +145,19 @@ describe('refused calls', () => {
   })
 })
 
-test.each(['/api/usage', '/api/usage/refusals'] as const)('%s is for admins', async (path) => {
-  expect((await manage(fixture.gateway.url, ANN, `GET ${path}`)).status).toBe(403)
-  expect((await manage(fixture.gateway.url, { id: 2, accessToken: 'wrong' }, `GET ${path}`)).status).toBe(401)
-  expect((await file(ADA, path)).status).toBe(200)
-})
+test.each(['/api/usage', '/api/usage/refusals'] as const)(
+  '%s is open to administrators only',
+  async (path) => {
+    expect((await manage(fixture.gateway.url, ANN, `GET ${path}`)).status).toBe(403)
+    expect((await manage(fixture.gateway.url, { id: 2, accessToken: 'wrong' }, `GET ${path}`)).status).toBe(
+      401,
+    )
+    expect((await file(ADA, path)).status).toBe(200)
+  },
+)
 
 test.each(['/api/usage/self', '/api/usage/self/refusals'] as const)(
-  '%s is for every account',
+  '%s is open to every account',
   async (path) => {
     expect((await file(ANN, path)).status).toBe(200)
     expect((await file({ ...ANN, accessToken: 'sk-ann' }, path)).status).toBe(401)
