@@ -38,7 +38,7 @@ export function pathOf(wire: Wire, model: string, isStream: boolean): string {
   return `${PATHS.gemini}${model}:${isStream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }
 
-/** All models with a behaviour, by the dialect of the client. */
+/** The names of all models with a behaviour, by the dialect of the upstream. */
 export const MODELS: Readonly<Record<Wire, readonly string[]>> = {
   chat: modelsBehind('chat'),
   messages: modelsBehind('messages'),

@@ -173,7 +173,7 @@ interface BuiltConsole {
   readonly assets: ReadonlyMap<string, BuiltFile>
 }
 
-/** Reads the built console into memory, without its source maps; undefined where it is not built. */
+/** Reads the built console into memory, without its source maps; undefined if it has not been built. */
 async function readBuiltConsole(): Promise<BuiltConsole | undefined> {
   const page = await readFile(join(BUILT, 'index.html'), 'utf8').catch(absent)
   if (page === undefined) return undefined

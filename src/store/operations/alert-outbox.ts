@@ -27,9 +27,9 @@ export interface AlertWork {
   readonly isUnspread: boolean
   /** Tags of the receivers for which an attempt is due. */
   readonly due: readonly string[]
-  /** True = conditions are over. */
+  /** True if conditions have ended and wait to be removed. */
   readonly isConditionOver: boolean
-  /** True = another node delivers. */
+  /** True if another node delivers the alerts. */
   readonly isSenderElsewhere: boolean
 }
 

@@ -8,7 +8,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
-/** Days that entries are kept. */
+/** Days for which entries are kept. */
 const KEPT_DAYS = 400
 
 /** Page of the entries that match. */

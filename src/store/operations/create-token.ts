@@ -50,7 +50,7 @@ export async function refuseTakenKey(db: Db, name: string, keyHash: string): Pro
   )
 }
 
-/** Rows in one statement. */
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
 const MAX_ROWS = 500
 
 /**

@@ -78,7 +78,7 @@ export function takenBy(
   )
 }
 
-/** Rows in one statement. */
+/** Maximum number of rows in one statement, because databases limit the number of parameters. */
 const MAX_ROWS = 500
 
 /**

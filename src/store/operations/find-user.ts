@@ -70,7 +70,7 @@ interface UserSearch {
    * Part of the username, display name or e-mail address, in any case; or the whole id. Empty matches all.
    */
   readonly keyword: string
-  /** Undefined = any group. */
+  /** Undefined matches any group. */
   readonly group: string | undefined
   readonly offset: number
   readonly limit: number

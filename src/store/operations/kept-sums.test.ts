@@ -99,7 +99,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     await store.write('keepSignatures', { replies: [signature(2, 'third', 100, NOW + 2)] })
     const [before] = await sums(database)
     expect(await dropped(store, 2, (before as Record<string, number>)['2'] ?? 0)).toEqual([])
-    // The two newest of the four fit.
+    // The two newest of the four responses fit.
     expect(await dropped(store, 2, 2_300)).toEqual(['second'])
     const rows = await database.sql('select id from stored_responses order by id')
     expect(rows.map(({ id }) => id)).toEqual(['fourth', 'native', 'other'])

@@ -21,7 +21,7 @@ interface PresentRow extends TermColumns {
   readonly id: number
   readonly status: number
   readonly deleted_time: number | null
-  /** Tokens alone have it. */
+  /** Only tokens have it. */
   readonly operator_terms?: string
 }
 

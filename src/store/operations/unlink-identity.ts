@@ -2,7 +2,7 @@ import type { Identity } from './identities.ts'
 import type { Db } from './operation.ts'
 import { endSessionsOf } from './sessions.ts'
 
-/** Result of `unlinkIdentity`. */
+/** Result of `unlinkIdentity`; `last way` means that the user could not sign in any more. */
 export type UnlinkOutcome = 'unlinked' | 'unknown' | 'last way'
 
 /**

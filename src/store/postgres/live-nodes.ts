@@ -1,6 +1,6 @@
 import type { BankConnection } from './bank-connection.ts'
 
-/** Interval of readings. */
+/** Interval at which the names are read again. */
 const READ_INTERVAL_MS = 2_000
 
 /** Running nodes, by the reports that the bank has received from them in the last ten seconds. */
@@ -29,7 +29,7 @@ export class LiveNodes {
   async refresh(): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#readMs < READ_INTERVAL_MS) return
-    // A report extends it by 60 s.
+    // A report extends the time until which a node counts as running by 60 s.
     const rows = await this.#connection.query<{ node: string }>(
       "select node from nodes where expires > now() + interval '50 seconds' order by node",
       [],

@@ -23,7 +23,7 @@ const LOCK_TIMEOUT_MS = 1_000
 
 /** Result of `maintainUsageLog`; its fields are logged. */
 export interface UsageLogMaintenance {
-  /** Partitions that were made. */
+  /** Names of the partitions that were created. */
   readonly made: readonly string[]
   /** Partitions that were dropped. */
   readonly dropped: readonly string[]

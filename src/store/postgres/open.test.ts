@@ -42,7 +42,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql('UPDATE users SET quota = 9007199254740993')
     await expect(store.read('userByName', 'ada')).rejects.toThrow(/9007199254740993.*2\^53/)
-    // The connection is still usable.
+    // The connection can still be used.
     expect(await store.read('countUsers')).toBe(1)
   })
 
