@@ -42,7 +42,7 @@ export class WireLimits {
     this.#lastRowAt = this.#socket.bytesRead
   }
 
-  /** Rejects where the server takes too long or sends too much before it accepts the user. */
+  /** Rejects if the server takes too long or sends too much before it accepts the user. */
   greeting<Answer>(answer: Promise<Answer>): Promise<Answer> {
     const ms = Math.min(MAX_GREETING_MS, this.#limits.ms)
     return this.#within(

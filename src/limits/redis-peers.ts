@@ -235,7 +235,7 @@ export class RedisPeers implements Peers, PlacePeers {
 
 async function withTimeout<Result>(work: Promise<Result>, limitMs: number): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const late = new Error(`no response withTimeout ${limitMs} ms`)
+  const late = new Error(`no response within ${limitMs} ms`)
   // After a blocked event loop the response may have arrived without being read yet, so it gets one more
   // turn.
   const timer = setTimeout(() => setImmediate(() => reject(late)), limitMs)

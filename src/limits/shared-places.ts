@@ -23,9 +23,10 @@ interface SubjectEntry {
 }
 
 /**
- * Places that nodes share. Each exchange states how many places this node has, so that the next one makes up
- * for a lost message, and requests as many as calls wait for. The places of a node without heartbeats no
- * longer count. A node that cannot reach the others keeps to its share of the limit, at least one place.
+ * Counts calls under way across nodes; each call needs a place. Each exchange states how many places this
+ * node has, so that the next one makes up for a lost message, and requests as many as calls wait for. The
+ * places of a node without heartbeats no longer count. A node that cannot reach the others keeps to its share
+ * of the limit, at least one place.
  */
 export class SharedPlaces implements CallPlaces {
   readonly #entries = new Map<string, SubjectEntry>()

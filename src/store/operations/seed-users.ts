@@ -22,9 +22,9 @@ export interface SeedResult {
 }
 
 /**
- * Creates declared users that are missing, by their original name, and their declared tokens that are
- * missing, by name and by key, all or none. A deleted user or token counts as present, even if its name was
- * given to another user. Existing rows stay unchanged, except for a declared status, budget and rate limit.
+ * Creates all missing declared users and tokens, or none of them. Users are matched by their original name,
+ * tokens by name and by key. A deleted user or token counts as existing, even if its name was given to another
+ * user. Existing rows change only in their declared status, budget and rate limit.
  */
 export async function seedUsers(
   db: Db,
