@@ -75,7 +75,7 @@ function pathIn({ behaviour, upstream }: Call, wire: Wire): string {
   return pathOf(wire, modelOf(behaviour, upstream), streams(behaviour))
 }
 
-/** The bytes of a candidate's request; undefined where the candidate cannot serve the call. */
+/** The bytes of a candidate's request; undefined if the candidate cannot serve the call. */
 export function messageTo(candidate: Candidate, port: number, call: Call): string | undefined {
   const request = candidate.request(call)
   if (!request) return undefined

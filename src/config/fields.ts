@@ -81,7 +81,7 @@ export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
   return value === 'true' ? true : value === 'false' ? false : undefined
 })
 
-/** A scalar of a record's type; `expected` describes it where the type does not. */
+/** A scalar of a record's type; `expected` describes it if the type does not. */
 export function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected): Field<V> {
   return scalar(expected, ({ value }) => {
     const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)

@@ -21,7 +21,7 @@ export interface FamilyDatabase {
 /** A table whose rows are not imported. */
 export interface LeftTable {
   readonly name: string
-  /** Its rows, up to one more than `MAX_COUNTED`; undefined where they could not be counted. */
+  /** Its rows, up to one more than `MAX_COUNTED`; undefined if they could not be counted. */
   readonly rows: number | undefined
 }
 

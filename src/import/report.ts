@@ -17,7 +17,7 @@ export interface ReportLine {
   readonly fate: Fate
   /** Sentences for the operator, without keys. */
   readonly notes: readonly string[]
-  /** Number of things that it is about, where these are many: rows of a table, users of a login. */
+  /** Number of items that the line covers, if there are several: rows of a table, users of a login. */
   readonly count?: number
   /** The way out: what the operator can do instead. */
   readonly wayOut?: string

@@ -56,7 +56,7 @@ export class WireLimits {
     )
   }
 
-  /** Rejects where the answer about a table takes too long or has too many bytes. */
+  /** Rejects if the answer about a table takes too long or has too many bytes. */
   answer<Answer>(table: string, answer: Promise<Answer>): Promise<Answer> {
     const { bytes, ms } = this.#limits
     this.noteRow()

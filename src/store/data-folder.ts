@@ -27,7 +27,7 @@ const RETRY_INTERVAL_MS = 50
 
 /** Lock on a data folder, held until `release` or until this process ends in any way. */
 export interface DataFolderLock {
-  /** A sentence for the operator where other accounts of the machine may enter the folder. */
+  /** A sentence for the operator if other accounts of the machine may enter the folder. */
   readonly warning: string | undefined
   release(): void
 }

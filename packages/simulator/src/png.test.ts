@@ -2,7 +2,7 @@ import { crc32, inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { png } from './png.ts'
 
-/** Chunks of a PNG file: type and data. Throws where a checksum is wrong. */
+/** Chunks of a PNG file: type and data. Throws if a checksum is wrong. */
 function chunksOf(file: Buffer): { type: string; data: Buffer }[] {
   const chunks: { type: string; data: Buffer }[] = []
   for (let at = 8; at < file.length; ) {

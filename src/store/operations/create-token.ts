@@ -94,7 +94,7 @@ export async function createUserToken(
   { token, maxTokens }: { readonly token: NewToken; readonly maxTokens: number },
   secrets: Secrets,
 ): Promise<Token> {
-  // Changes nothing; locks the user's row where the database runs writes concurrently.
+  // Changes nothing; locks the user's row if the database runs writes concurrently.
   const user = await db
     .updateTable('users')
     .set((eb) => ({ status: eb.ref('status') }))

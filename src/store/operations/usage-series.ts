@@ -64,7 +64,7 @@ export interface SeriesQuery {
   readonly top: number
   readonly steps: number
   readonly plan: SeriesPlan
-  /** One step. */
+  /** Plan of the preceding period, as a single step. */
   readonly previousPlan: SeriesPlan
 }
 

@@ -10,7 +10,7 @@ export interface ProbeTimeouts {
   readonly queryMs: number
 }
 
-/** Timeouts where calls wait for the response: `StoreUnavailable` follows within two seconds. */
+/** Timeouts while calls wait for the response: `StoreUnavailable` follows within two seconds. */
 const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300 }
 /** Timeouts while no call waits, so that a busy machine is not mistaken for a lost one. */
 export const WHILE_NONE_WAITS: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }

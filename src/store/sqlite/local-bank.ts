@@ -193,7 +193,7 @@ function nameOf({ id }: ParkedHold): string {
   return `parked ${id}`
 }
 
-/** Part of a loan. */
+/** Amounts requested on one of the accounts of a loan. */
 interface Wanted {
   readonly account: AccountName
   readonly need: number
