@@ -12,5 +12,5 @@ export const TEXT_BYTES = Object.freeze({
 
 /** Whether a text has at most `bytes` bytes. */
 export function isWithin(text: string, bytes: number): boolean {
-  return text.length <= bytes && Buffer.byteLength(text) <= bytes
+  return text.length * 3 <= bytes || (text.length <= bytes && Buffer.byteLength(text) <= bytes)
 }

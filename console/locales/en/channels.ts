@@ -1,4 +1,5 @@
 import type { ProtocolName } from '../../../src/domain/protocols.ts'
+import type { TypedSetting } from '../../pages/channels/channel-form.ts'
 
 import { s } from './plural.ts'
 
@@ -10,7 +11,7 @@ export const channels = {
   name: 'Name',
   state: 'State',
   latency: 'Latency',
-  priority: 'Priority',
+  settings: { priority: 'Priority' } satisfies Record<TypedSetting, string>,
   share: 'Share',
   models: 'Models',
   keys: 'Keys',

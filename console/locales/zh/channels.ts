@@ -8,7 +8,7 @@ export const channels: Texts['channels'] = {
   name: '名称',
   state: '状态',
   latency: '延迟',
-  priority: '优先级',
+  settings: { priority: '优先级' },
   share: '份额',
   models: '模型',
   keys: '密钥',

@@ -1,11 +1,21 @@
 import { useForm } from '@mantine/form'
+import { CHANNEL_SETTINGS } from '../../../src/domain/records/channel.ts'
 import { ApiError } from '../../api/api-error.ts'
 import type { Channel, ChannelFields } from '../../api/channels.ts'
+import { givenValue, type TypedValue, typedValue } from '../../components/record-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { COMPATIBLE_TYPE } from './providers.ts'
 
+const { fields } = CHANNEL_SETTINGS
+
+/** Settings whose inputs follow from the record; their labels are in the texts. */
+export const TYPED_SETTINGS = ['priority'] as const satisfies readonly (keyof typeof fields)[]
+
+/** A setting whose input follows from the record. */
+export type TypedSetting = (typeof TYPED_SETTINGS)[number]
+
 /** The typed values of a channel. */
-export interface TypedChannel {
+export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>> {
   readonly name: string
   readonly type: string
   /** Empty for the protocol of the provider. */
@@ -14,7 +24,6 @@ export interface TypedChannel {
   readonly keys: string
   readonly models: string[]
   readonly groups: string[]
-  readonly priority: number | string
   readonly weight: number | string
 }
 
@@ -43,7 +52,7 @@ export function typedChannel(channel: Channel | undefined): TypedChannel {
     keys: '',
     models: channel?.models.split(',').filter(Boolean) ?? [],
     groups: channel?.group.split(',') ?? ['default'],
-    priority: channel?.priority ?? 0,
+    ...ofSettings((name) => typedValue(channel?.[name] ?? fields[name].default)),
     weight: channel?.weight ?? 1,
   }
 }
@@ -58,7 +67,10 @@ export function channelFieldsOf(typed: TypedChannel): ChannelFields {
     key: typed.keys.trim(),
     models: typed.models.join(','),
     group: typed.groups.join(','),
-    priority: Number(typed.priority) || 0,
+    ...(ofSettings((name) => givenValue(fields[name].type, typed[name])) as Pick<
+      ChannelFields,
+      TypedSetting
+    >),
     weight: Number(typed.weight) || 0,
   }
 }
@@ -71,7 +83,7 @@ const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
   key: 'keys',
   models: 'models',
   group: 'groups',
-  priority: 'priority',
+  ...ofSettings((name) => name),
   weight: 'weight',
 }
 
@@ -84,4 +96,8 @@ export function placeAtField(error: unknown, form: ChannelForm): boolean {
   if (field === undefined) return false
   form.setFieldError(field, (error as ApiError).message)
   return true
+}
+
+function ofSettings<V>(valueOf: (name: TypedSetting) => V): Readonly<Record<TypedSetting, V>> {
+  return Object.fromEntries(TYPED_SETTINGS.map((name) => [name, valueOf(name)])) as Record<TypedSetting, V>
 }

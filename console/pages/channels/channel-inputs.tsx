@@ -2,11 +2,13 @@ import { MultiSelect, Select, TagsInput, Textarea, TextInput } from '@mantine/co
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PROTOCOL_NAMES } from '../../../src/domain/protocols.ts'
+import { CHANNEL_SETTINGS } from '../../../src/domain/records/channel.ts'
 import { groupsQuery } from '../../api/users.ts'
 import { FormSection } from '../../components/form-section.tsx'
+import { RecordInput } from '../../components/record-input.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import type { ChannelForm } from './channel-form.ts'
+import { type ChannelForm, TYPED_SETTINGS } from './channel-form.ts'
 import classes from './channels-page.module.css'
 import { FetchModels } from './fetch-models.tsx'
 import { COMPATIBLE_TYPE, PROVIDERS } from './providers.ts'
@@ -100,7 +102,15 @@ export function ChannelInputs({
           data={[...new Set([...groups, ...form.values.groups])]}
           {...form.getInputProps('groups')}
         />
-        <TextInput type="number" label={channels.priority} step={1} {...form.getInputProps('priority')} />
+        {TYPED_SETTINGS.map((name) => (
+          <RecordInput
+            key={name}
+            name={name}
+            type={CHANNEL_SETTINGS.fields[name].type}
+            label={channels.settings[name]}
+            form={form}
+          />
+        ))}
         <TextInput type="number" label={channels.weight} step={1} min={0} {...form.getInputProps('weight')} />
       </FormSection>
     </>

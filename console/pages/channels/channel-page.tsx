@@ -183,7 +183,7 @@ function channelLabels(channels: Texts['channels']) {
     baseUrl: channels.baseUrl,
     models: channels.models,
     groups: channels.groups,
-    priority: channels.priority,
+    ...channels.settings,
     weight: channels.weight,
   }
 }

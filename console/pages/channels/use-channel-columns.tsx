@@ -79,7 +79,12 @@ export function useChannelColumns(
         return requests === 0 ? '–' : <span title={count(failed)}>{percent(failed / requests)}</span>
       },
     },
-    { key: 'priority', label: channels.priority, isNumber: true, cell: ({ priority }) => count(priority) },
+    {
+      key: 'priority',
+      label: channels.settings.priority,
+      isNumber: true,
+      cell: ({ priority }) => count(priority),
+    },
     {
       key: 'share',
       label: channels.share,
