@@ -1,4 +1,4 @@
--- Functions that the others share. Accounts are named `u:3`, `t:17`, or `b:month:2026-11-01:u:3` for a
+-- Functions used by the other files. Accounts are named `u:3`, `t:17`, or `b:month:2026-11-01:u:3` for a
 -- budget in one period; callers lock their rows first.
 
 -- Locks users first, and each kind in the order of ids, to avoid deadlocks.
@@ -20,8 +20,8 @@ begin
 end
 $$;
 
--- Locks the accounts' rows, and returns the accounts whose rows another session keeps locked. Waits for
--- all of them together for 300 ms, and for those in `known` not at all.
+-- Locks the accounts' rows, and returns the accounts whose rows another session has locked. Waits for
+-- all of them together for 300 ms, but not for those in `known`.
 create or replace function bank_lock_free(accounts text[], known text[])
   returns text[] language plpgsql security definer set search_path from current as $$
 declare
@@ -40,7 +40,7 @@ begin
     perform set_config('lock_timeout', before, true);
     tried := array(select unnest(named) intersect select unnest(known));
   exception when lock_not_available then
-    -- The locks that were taken are gone, and so is the timeout.
+    -- The rollback has released the locks, and reset the timeout.
     tried := named;
   end;
   if cardinality(tried) = 0 then return tried; end if;

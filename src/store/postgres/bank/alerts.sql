@@ -1,7 +1,8 @@
--- Triggers add events of low quotas and used budgets to the outbox, in the transaction that causes them: they see
--- every way in which a balance falls.
+-- Triggers add events of low quotas and used budgets to the outbox, in the transaction that causes them, so that
+-- they cover every way in which a balance can fall.
 
--- Forgets a user whose quota is not low, then adds an event for one whose quota falls and is low.
+-- Removes the mark of a user whose quota is no longer low, then adds an event for one whose quota falls and
+-- is low.
 create or replace function alert_quota_low()
   returns trigger language plpgsql security definer set search_path from current as $$
 begin
@@ -26,7 +27,7 @@ drop trigger if exists alert_quota_low on users;
 create trigger alert_quota_low after update of quota on users for each row
   when (new.quota <> old.quota and new.deleted_time is null) execute function alert_quota_low();
 
--- A crossing is noted once for each period, over all nodes, so that its event is added once as well.
+-- A crossing is recorded once per period for all nodes together, so its event is added once as well.
 create or replace function alert_budget_used()
   returns trigger language plpgsql security definer set search_path from current as $$
 declare

@@ -1,6 +1,6 @@
--- Functions that tell all nodes that an account was changed.
+-- Functions that notify all nodes that an account was changed.
 
--- Signs as `NodeMessages` does. Says nothing before the first node has stored the key.
+-- Signs like `NodeMessages`. Sends nothing before the first node has stored the key.
 create or replace function bank_announce(account text)
   returns void language plpgsql security definer set search_path from current as $$
 declare

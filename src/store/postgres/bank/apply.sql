@@ -18,7 +18,7 @@ begin
 end
 $$;
 
--- Returns the accounts that a report moves.
+-- Returns the accounts that a report changes.
 create or replace function bank_moved_by(as_node text, calls jsonb, accounts text[])
   returns text[] language plpgsql security definer set search_path from current as $$
 begin
@@ -31,7 +31,7 @@ begin
 end
 $$;
 
--- Books a report that moves accounts, whose rows the caller has locked.
+-- Books a report; the caller has locked the rows of the accounts that it changes.
 create or replace function bank_book(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[], moved text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 begin
@@ -52,7 +52,7 @@ begin
 end
 $$;
 
--- Leaves out what moves an account whose row another session keeps locked, and returns these accounts.
+-- Leaves out what would change an account whose row another session has locked, and returns these accounts.
 create or replace function bank_report(as_node text, calls jsonb, accounts text[], helds bigint[], estimates bigint[], known text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 declare
@@ -72,7 +72,7 @@ begin
 end
 $$;
 
--- The report of a node that compares all accounts with the bank, and recovers leases of lost nodes.
+-- Report by which a node compares all of its accounts with the bank; also recovers leases of lost nodes.
 create or replace function bank_compare(as_node text)
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 begin

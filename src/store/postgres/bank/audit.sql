@@ -1,5 +1,5 @@
--- The audit log refuses changes of its rows, and deletions for 399 days: one day less than entries are kept, as
--- clocks differ.
+-- The audit log refuses changes of its rows, and deletions for 399 days: one day less than entries are kept,
+-- because clocks differ.
 
 create or replace function audit_log_locked() returns trigger language plpgsql as $$
 begin

@@ -1,8 +1,8 @@
 -- Lends to a node. Each request names a token, by id or by the HMAC of its key, with the amounts of token and
--- user that it needs beyond what the node has, and the most that it wants. A loan is an eighth of what is
--- free, at least the need and at most the want, or nothing if a need cannot be met; an unlimited token lends
--- nothing, because it never refuses. Budgets that the calls are charged to are lent like balances. Returns
--- the current rows for each request, in order.
+-- user that it needs in addition to what the node has, and the maximum that it wants. A loan is an eighth of
+-- the free amount, at least the need and at most the want, or nothing if a need cannot be met; an
+-- unlimited token lends nothing, because it never refuses. Budgets that the calls are charged to are lent like
+-- balances. Returns the current rows for each request, in order.
 
 create or replace function bank_share(free bigint, need bigint, most bigint)
   returns bigint language plpgsql security definer set search_path from current as $$
@@ -47,7 +47,7 @@ begin
   perform bank_open_budgets(named);
   perform bank_reclaim(
     array(select 'u:' || id from unnest(owners) id union all select 't:' || id from unnest(ids) id) || named);
-  -- Known from its first loan on, and silent until it reports.
+  -- The node is known from its first loan on, and counts as silent until it reports.
   insert into nodes (node, expires) values (as_node, now() + interval '60 seconds') on conflict (node) do nothing;
   for one in
     select w.* from jsonb_array_elements(wanted) with ordinality as e (value, nth),
@@ -106,7 +106,7 @@ begin
 end
 $$;
 
--- Returns the accounts that a request is about.
+-- Returns the accounts of a request.
 create or replace function bank_lent_by(wanted jsonb)
   returns text[] language plpgsql security definer set search_path from current as $$
 begin
@@ -117,8 +117,8 @@ begin
 end
 $$;
 
--- The same, except for requests on an account whose row another session keeps locked: they are answered
--- with these accounts.
+-- The same, except that a request on an account whose row another session has locked is answered with
+-- these accounts.
 create or replace function bank_borrow(as_node text, wanted jsonb, known text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 declare

@@ -12,7 +12,7 @@ begin
 end
 $$;
 
--- Ends the leases of an account, except for what its open holds need. The epoch tells the nodes.
+-- Ends the leases of an account, except for what its open holds need. The nodes notice by the epoch.
 create or replace function bank_recall_budget(of_account text)
   returns void language plpgsql security definer set search_path from current as $$
 declare
@@ -40,7 +40,7 @@ begin
 end
 $$;
 
--- A lower amount ends the leases, which were lent under the higher one. 0 = unknown.
+-- A lower amount ends the leases, which were lent under the higher one; 0 is unknown.
 create or replace function bank_set_budget(of_account text, to_amount bigint)
   returns void language plpgsql security definer set search_path from current as $$
 declare
@@ -53,7 +53,7 @@ begin
 end
 $$;
 
--- Notes that a budget is used up to 80 % or 100 %, once for each period, in the transaction that uses it.
+-- Records that 80 % or 100 % of a budget are used, once per period, in the transaction that reaches it.
 create or replace function budget_crossed() returns trigger language plpgsql as $$
 begin
   insert into budget_crossings (account, percent, amount, used)

@@ -1,7 +1,7 @@
 -- Counts of calls under way, which nodes on one database share. The tables are not logged: after a crash of
 -- the server they are empty, and a new generation asks the nodes to report again.
 
--- Heartbeat of a node; returns the generation. Forgets nodes that were silent for an hour.
+-- Heartbeat of a node; returns the generation. Removes nodes that were silent for an hour.
 create or replace function call_node_seen(as_node text)
   returns text language plpgsql security definer set search_path from current as $$
 declare
@@ -20,7 +20,7 @@ begin
 end
 $$;
 
--- Replaces the places of a node, and grants free ones; null where the node knew another generation.
+-- Replaces the places of a node, and grants free ones; null if the node knew another generation.
 create or replace function call_places_take(of_subject text, as_node text, has bigint, wants bigint, places bigint, known text)
   returns bigint language plpgsql security definer set search_path from current as $$
 declare
@@ -28,7 +28,7 @@ declare
   granted bigint;
 begin
   if known is distinct from (select born_at::text from call_generation) then return null; end if;
-  -- The statements that follow see what earlier owners of the lock have written.
+  -- The following statements see what earlier holders of the lock have written.
   perform pg_advisory_xact_lock(hashtextextended('sluice call places ' || of_subject, 0));
   select coalesce(sum(held), 0) into others from call_places join call_nodes using (node)
     where subject = of_subject and node <> as_node and seen_at > clock_timestamp() - interval '3 seconds';

@@ -1,12 +1,12 @@
--- Charges settled calls, each once. Values that a call does not state, as an estimate for a lost node, are empty
--- or 0.
+-- Charges settled calls, each once. Values that a call does not state, such as those of an estimate for a lost
+-- node, are empty or 0.
 
 create or replace function bank_charge(as_node text, calls jsonb)
   returns void language plpgsql security definer set search_path from current as $$
 begin
   with given as (
     select distinct on (c.id) {{call_values}} from jsonb_to_recordset(calls) as c ({{call_columns}})
-    -- Of a token that nobody knows here nothing can be charged; it must not keep back what can.
+    -- Nothing can be charged to an unknown token; it must not hold up the other calls.
     join tokens k on k.id = c.token_id and k.user_id = c.user_id
     order by c.id
   ), logged as (

@@ -1,6 +1,6 @@
 -- Recovers leases of lost nodes. After 60 seconds without a heartbeat, the part that no hold needs is
 -- returned; 15 minutes later the expected cost of the open holds is charged, in one usage row per token, and
--- the rest is returned. If the node comes back after that, its own report replaces the estimate.
+-- the remaining part is returned. If the node comes back after that, its own report replaces the estimate.
 
 -- Returns a UUID that sorts by time and is the same on every call.
 create or replace function bank_lost_id(of_node text, token_id bigint, at_ms bigint)
@@ -53,7 +53,7 @@ declare
   moved text[];
   locked text[];
 begin
-  -- One at a time, and never one that somebody else looks after.
+  -- One at a time, and never one that another session is settling.
   select node, expires into lost from nodes n
     where n.node <> as_node and n.expires < now()
       and (n.expires < now() - interval '15 minutes'
@@ -62,11 +62,11 @@ begin
   if not found then return; end if;
   moved := array(
     select account from leases where node = lost.node
-    -- A token is charged with its user.
+    -- A token is charged together with its user.
     union select 'u:' || t.user_id from leases l join tokens t on l.account = 't:' || t.id where l.node = lost.node);
   locked := bank_lock_free(moved, moved);
   perform bank_reclaim(array(select unnest(moved) except select unnest(locked)));
-  -- A node is settled as a whole: later, while one of its accounts is locked.
+  -- A node is settled as a whole, so later if one of its accounts is locked.
   if cardinality(locked) > 0 or lost.expires >= now() - interval '15 minutes' then return; end if;
   perform bank_charge_estimates(lost.node, (extract(epoch from lost.expires) * 1000)::bigint);
   for lent in select account, amount from leases where node = lost.node order by account loop
@@ -77,12 +77,12 @@ begin
 end
 $$;
 
--- Withdraws those on accounts that a report moves.
+-- Withdraws the estimates on accounts that a report changes.
 create or replace function bank_withdraw_estimates(as_node text, moved text[])
   returns void language plpgsql security definer set search_path from current as $$
 declare
   lost record;
-  -- Its id begins with its time, as all ids do; the row itself may be gone from the log.
+  -- The time is the beginning of its id, because the row itself may have been removed from the log.
   at_ms bigint;
 begin
   for lost in

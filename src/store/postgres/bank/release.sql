@@ -25,7 +25,7 @@ begin
 end
 $$;
 
--- The same, except for accounts whose rows another session keeps locked.
+-- The same, except for accounts whose rows another session has locked.
 create or replace function bank_return(as_node text, accounts text[], keeps bigint[], known text[])
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 declare
