@@ -1,5 +1,4 @@
 import type { ProtocolName } from '../../../src/domain/protocols.ts'
-import type { TypedSetting } from '../../pages/channels/channel-form.ts'
 
 import { s } from './plural.ts'
 
@@ -11,7 +10,7 @@ export const channels = {
   name: 'Name',
   state: 'State',
   latency: 'Latency',
-  settings: { priority: 'Priority' } satisfies Record<TypedSetting, string>,
+  settings: { priority: 'Priority' },
   share: 'Share',
   models: 'Models',
   keys: 'Keys',

@@ -11,8 +11,7 @@ const { fields } = CHANNEL_SETTINGS
 /** Settings whose inputs follow from the record; their labels are in the texts. */
 export const TYPED_SETTINGS = ['priority'] as const satisfies readonly (keyof typeof fields)[]
 
-/** A setting whose input follows from the record. */
-export type TypedSetting = (typeof TYPED_SETTINGS)[number]
+type TypedSetting = (typeof TYPED_SETTINGS)[number]
 
 /** The typed values of a channel. */
 export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>> {
