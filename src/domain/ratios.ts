@@ -139,7 +139,7 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
 function tokensByRatios(ratios: Ratios, input: Decimal, base: TokenPrices | undefined): TokenPrices {
   const known = base && base.input.digits > 0n ? base : undefined
   const kept = (kind: TokenKindRow): Decimal | undefined => {
-    // A price that equalled its default, the price of another kind, keeps following it.
+    // A price equal to its default, which is that of another kind, stays unset, so that it follows that kind.
     if (!known || isDefault(kind, known)) return undefined
     return ratios.model ? multiply(input, divide(known[kind.name], known.input, PLACES)) : known[kind.name]
   }

@@ -288,8 +288,8 @@ export class Permits {
 const EMPTY_WINDOW = new SlidingWindow()
 
 /**
- * Time after which unused permits are returned, in milliseconds and as a share of the window; the share also
- * is the part of the limit below which free permits are scarce and are returned sooner.
+ * Time after which unused permits are returned: this number of milliseconds, or this share of the window if
+ * that is shorter. If less than the same share of the limit is free, permits are scarce and are returned sooner.
  */
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
