@@ -289,7 +289,7 @@ const EMPTY_WINDOW = new SlidingWindow()
 
 /**
  * Time after which unused permits are returned: this number of milliseconds, or this share of the window if
- * that is shorter. If less than the same share of the limit is free, permits are scarce and are returned sooner.
+ * that is shorter. If less than `SCARCE_SHARE` of the limit is free, permits are returned sooner.
  */
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
