@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
-import { scanObject } from '../src/protocols/json/json-scan.ts'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import { asciiOf, bodyOf } from './requests.ts'
 import { type Spread, spread } from './statistics.ts'
 

@@ -1,6 +1,5 @@
 import { agentConversation } from './agent-conversation.ts'
-import type { Candidate } from './candidate.ts'
-import type { Call } from './candidate.ts'
+import type { Call, Candidate } from './candidate.ts'
 import { type Behaviour, CLIENT_KEY, modelOf, pathOf, type Wire } from './wire.ts'
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog. '

@@ -1,11 +1,10 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { deriveSecrets, tagOf } from '../src/store/secrets.ts'
-import { signedRuns, SignedReply } from '../src/protocols/signatures/signed-reply.ts'
-import { SignedTurns } from '../src/protocols/signatures/signed-turns.ts'
+import { SignedReply, signedRuns, SignedTurns } from '@sluice/wire/signatures'
 import { SignatureStore, type SigningAccount } from '../src/relay/state/signature-store.ts'
-import type { Conversation, Turn } from '../src/protocols/conversation.ts'
-import type { ReplyEvent, ReplyPart } from '../src/protocols/reply.ts'
+import type { Conversation, Turn } from '@sluice/wire/conversation'
+import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
 
 /**
  * Measures the cost of kept signatures: microseconds of CPU time on the event loop for a call whose history

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import type { NewToken } from '../src/domain/records/token.ts'
 import type { SettledCall } from '../src/domain/records/usage.ts'
 import type { NewUser } from '../src/domain/records/user.ts'
-import { NO_USAGE } from '../src/domain/usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 import type { Store } from '../src/store/store.ts'
 import { spread } from './statistics.ts'
 

@@ -1,3 +1,5 @@
+import { WireError } from '@sluice/wire/wire-error'
+
 /** A kind of error that the gateway itself responds with. `docs/api.md: Errors`. */
 export interface ErrorKind {
   readonly status: number
@@ -132,4 +134,11 @@ export class GatewayError extends Error {
   get kind(): ErrorKind {
     return ERRORS[this.code]
   }
+}
+
+/** An error for the client: the gateway's own, or one that a codec found; undefined for all others. */
+export function asGatewayError(error: unknown): GatewayError | undefined {
+  if (error instanceof GatewayError) return error
+  if (error instanceof WireError) return new GatewayError(error.code, error.message, { cause: error })
+  return undefined
 }

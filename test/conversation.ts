@@ -1,6 +1,6 @@
-import type { UpstreamModel } from '../src/protocols/codec.ts'
-import type { Conversation } from '../src/protocols/conversation.ts'
-import { capabilitiesOf } from '../src/protocols/model-capabilities.ts'
+import type { UpstreamModel } from '@sluice/wire/codec'
+import type { Conversation } from '@sluice/wire/conversation'
+import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 
 /** The upstream model of that name with its capabilities; an unknown name has all of them. */
 export function upstreamOf(name: string): UpstreamModel {

@@ -1,5 +1,5 @@
 import type { HoldFacts, Settlement } from '../src/domain/records/usage.ts'
-import { NO_USAGE } from '../src/domain/usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 import type { Account } from '../src/accounts/ledger/balance.ts'
 import type { Ledger } from '../src/accounts/ledger/ledger.ts'
 

@@ -1,4 +1,4 @@
-import type { ClientProtocol } from '../src/domain/protocols.ts'
+import type { ClientProtocol } from '@sluice/wire/protocols'
 
 /** The two protocols between which the gateway converts the calls of its clients. */
 export type PairedProtocol = Exclude<ClientProtocol, 'responses' | 'gemini'>

@@ -1,4 +1,4 @@
-import { NO_USAGE } from '../src/domain/usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 import type { SettledCall } from '../src/domain/records/usage.ts'
 
 /** A quick chat call that cost one quota unit. */

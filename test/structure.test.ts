@@ -14,17 +14,17 @@ interface Import {
 
 describe('the layers of src', () => {
   test('a file imports from its own folder and from lower layers only', () => {
-    expect(importsOf(sources(SRC)).flatMap(breach)).toEqual([])
+    expect([SRC, PACKAGES].flatMap((folder) => importsOf(sources(folder)).flatMap(breach))).toEqual([])
   })
 
   test.each([
     ['a lower layer that imports a higher one', 'domain/x.ts', 'relay/y.ts'],
     ['entries of one layer that import each other', 'limits/x.ts', 'upstreams/y.ts'],
-    ['protocols that import each other', 'protocols/chat/x.ts', 'protocols/messages/y.ts'],
-    ['shared helpers that import a protocol', 'protocols/json/x.ts', 'protocols/chat/y.ts'],
+    ['protocols that import each other', '@sluice/wire/chat/x.ts', '@sluice/wire/messages/y.ts'],
+    ['shared helpers that import a protocol', '@sluice/wire/json/x.ts', '@sluice/wire/chat/y.ts'],
     ['resources of the API that import each other', 'api/tokens/x.ts', 'api/users/y.ts'],
     ['the relay that names the program', 'relay/x.ts', 'gateway/main.ts'],
-    ['a rule that needs a package', 'domain/x.ts', 'packages/http1'],
+    ['a rule that needs a package', 'domain/x.ts', '@sluice/http1'],
   ])('an import like %s would be found', (_, from, to) => {
     expect(breach({ from, to })).toHaveLength(1)
   })
@@ -32,13 +32,13 @@ describe('the layers of src', () => {
   test('every folder of src has a layer, and a row in docs/architecture.md', () => {
     const described = readFileSync(join(SRC, '../docs/architecture.md'), 'utf8')
     const placed = new Set(LAYERS.flat())
-    const folders = [...placed].filter((name) => !name.endsWith('.ts') && name !== 'packages')
+    const folders = [...placed].filter((name) => !name.endsWith('.ts') && !name.startsWith('@'))
     expect(folders.filter((name) => !described.includes(`\n| \`src/${name}/\` |`))).toEqual([])
     expect(readdirSync(SRC).filter((name) => !name.endsWith('.test.ts') && !placed.has(name))).toEqual([])
   })
 
   test('files stay small: none has more than 500 lines', () => {
-    const large = sources(SRC)
+    const large = [...sources(SRC), ...sources(PACKAGES)]
       .filter((file) => !file.endsWith('.test.ts'))
       .filter((file) => readFileSync(file, 'utf8').split('\n').length > 501)
     expect(large.map((file) => relative(SRC, file))).toEqual([])
@@ -100,9 +100,9 @@ function mayImport(folder: string, fromSub: string, toSub: string, from: string)
   return at >= 0 && (!shared.includes(fromSub) || at < shared.indexOf(fromSub))
 }
 
-/** The first two folders of a path below src; the second is undefined where there is none. */
+/** The first two folders of a path, where a package counts as one; the second is undefined where there is none. */
 function top(path: string): [string, string | undefined] {
-  const [first = '', second, third] = path.split('/')
+  const [, first = '', second, third] = /^(@sluice\/[^/]+|[^/]+)(?:\/([^/]+))?(\/.*)?$/.exec(path) ?? []
   return [first, third === undefined ? undefined : second]
 }
 
@@ -124,11 +124,15 @@ function specifiers(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(names)].map(([, one, other]) => one ?? other ?? '')
 }
 
-/** Path of an import, from src; a package is `packages/NAME`. */
+/** Path of an import as `layeredFile` has it. */
 function layered(file: string, to: string): string {
-  return to.startsWith('@sluice/')
-    ? to.replace('@sluice', 'packages')
-    : relative(SRC, resolve(dirname(file), to))
+  return to.startsWith('@sluice/') ? to : layeredFile(resolve(dirname(file), to))
+}
+
+/** Path of a file from src, or from the sources of its package: `@sluice/wire/chat/index.ts`. */
+function layeredFile(file: string): string {
+  const inPackage = /^([^/]+)\/src\/(.*)$/.exec(relative(PACKAGES, file))
+  return inPackage ? `@sluice/${inPackage[1]}/${inPackage[2]}` : relative(SRC, file)
 }
 
 function importsOf(files: string[]): Import[] {
@@ -136,7 +140,7 @@ function importsOf(files: string[]): Import[] {
     .flatMap((file) =>
       specifiers(file)
         .filter((to) => to.startsWith('.') || to.startsWith('@sluice/'))
-        .map((to) => ({ from: relative(SRC, file), to: layered(file, to) })),
+        .map((to) => ({ from: layeredFile(file), to: layered(file, to) })),
     )
     .filter(({ from, to }) => !(from.endsWith('.test.ts') && to.startsWith('../test/')))
 }

@@ -1,5 +1,5 @@
-// Writes src/protocols/json/string-end-module.ts from string-end.wat in the same folder, with the WebAssembly
-// Binary Toolkit, which npm downloads. src/protocols/json/string-ends.test.ts compares the hash in it.
+// Writes packages/wire/src/json/string-end-module.ts from string-end.wat in the same folder, with the WebAssembly
+// Binary Toolkit, which npm downloads. packages/wire/src/json/string-ends.test.ts compares the hash in it.
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const folder = fileURLToPath(new URL('../src/protocols/json/', import.meta.url))
+const folder = fileURLToPath(new URL('../packages/wire/src/json/', import.meta.url))
 const source = join(folder, 'string-end.wat')
 const temporary = mkdtempSync(join(tmpdir(), 'sluice-assemble-'))
 try {

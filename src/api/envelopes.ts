@@ -1,8 +1,8 @@
-import { GatewayError } from '../errors.ts'
-import { chatErrorBody } from '../protocols/chat/index.ts'
-import { geminiErrorText } from '../protocols/gemini/index.ts'
-import { messagesErrorBody } from '../protocols/messages/index.ts'
-import type { ErrorParts } from '../protocols/upstream-error.ts'
+import { asGatewayError, GatewayError } from '../errors.ts'
+import { chatErrorBody } from '@sluice/wire/chat'
+import { geminiErrorText } from '@sluice/wire/gemini'
+import { messagesErrorBody } from '@sluice/wire/messages'
+import type { ErrorParts } from '@sluice/wire/upstream-error'
 import { type ErrorEnvelope, UpstreamRefusal } from '../relay/failure.ts'
 import { idHeaders } from '../http/id-headers.ts'
 import { PAGE_HEADERS, refusalPage } from './refusal-page.ts'
@@ -172,7 +172,7 @@ function errorFacts(error: unknown): ErrorFacts {
       present: undefined,
     }
   }
-  const known = error instanceof GatewayError ? error : new GatewayError('internal_error', 'internal error')
+  const known = asGatewayError(error) ?? new GatewayError('internal_error', 'internal error')
   const { code, message, kind, retryAfter } = known
   return {
     status: kind.status,

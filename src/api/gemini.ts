@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.ts'
-import { embedRequestSchema } from '../protocols/gemini/embed/index.ts'
-import { geminiRequestSchema, modelOf } from '../protocols/gemini/index.ts'
+import { embedRequestSchema } from '@sluice/wire/gemini/embed'
+import { geminiRequestSchema, modelOf } from '@sluice/wire/gemini'
 import type { Request } from '../http/request.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 import type { PathParams } from './routing/path-pattern.ts'

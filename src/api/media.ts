@@ -4,7 +4,7 @@ import {
   speechRequestSchema,
   transcriptFormSchema,
   variationFormSchema,
-} from '../protocols/media/index.ts'
+} from '@sluice/wire/media'
 import type { MediaEndpoint } from '../relay/dialects/media/media-dialects.ts'
 import type { KeyEndpoint } from './endpoint.ts'
 

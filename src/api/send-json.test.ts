@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { exactNumber } from '../protocols/json/exact-json.ts'
+import { exactNumber } from '@sluice/wire/json/exact-json'
 import { jsonPieces } from './send-json.ts'
 
 test('the pieces of a JSON text together are what is written at once', () => {

@@ -1,6 +1,6 @@
 import { type Response, type ResponseHeaders, sendPieces } from '@sluice/http1'
 import { LOOP_TURNS } from '../limits/shared-turns.ts'
-import { isJsonText } from '../protocols/json/exact-json.ts'
+import { isJsonText } from '@sluice/wire/json/exact-json'
 
 const IS_JSON = { 'content-type': 'application/json' }
 /** Number of characters written at a time. */

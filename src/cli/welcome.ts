@@ -1,4 +1,4 @@
-import { PROTOCOLS } from '../domain/protocols.ts'
+import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { Gateway } from '../gateway/main.ts'
 
 /**

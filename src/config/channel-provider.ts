@@ -1,5 +1,6 @@
 import type { Channel } from '../domain/records/channel.ts'
-import { PROTOCOL_NAMES, protocolsThat } from '../domain/protocols.ts'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey } from '../domain/bedrock-key.ts'
 import { parseServiceAccount } from '../domain/service-account.ts'
 import { locationError, regionError } from './regions.ts'
@@ -41,7 +42,9 @@ export function providerIssues(given: GivenProvider): ProviderIssue[] {
     if (unplaced) add(['location'], unplaced)
   }
   const spoken =
-    provider === 'generic' ? PROTOCOL_NAMES : protocolsThat((row) => row.providers.includes(provider))
+    provider === 'generic'
+      ? PROTOCOL_NAMES
+      : PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].providers.includes(provider))
   for (const one of protocol.filter((one) => !spoken.includes(one)))
     add(['protocol'], `expected ${spoken.join(', ')} with provider ${provider}, found ${one}`)
   for (const [index, key] of keys.entries()) {

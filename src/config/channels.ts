@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { ALLOWABLE_FIELDS, type AllowedField } from '../domain/allowed-field.ts'
+import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/allowed-field'
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
-import { PROTOCOL_NAMES } from '../domain/protocols.ts'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
 import { readBaseUrl } from './base-url.ts'
 import {

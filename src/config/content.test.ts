@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { charge } from '../domain/charge.ts'
 import { rateOf } from '../domain/price.ts'
-import { NO_USAGE } from '../domain/usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 import { type FileContent, readContent } from './content.ts'
 import { parseYamlDocument } from './document.ts'
 

@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelCatalogue } from '../domain/settings.ts'
-import { PROTOCOLS } from '../domain/protocols.ts'
+import { PROTOCOLS } from '@sluice/wire/protocols'
 import type { BuiltInPrices } from './prices/built-in-prices.ts'
 import { VENDORS } from './vendors/vendors.ts'
 

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../domain/records/channel.ts'
 import type { ModelSettings } from '../domain/records/model.ts'
 import type { UserSeed } from '../domain/records/user.ts'

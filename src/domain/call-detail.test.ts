@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { particularsText } from './call-detail.ts'
-import type { Usage } from './usage.ts'
+import type { Usage } from '@sluice/wire/usage'
 
 const small = fc.nat({ max: 2 })
 

@@ -2,7 +2,7 @@ import { decimalText } from './decimal.ts'
 import type { ImageForm } from './image-price.ts'
 import { TOKEN_KINDS, type TokenLine } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
-import { NO_USAGE, type Usage } from './usage.ts'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 
 /**
  * Kinds of tokens whose counts have no column; the particulars contain them, by the names of their cost

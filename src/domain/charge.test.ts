@@ -4,7 +4,7 @@ import { charge, maxCharge } from './charge.ts'
 import { FREE_PRICE, type Price, rateOf } from './price.ts'
 import { priceSetFrom, priceSetText } from './price-set.ts'
 import { completePrices, type TokenPrices } from './token-kinds.ts'
-import { NO_USAGE } from './usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 
 const decimal = (text: string): Decimal => {
   const value = parseDecimal(text)

@@ -4,7 +4,7 @@ import type { ImageForm } from './image-price.ts'
 import type { Rate } from './price.ts'
 import { MEASURED_UNITS, type MeasuredUnit } from './price-units.ts'
 import type { PricedTool } from './tool-use.ts'
-import { promptTokens, type Usage } from './usage.ts'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
 
 /** The maximum that a call is expected to use; absent counts are 0. */
 export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>> {

@@ -4,7 +4,7 @@ import type { Price } from './price.ts'
 import { MEASURED_UNITS, type MeasuredUnit } from './price-units.ts'
 import { TOKEN_KINDS, type TokenLine, type TokenPrices, WHOLE_KINDS } from './token-kinds.ts'
 import type { PricedTool, ToolCostKind } from './tool-use.ts'
-import { promptTokens, type Usage } from './usage.ts'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
 
 /** Kinds of items that a call is charged for. */
 export type CostKind = TokenLine | MeasuredUnit['line'] | ToolCostKind | 'request'

@@ -7,7 +7,7 @@ import { type Price, rateOf } from './price.ts'
 import { priceSetFrom, priceSetText } from './price-set.ts'
 import type { TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
-import type { Usage } from './usage.ts'
+import type { Usage } from '@sluice/wire/usage'
 
 const decimal: fc.Arbitrary<Decimal> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ digits: 0n, scale: 0 }) },

@@ -3,7 +3,7 @@ import { type Decimal, divide, multiply, ONE } from './decimal.ts'
 import type { ImageForm } from './image-price.ts'
 import type { Price } from './price.ts'
 import type { PricedTool } from './tool-use.ts'
-import type { Usage } from './usage.ts'
+import type { Usage } from '@sluice/wire/usage'
 
 /** One line of a call's cost, before the ratio of its group. */
 export interface CostLine extends PricedLine {

@@ -1,14 +1,15 @@
 import { endpointByName } from './endpoint-by-name.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { Price } from './price.ts'
-import { type ClientProtocol, type ProtocolName, PROTOCOLS, protocolsThat } from './protocols.ts'
+import { UPSTREAM_PROTOCOLS } from './protocols.ts'
+import { type ClientProtocol, type ProtocolName, PROTOCOLS, protocolsThat } from '@sluice/wire/protocols'
 
 /** Endpoint type of a model in model lists: `docs/api.md: Model objects`. */
 export type EndpointType = 'vendor' | 'compat'
 
 /** Endpoint types for the protocols of a model's channels. The rerank protocol has none. */
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
-  const types = new Set([...protocols].map((name) => PROTOCOLS[name].endpointType))
+  const types = new Set([...protocols].map((name) => UPSTREAM_PROTOCOLS[name].endpointType))
   return (['vendor', 'compat'] as const).filter((type) => types.has(type))
 }
 
@@ -31,10 +32,10 @@ export function endpointsFor(
 ): Endpoint[] {
   const named = endpointByName(model) ?? (price && endpointByPrice(price))
   if (named !== undefined && protocols.has('chat')) return [named]
-  const rows = [...protocols].map((name) => PROTOCOLS[name])
-  if (named === 'embeddings' && rows.some(({ embeds }) => embeds)) return [named]
+  const names = [...protocols]
+  if (named === 'embeddings' && names.some((name) => UPSTREAM_PROTOCOLS[name].embeds)) return [named]
   return [
-    ...(rows.some(({ isConversation }) => isConversation)
+    ...(names.some((name) => PROTOCOLS[name].isConversation)
       ? ([...CONVERSATIONS, 'completions'] as const)
       : []),
     ...(protocols.has('rerank') ? (['rerank'] as const) : []),

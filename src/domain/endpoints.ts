@@ -1,4 +1,4 @@
-import type { ServedProtocol } from './protocols.ts'
+import type { ServedProtocol } from '@sluice/wire/protocols'
 
 interface EndpointRow {
   /** Whether a channel's `system_prompt` and `param_override` apply to its requests. */

@@ -2,7 +2,8 @@ import { type Decimal, isMore, multiply, ZERO } from './decimal.ts'
 import type { ImagePrices } from './image-price.ts'
 import { byUnit, MEASURED_UNITS, type MeasuredUnit, type UnitPrices } from './price-units.ts'
 import { byTokenKind, TOKEN_KINDS, type TokenKindRow, type TokenPrices } from './token-kinds.ts'
-import { TOOL_KINDS, type ToolPrices } from './tool-use.ts'
+import { TOOL_KINDS } from '@sluice/wire/tool-use'
+import type { ToolPrices } from './tool-use.ts'
 
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
 export interface Price extends Readonly<UnitPrices> {

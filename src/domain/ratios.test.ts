@@ -4,7 +4,7 @@ import { charge } from './charge.ts'
 import { FREE_PRICE, type Price, rateOf } from './price.ts'
 import { pricedByRatios, type Ratios, ratiosJson, ratiosOf, readRatios } from './ratios.ts'
 import { completePrices } from './token-kinds.ts'
-import { NO_USAGE } from './usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 
 const d = (text: string): Decimal => {
   const read = parseDecimal(text)

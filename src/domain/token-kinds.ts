@@ -1,3 +1,4 @@
+import type { Usage } from '@sluice/wire/usage'
 import { type Decimal, decimalText, multiply, ONE, ZERO } from './decimal.ts'
 import type { Field } from './records/record.ts'
 
@@ -11,7 +12,7 @@ interface KindOfTokens {
   /** Its line in the cost of a call; the name if absent. */
   readonly line?: string
   /** The count in a usage that contains these tokens. */
-  readonly count: string
+  readonly count: keyof Usage
   /**
    * Its column. Absent if `USAGE_COUNTS` declares it without one, or if it is only part of a call's
    * particulars.
@@ -201,11 +202,6 @@ function countedKinds(isWanted: (kind: TokenKindRow) => boolean): CountedKind[] 
     return { name, line, count, parts }
   })
 }
-
-/** Counts that make up a prompt. */
-export const PROMPT_COUNTS: readonly TokenCount[] = TOKEN_KINDS.flatMap(({ side, partOf, count }) =>
-  side === 'prompt' && !partOf ? [count] : [],
-)
 
 /** USD per million tokens of each kind. */
 export type TokenPrices = Readonly<Record<TokenKind, Decimal>>

@@ -1,4 +1,4 @@
-import type { ToolKind } from './tool-use.ts'
+import type { ToolKind } from '@sluice/wire/tool-use'
 
 /** Vendors that charge for tools that they run. */
 export type ToolVendor = 'openai' | 'anthropic' | 'google' | 'x-ai' | 'openrouter'

@@ -1,10 +1,12 @@
 import type { Channel, ProviderName } from './records/channel.ts'
-import { type ProtocolName, PROTOCOLS } from './protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { UPSTREAM_PROTOCOLS } from './protocols.ts'
 import { type Decimal, isMore, parseDecimal, ZERO } from './decimal.ts'
 import { type ImageForm, imagePrice } from './image-price.ts'
 import type { Price } from './price.ts'
 import { FREE_TOOLS, LISTED_TOOLS, type ListedTool, type ToolVendor, VENDOR_HOSTS } from './tool-list.ts'
-import type { OfferedTool, PricedTool, ToolKind, ToolPrices, ToolUse } from './tool-use.ts'
+import type { OfferedTool, ToolKind, ToolUse } from '@sluice/wire/tool-use'
+import type { PricedTool, ToolPrices } from './tool-use.ts'
 
 /** Everything that determines the prices of a call's tools at one upstream. */
 export interface ToolTerms {
@@ -47,13 +49,13 @@ export function toolVendor(
   const named = provider === 'generic' ? undefined : PROVIDERS[provider]
   if (named) return named
   const { hostname } = new URL(base_url)
-  return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? PROTOCOLS[dialect].vendor
+  return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? UPSTREAM_PROTOCOLS[dialect].vendor
 }
 
 /** Kinds of tools available at a vendor: those in its list and in the list of the dialect's vendor. */
 export function kindsOf({ vendor, dialect }: ToolTerms): ReadonlySet<ToolKind> {
-  if (!PROTOCOLS[dialect].hasTools) return new Set()
-  const vendors = new Set([vendor, PROTOCOLS[dialect].vendor])
+  if (!UPSTREAM_PROTOCOLS[dialect].hasTools) return new Set()
+  const vendors = new Set([vendor, UPSTREAM_PROTOCOLS[dialect].vendor])
   return new Set(LISTED_TOOLS.filter((row) => vendors.has(row.vendor)).map(({ kind }) => kind))
 }
 
@@ -62,7 +64,7 @@ export function knownTool(
   tool: OfferedTool,
   { vendor, dialect }: Pick<ToolTerms, 'vendor' | 'dialect'>,
 ): KnownTool | undefined {
-  const own = PROTOCOLS[dialect].vendor
+  const own = UPSTREAM_PROTOCOLS[dialect].vendor
   if (FREE_TOOLS[own].test(tool.type)) return undefined
   const listed = inLists(vendor, own, ({ types }) => types.test(tool.type))
   return { ...tool, kind: listed?.kind }
@@ -125,7 +127,7 @@ export function listedTool(
 ): ListedTool {
   const found = inLists(
     vendor,
-    PROTOCOLS[dialect].vendor,
+    UPSTREAM_PROTOCOLS[dialect].vendor,
     (row) => row.kind === kind && (row.models?.test(model) ?? true),
   )
   const listed = found ?? LISTED_TOOLS.find((row) => row.kind === kind)

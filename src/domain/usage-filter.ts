@@ -1,4 +1,4 @@
-import type { Usage } from './usage.ts'
+import type { Usage } from '@sluice/wire/usage'
 
 /** Sums over settled calls. */
 export interface UsageTotals {

@@ -27,7 +27,7 @@ import { type FoundEndpoint, type AllowedMethods, RouteTable } from '../api/rout
 import { shownPath } from '../api/routing/shown-path.ts'
 import type { Console } from '../console/console.ts'
 import type { RateLimit } from '../domain/rate-limit.ts'
-import { GatewayError } from '../errors.ts'
+import { asGatewayError, GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { RefusalCounts } from '../limits/refusal-counts.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -233,7 +233,7 @@ export class App {
   #refuse({ id, response, record }: ClientExchange, { area, endpoint }: Route, cause: unknown): void {
     if (cause instanceof StoreUnavailable) this.#parts.onStoreFailure(cause)
     const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
-    const code = error instanceof GatewayError ? error.code : undefined
+    const code = asGatewayError(error)?.code
     // A settled call already has a row in the usage log, whatever its client was told.
     if (code !== undefined && endpoint && isCall(endpoint) && record.reason === undefined)
       this.#parts.refusals.add(code, record)

@@ -1,5 +1,4 @@
-import type { ChannelFields } from '../management/channels/channel-fields.ts'
-import { objectIn } from '../management/channels/channel-fields.ts'
+import { type ChannelFields, objectIn } from '../management/channels/channel-fields.ts'
 import { ALLOW_FLAGS, keysIn, keysOfType } from '../management/channels/channel-text.ts'
 import { channelType } from '../management/channels/channel-types.ts'
 import { GatewayError } from '../errors.ts'

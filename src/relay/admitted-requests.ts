@@ -1,6 +1,6 @@
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
-import { GatewayError } from '../errors.ts'
+import { asGatewayError } from '../errors.ts'
 import type { AdmittedRequest } from './admitted-request.ts'
 import type { RelayedRequest } from './dialects/dialect.ts'
 import { estimate } from './estimate.ts'
@@ -54,7 +54,7 @@ async function withFallbacks(
       options.push(await admitted(checked, resolution, rates))
     } catch (error) {
       // A fallback is skipped if it has no price or cannot serve this request.
-      if (!(error instanceof GatewayError)) throw error
+      if (!asGatewayError(error)) throw error
     }
   }
   return options

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import type { Override } from '../domain/records/channel.ts'
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { editedBounds } from './bounds-after-edits.ts'
 
 const bounds = (

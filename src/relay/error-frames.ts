@@ -1,4 +1,4 @@
-import type { StreamError } from '../protocols/sse/stream-tap.ts'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { redactFrame } from '../upstreams/redact-frame.ts'
 import type { Call, Target } from './call.ts'
 import { streamErrorText } from './failure.ts'

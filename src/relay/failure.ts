@@ -1,15 +1,15 @@
 import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { GatewayError } from '../errors.ts'
-import { crossedError } from '../protocols/crossed-error.ts'
-import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '../protocols/gemini/index.ts'
-import { passedOnError } from '../protocols/messages/index.ts'
+import { crossedError } from '@sluice/wire/crossed-error'
+import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
+import { passedOnError } from '@sluice/wire/messages'
 import {
   type ErrorParts,
   readUpstreamError,
   statusOfError,
   type UpstreamErrorText,
-} from '../protocols/upstream-error.ts'
+} from '@sluice/wire/upstream-error'
 import { redact } from '../upstreams/redact.ts'
 import { forwardedRetryAfter, retryAfterMs } from '../upstreams/retry-after.ts'
 import type { Target } from './call.ts'

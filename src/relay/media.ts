@@ -3,7 +3,7 @@ import type { Options } from '../domain/settings.ts'
 import { GatewayError } from '../errors.ts'
 import type { Client } from '../limits/shared-pool.ts'
 import { type SlotEntry, SharedSlots } from '../limits/shared-slots.ts'
-import type { Conversation, MediaPart, Part, Turn } from '../protocols/conversation.ts'
+import type { Conversation, MediaPart, Part, Turn } from '@sluice/wire/conversation'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
 /** Maximum fetches at a time, for all calls together. */

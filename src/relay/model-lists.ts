@@ -1,11 +1,11 @@
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Endpoint } from '../domain/endpoints.ts'
 import { endpointByName } from '../domain/endpoint-by-name.ts'
 import { endpointsFor, type EndpointType, endpointTypes } from '../domain/endpoint-types.ts'
 import type { Settings } from '../domain/settings.ts'
-import { channelProtocols } from '../protocols/channel-protocols.ts'
+import { channelProtocols } from './dialects/channel-protocols.ts'
 import { allowedNames, groupName, groupRefused, routesOf, usableGroup } from './key-permissions.ts'
 import { modelOf, plainName } from './routing.ts'
 

@@ -1,6 +1,6 @@
 import { chargeOfTools } from '../domain/charge.ts'
 import { kindAt, priceOfUse } from '../domain/tool-price.ts'
-import type { ToolKind } from '../domain/tool-use.ts'
+import type { ToolKind } from '@sluice/wire/tool-use'
 import type { Call, Target } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { termsAt } from './target-tools.ts'

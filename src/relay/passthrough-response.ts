@@ -1,4 +1,4 @@
-import type { StreamError } from '../protocols/sse/stream-tap.ts'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call, Target } from './call.ts'
 import type { Passthrough, PassedResponses } from './dialects/passthrough.ts'

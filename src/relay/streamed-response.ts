@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { NO_USAGE, type Usage } from '../domain/usage.ts'
-import type { TapStep } from '../protocols/sse/stream-tap.ts'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
+import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { Call, Target } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'

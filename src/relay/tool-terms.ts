@@ -1,6 +1,6 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { Rate } from '../domain/price.ts'
-import { PROTOCOLS } from '../domain/protocols.ts'
+import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
 import type { Settings } from '../domain/settings.ts'
 import { type KnownTool, knownTool, type ToolTerms, toolVendor } from '../domain/tool-price.ts'
 import { GatewayError } from '../errors.ts'
@@ -18,7 +18,7 @@ export function toolTerms(
 ): ToolTerms {
   return {
     stated: price.tools,
-    vendor: channel ? toolVendor(channel, dialect) : PROTOCOLS[dialect].vendor,
+    vendor: channel ? toolVendor(channel, dialect) : UPSTREAM_PROTOCOLS[dialect].vendor,
     dialect,
     model,
     offered,

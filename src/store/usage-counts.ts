@@ -1,5 +1,5 @@
 import { USAGE_COUNTS, type UsageColumns } from '../domain/records/usage-counts.ts'
-import type { Usage } from '../domain/usage.ts'
+import type { Usage } from '@sluice/wire/usage'
 
 const COUNTS = Object.entries(USAGE_COUNTS).map(([name, { column }]) => ({
   name: name as keyof Usage,

@@ -1,10 +1,10 @@
 import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { GatewayError } from '../errors.ts'
-import { cohereForm, titanForm } from '../protocols/bedrock-embed/index.ts'
-import { batchForm, embedContentForm, predictForm } from '../protocols/gemini/embed/index.ts'
-import { methodPath } from '../protocols/gemini/index.ts'
-import type { EmbedForm } from '../protocols/texts-to-embed.ts'
+import { cohereForm, titanForm } from '@sluice/wire/bedrock-embed'
+import { batchForm, embedContentForm, predictForm } from '@sluice/wire/gemini/embed'
+import { methodPath } from '@sluice/wire/gemini'
+import type { EmbedForm } from '@sluice/wire/texts-to-embed'
 
 /** Upstream whose protocol for embeddings is not OpenAI's. */
 export interface EmbedUpstream {

@@ -4,8 +4,13 @@ import {
   type UpstreamResponseHead,
   type UpstreamResponseListener,
 } from '@sluice/http1'
-import type { DialectRequest, Provider, ProviderRequest, ProviderTarget } from './provider.ts'
-import { ProviderRefusal } from './provider.ts'
+import {
+  type DialectRequest,
+  type Provider,
+  ProviderRefusal,
+  type ProviderRequest,
+  type ProviderTarget,
+} from './provider.ts'
 
 /** Sends a provider's request. */
 export type SendProvided = (request: ProviderRequest, listener: UpstreamResponseListener) => UpstreamRequest

@@ -1,6 +1,6 @@
 import type { OutgoingBody, UpstreamResponseListener } from '@sluice/http1'
 import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { UpstreamKey } from './key-ring.ts'
 
 /** Request in its dialect, before a provider converts it. */

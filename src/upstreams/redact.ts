@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/records/channel.ts'
-import { parseRecord } from '../protocols/json/record.ts'
+import { parseRecord } from '@sluice/wire/json/record'
 import { parseProxy } from './parse-proxy.ts'
 
 /**

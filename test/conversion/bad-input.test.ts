@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
+import { WireError } from '@sluice/wire/wire-error'
 import { answers, chatFrames, messagesFrames } from '../generators/answers.ts'
 import { choppedAtRandom } from '../generators/chunks.ts'
 import { randomFrom } from '../fixtures/random.ts'
@@ -83,7 +83,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
           try {
             JSON.parse(convertReply(from, Buffer.from(candidate)).toString())
           } catch (error) {
-            expect(error).toBeInstanceOf(GatewayError)
+            expect(error).toBeInstanceOf(WireError)
           }
         }
       }),
@@ -100,7 +100,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
         decoder.push(chunk)
         taken += chunk.length
       }
-    }).toThrow(GatewayError)
+    }).toThrow(WireError)
     expect(taken).toBeGreaterThan(33_554_432 - 131_072)
     expect(taken).toBeLessThanOrEqual(33_554_432)
   })

@@ -1,5 +1,5 @@
-import { codePointsIn } from '../../src/protocols/citation.ts'
-import type { Reply, ReplyPart } from '../../src/protocols/reply.ts'
+import { codePointsIn } from '@sluice/wire/citation'
+import type { Reply, ReplyPart } from '@sluice/wire/reply'
 
 /**
  * The parts of a reply on which all its forms agree: empty texts are removed, and an empty input is an empty

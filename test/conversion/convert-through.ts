@@ -1,17 +1,17 @@
-import type { ClientProtocol, ConversionProtocol } from '../../src/domain/protocols.ts'
-import { GatewayError } from '../../src/errors.ts'
-import { withAcceptedSampling } from '../../src/protocols/drop-refused-sampling.ts'
-import { chatCodec, readChatRequest } from '../../src/protocols/chat/index.ts'
-import type { Codec, ReplyIdentity, UpstreamCodec } from '../../src/protocols/codec.ts'
-import type { Asked, Conversation, MediaPart, Part } from '../../src/protocols/conversation.ts'
-import { scanObject } from '../../src/protocols/json/json-scan.ts'
-import type { ScannedObject } from '../../src/protocols/json/scanned-object.ts'
-import { converseCodec } from '../../src/protocols/converse/index.ts'
-import { geminiCodec, readGeminiRequest } from '../../src/protocols/gemini/index.ts'
-import { messagesCodec, readMessagesRequest } from '../../src/protocols/messages/index.ts'
-import { withTakenFields } from '../../src/protocols/shared-fields.ts'
+import type { ClientProtocol, ConversionProtocol } from '@sluice/wire/protocols'
+import { asGatewayError } from '../../src/errors.ts'
+import { withAcceptedSampling } from '@sluice/wire/drop-refused-sampling'
+import { chatCodec, readChatRequest } from '@sluice/wire/chat'
+import type { Codec, ReplyIdentity, UpstreamCodec } from '@sluice/wire/codec'
+import type { Asked, Conversation, MediaPart, Part } from '@sluice/wire/conversation'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { converseCodec } from '@sluice/wire/converse'
+import { geminiCodec, readGeminiRequest } from '@sluice/wire/gemini'
+import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
+import { withTakenFields } from '@sluice/wire/shared-fields'
 import { takesSharedField } from '../../src/relay/dialects/chat/converted-chat.ts'
-import { readResponsesRequest, responsesCodec } from '../../src/protocols/responses/index.ts'
+import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
 import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
 import { channelOf } from '../channel.ts'
@@ -94,8 +94,8 @@ export function requestAs(
     checkUpstream(to, upstream.name, body)
     return `{"dropped":${JSON.stringify([...dropped].sort())},"request":${body.toString()}}`
   } catch (error) {
-    if (error instanceof GatewayError && error.kind.status === 400)
-      return JSON.stringify({ refused: error.message })
+    const known = asGatewayError(error)
+    if (known?.kind.status === 400) return JSON.stringify({ refused: known.message })
     throw error
   }
 }
@@ -107,7 +107,8 @@ export function replyAs(from: ConversionProtocol, to: ClientProtocol, bytes: Buf
       .encodeReply(UPSTREAM_CODECS[from].decodeReply(bytes), { ...IDENTITY, upstream: from }, asked)
       .toString()
   } catch (error) {
-    if (error instanceof GatewayError) return JSON.stringify({ refused: error.code })
+    const known = asGatewayError(error)
+    if (known) return JSON.stringify({ refused: known.code })
     throw error
   }
 }

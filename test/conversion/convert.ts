@@ -1,13 +1,11 @@
-import { NO_USAGE } from '../../src/domain/usage.ts'
-import { GatewayError } from '../../src/errors.ts'
-import { chatCodec } from '../../src/protocols/chat/codec.ts'
-import { readChatRequest } from '../../src/protocols/chat/index.ts'
-import type { Codec, ReplyIdentity } from '../../src/protocols/codec.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
+import { asGatewayError } from '../../src/errors.ts'
+import { chatCodec, readChatRequest } from '@sluice/wire/chat'
+import type { Codec, ReplyIdentity } from '@sluice/wire/codec'
 import type { PairedProtocol } from '../paired-protocol.ts'
-import { scanObject } from '../../src/protocols/json/json-scan.ts'
-import { messagesCodec } from '../../src/protocols/messages/codec.ts'
-import { readMessagesRequest } from '../../src/protocols/messages/index.ts'
-import { readUpstreamError } from '../../src/protocols/upstream-error.ts'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import { messagesCodec, readMessagesRequest } from '@sluice/wire/messages'
+import { readUpstreamError } from '@sluice/wire/upstream-error'
 import { type MediaRequester, Media } from '../../src/relay/media.ts'
 import { convertedChat } from '../../src/relay/dialects/chat/converted-chat.ts'
 import { convertedMessages } from '../../src/relay/dialects/messages/converted-messages.ts'
@@ -16,7 +14,8 @@ import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
 import type { Reader } from '../../src/relay/dialects/dialect.ts'
 import type { SignatureStore } from '../../src/relay/state/signature-store.ts'
 import type { Channel } from '../../src/domain/records/channel.ts'
-import { MODEL_SETTINGS, type Model, type StatedCapabilities } from '../../src/domain/records/model.ts'
+import { MODEL_SETTINGS, type Model } from '../../src/domain/records/model.ts'
+import type { StatedCapabilities } from '@sluice/wire/model-capabilities'
 import { channelOf } from '../channel.ts'
 
 /** Both dialects, for tests that apply to each. */
@@ -85,7 +84,8 @@ export async function convertRequest(
     const { body, dropped } = await made.prepare(false, ASKER)
     return { body: body as Buffer, dropped }
   } catch (error) {
-    if (error instanceof GatewayError && error.kind.status === 400) return { refused: error.message }
+    const known = asGatewayError(error)
+    if (known?.kind.status === 400) return { refused: known.message }
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { scanObject } from '../../src/protocols/json/json-scan.ts'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Media } from '../../src/relay/media.ts'
 import { jsonText, Raw } from '../generators/json.ts'
 import { anyMedia, CODECS, convertReply, convertRequest, convertStream } from './convert.ts'

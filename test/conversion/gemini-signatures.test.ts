@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Conversation, Part, Turn } from '../../src/protocols/conversation.ts'
-import { geminiCodec } from '../../src/protocols/gemini/codec.ts'
-import { UNSIGNED_CALL } from '../../src/protocols/gemini/signature.ts'
-import { signedRuns } from '../../src/protocols/signatures/signed-reply.ts'
-import { SignedTurns } from '../../src/protocols/signatures/signed-turns.ts'
+import type { Conversation, Part, Turn } from '@sluice/wire/conversation'
+import { geminiCodec } from '@sluice/wire/gemini'
+import { UNSIGNED_CALL } from '../../packages/wire/src/gemini/signature.ts'
+import { signedRuns, SignedTurns } from '@sluice/wire/signatures'
 import { conversationOf, upstreamOf } from '../conversation.ts'
 
 const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }

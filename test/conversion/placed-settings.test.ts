@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from '../../src/domain/protocols.ts'
+import type { ConversionProtocol } from '@sluice/wire/protocols'
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../fidelity/facts.ts'
 import { replyAs, requestAs } from './convert-through.ts'

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../src/domain/usage.ts'
-import { scanObject } from '../../src/protocols/json/json-scan.ts'
-import { readRerankReply, readRerankRequest } from '../../src/protocols/rerank/index.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import { readRerankReply, readRerankRequest } from '@sluice/wire/rerank'
 
 /** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { describe, expect, test } from 'vitest'
-import { ChatTap, readCompletionRequest, usageOfReply } from '../../src/protocols/chat/index.ts'
-import { EmbeddingsReply, readEmbeddingsRequest } from '../../src/protocols/embeddings/index.ts'
-import { scanObject } from '../../src/protocols/json/json-scan.ts'
-import { readModerationsReply, readModerationsRequest } from '../../src/protocols/moderations/index.ts'
+import { ChatTap, readCompletionRequest, usageOfReply } from '@sluice/wire/chat'
+import { EmbeddingsReply, readEmbeddingsRequest } from '@sluice/wire/embeddings'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import { readModerationsReply, readModerationsRequest } from '@sluice/wire/moderations'
 
 /** The folder with recorded responses of providers, if there is one. */
 const FOLDER = process.env['RECORDINGS']

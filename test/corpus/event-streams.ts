@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser'
-import { dataOf, eventOf, FrameSplitter } from '../../src/protocols/sse/frame-splitter.ts'
+import { dataOf, eventOf, FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 
 /** A server-sent event as its reader gets it. */
 export interface StreamEvent {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../src/errors.ts'
+import { asGatewayError } from '../../src/errors.ts'
 import { randomFrom } from '../fixtures/random.ts'
 import type { Coverage } from './coverage.ts'
 import { mutated, type MutationSources } from './mutations.ts'
@@ -162,8 +162,9 @@ class Fuzzer {
       behaviour = this.#campaign.target.run(input, randomFrom(hashOf(input)))
       if (behaviour instanceof Promise) behaviour = await behaviour
     } catch (error) {
-      if (!(error instanceof GatewayError)) throw new BrokenPromise(input, error)
-      behaviour = error.code
+      const known = asGatewayError(error)
+      if (!known) throw new BrokenPromise(input, error)
+      behaviour = known.code
     }
     if (
       typeof behaviour !== 'string' ||

@@ -44,7 +44,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'a boundary that is cut by the end of a read is content',
     'forms',
     {
-      file: 'src/protocols/multipart/form-reader.ts',
+      file: 'packages/wire/src/multipart/form-reader.ts',
       text: 'const sure = this.#rest.length - this.#delimiter.length',
       by: 'const sure = this.#rest.length',
     },
@@ -54,7 +54,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'numbers may begin with zeros',
     'json-objects',
     {
-      file: 'src/protocols/json/json-scan.ts',
+      file: 'packages/wire/src/json/json-scan.ts',
       text: 'if (p < length && bytes[p] === ZERO) p++\n  else p = digitsEnd',
       by: 'p = digitsEnd',
     },
@@ -64,7 +64,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'a member’s name with an escape is not found',
     'json-objects',
     {
-      file: 'src/protocols/json/scanned-object.ts',
+      file: 'packages/wire/src/json/scanned-object.ts',
       text: 'if (byte === BACKSLASH) return this.parse(node) === key',
       by: 'if (byte === BACKSLASH) return false',
     },
@@ -73,14 +73,18 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   [
     'the comma before a member that is removed at the end stays',
     'json-edits',
-    { file: 'src/protocols/json/json-edit.ts', text: 'from: lastKept?.end ?? cutFrom', by: 'from: cutFrom' },
+    {
+      file: 'packages/wire/src/json/json-edit.ts',
+      text: 'from: lastKept?.end ?? cutFrom',
+      by: 'from: cutFrom',
+    },
     'it is no JSON any more',
   ],
   [
     'a tool’s input that is held back is told in part',
     'json-texts',
     {
-      file: 'src/protocols/tool-input.ts',
+      file: 'packages/wire/src/tool-input.ts',
       text: 'this.#pending.delete(part)\n    return text',
       by: 'this.#pending.delete(part)\n    return piece',
     },
@@ -90,7 +94,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'an escape after a picture is passed over in part',
     'json-texts',
     {
-      file: 'src/protocols/json/json-outline.ts',
+      file: 'packages/wire/src/json/json-outline.ts',
       text: 'this.#inString && this.#escapeLeft === 0',
       by: 'this.#inString',
     },
@@ -129,14 +133,18 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
   [
     'line ends that straddle two chunks are not seen',
     'event-streams',
-    { file: 'src/protocols/sse/frame-splitter.ts', text: 'const SEAM_BYTES = 3', by: 'const SEAM_BYTES = 0' },
+    {
+      file: 'packages/wire/src/sse/frame-splitter.ts',
+      text: 'const SEAM_BYTES = 3',
+      by: 'const SEAM_BYTES = 0',
+    },
     'a cut changes no event',
   ],
   [
     'an event may be larger than it may',
     'event-streams',
     {
-      file: 'src/protocols/sse/frame-splitter.ts',
+      file: 'packages/wire/src/sse/frame-splitter.ts',
       text: 'if (this.#held.length + piece.length > this.#maxEventBytes) this.#tooLarge()',
       by: '',
     },

@@ -10,7 +10,7 @@ import type {
   ToolChoice,
   ToolResultPart,
   Turn,
-} from '../../src/protocols/conversation.ts'
+} from '@sluice/wire/conversation'
 import { names, objectTexts, words } from './json.ts'
 
 const caches: fc.Arbitrary<{ cache?: Cache }> = fc.oneof(

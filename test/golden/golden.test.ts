@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { GatewayError } from '../../src/errors.ts'
+import { WireError } from '@sluice/wire/wire-error'
 import type { PairedProtocol } from '../paired-protocol.ts'
 import type { Media } from '../../src/relay/media.ts'
 import {
@@ -92,7 +92,7 @@ describe('whole replies in the other dialect', () => {
       try {
         reply = convertReply(from, readFileSync(source)).toString()
       } catch (error) {
-        if (!(error instanceof GatewayError)) throw error
+        if (!(error instanceof WireError)) throw error
         reply = JSON.stringify({ refused: error.code })
       }
       compareJson(target, reply)

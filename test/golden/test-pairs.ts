@@ -1,4 +1,4 @@
-import type { ClientProtocol } from '../../src/domain/protocols.ts'
+import type { ClientProtocol } from '@sluice/wire/protocols'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'

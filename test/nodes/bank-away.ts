@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FullResponse } from '../fixtures/client.ts'
-import { call } from '../fixtures/client.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import type { Cluster } from '../fixtures/cluster.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'

@@ -24,6 +24,12 @@ const rows = (added: string) => ({
   text: END_OF_TABLE,
   by: added + END_OF_TABLE,
 })
+/** The count in what the protocols report. */
+const NEW_COUNT = {
+  file: 'packages/wire/src/usage.ts',
+  text: '  searchUnits: 0,',
+  by: '  searchUnits: 0,\n  videoInput: 0,',
+}
 const ROW = rows(addedCode('add-a-price-kind', 'ts'))
 
 test('a row of the table adds a price kind to the configuration, the charge, its lines and the prices', async () => {
@@ -76,7 +82,7 @@ test('a row of the table adds a price kind to the configuration, the charge, its
 })
 
 test('a row with a column adds the count to the usage log, its sums and the CSV', async () => {
-  const copy = await patchedProgram([rows(COUNTED_ROW)])
+  const copy = await patchedProgram([rows(COUNTED_ROW), NEW_COUNT])
   onTestFinished(() => copy.discard())
   const fixture = await startFixture(
     (upstream) => ({

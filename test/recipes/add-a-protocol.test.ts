@@ -1,40 +1,30 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { PROTOCOL_NAMES } from '../../src/domain/protocols.ts'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { filesWithErrors } from './compiled-copy.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
 
 const ACME = {
-  file: 'src/domain/protocols.ts',
-  text: '  rerank: {\n    isConversation: false,',
-  by: `  acme: {
-    isConversation: true,
-    hasClients: true,
-    endpointType: 'compat',
-    embeds: false,
-    vendor: 'openai',
-    hasTools: false,
-    isSigned: false,
-    providers: [],
-    channelType: undefined,
-  },
-  rerank: {
-    isConversation: false,`,
+  file: 'packages/wire/src/protocols.ts',
+  text: '  rerank: {',
+  by: `  acme: { isConversation: true, hasClients: true, isSigned: false },
+  rerank: {`,
 }
 
 test('a protocol that is added to the table causes compile errors where a decision is needed', async () => {
   expect(await filesWithErrors([ACME], 'acme')).toEqual([
     'console/locales/en/channels.ts',
     'console/pages/channels/channel-inputs.tsx',
+    'packages/wire/src/chat/reasoning-details.ts',
+    'packages/wire/src/crossed-error.ts',
     'src/config/warnings.ts',
     'src/domain/endpoint-types.ts',
     'src/domain/endpoints.ts',
+    'src/domain/protocols.ts',
     'src/management/channels/models-request.ts',
     'src/management/channels/test-request.ts',
-    'src/protocols/chat/reasoning-details.ts',
-    'src/protocols/crossed-error.ts',
     'src/relay/dialects/choose-dialect.ts',
     'src/relay/dialects/client-dialects.ts',
     'src/relay/dialects/conversions.ts',
@@ -46,7 +36,7 @@ test('a protocol that is added to the table causes compile errors where a decisi
 test('only the table lists the protocols, so that no other place decides silently', () => {
   const name = `'(?:${PROTOCOL_NAMES.join('|')})'`
   const list = new RegExp(String.raw`${name}(?:\s*[,|]\s*${name}){2}`)
-  const listing = ['src', 'console'].flatMap((folder) =>
+  const listing = ['src', 'packages', 'console'].flatMap((folder) =>
     readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.test.ts'))
       .map((file) => join(folder, file))

@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../../src/domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 
 import { s } from './plural.ts'
 

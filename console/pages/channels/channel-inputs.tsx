@@ -1,7 +1,7 @@
 import { MultiSelect, Select, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { PROTOCOL_NAMES } from '../../../src/domain/protocols.ts'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { CHANNEL_SETTINGS } from '../../../src/domain/records/channel.ts'
 import { groupsQuery } from '../../api/users.ts'
 import { FormSection } from '../../components/form-section.tsx'

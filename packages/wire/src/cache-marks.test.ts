@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { conversationOf } from '../../test/conversation.ts'
+import { conversationOf } from '../../../test/conversation.ts'
 import { withoutCacheMarks } from './cache-marks.ts'
 import type { Conversation } from './conversation.ts'
 

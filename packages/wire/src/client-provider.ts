@@ -1,4 +1,4 @@
-import { type Channel, isRouter } from '../domain/records/channel.ts'
+import { isRouter, type UpstreamSettings } from './upstream-settings.ts'
 import type { Dropped } from './codec.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import { withMembers } from './json/with-members.ts'
@@ -39,7 +39,7 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
  */
 export function providerFor(
   given: ClientProvider | undefined,
-  { allow, base_url }: Pick<Channel, 'allow' | 'base_url'>,
+  { allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>,
   dropped: Dropped,
 ): string | undefined {
   if (!given) return undefined

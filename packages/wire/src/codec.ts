@@ -1,5 +1,5 @@
-import type { ProtocolName } from '../domain/protocols.ts'
-import type { Usage } from '../domain/usage.ts'
+import type { ProtocolName } from './protocols.ts'
+import type { Usage } from './usage.ts'
 import type { Asked, Conversation, MediaPart } from './conversation.ts'
 import type { ArrivedMedia } from './received-media.ts'
 import type { CopiedText } from './copied-text.ts'

@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from '../domain/protocols.ts'
+import type { ConversionProtocol } from './protocols.ts'
 import type { SearchPart } from './provider-search.ts'
 
 /**

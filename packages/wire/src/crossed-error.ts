@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from './protocols.ts'
 import type { UpstreamErrorText } from './upstream-error.ts'
 
 /** Error types of OpenAI's dialects and of `docs/api.md: Errors`. */

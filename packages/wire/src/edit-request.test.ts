@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
+import { channelOf } from '../../../test/channel.ts'
 import { editRequest } from './edit-request.ts'
 import { scanObject } from './json/json-scan.ts'
 

@@ -1,5 +1,5 @@
-import { reroutingField, reroutingName } from '../domain/allowed-field.ts'
-import type { Channel } from '../domain/records/channel.ts'
+import { reroutingField, reroutingName } from './allowed-field.ts'
+import type { UpstreamSettings } from './upstream-settings.ts'
 import { restrictingPart } from './client-provider.ts'
 import { changedArray, withMember } from './json/change-array.ts'
 import { edit, type Edits } from './json/json-edit.ts'
@@ -27,7 +27,7 @@ const NOTHING: readonly string[] = []
  */
 export function editRequest(
   scan: ScannedObject,
-  channel: Channel,
+  channel: UpstreamSettings,
   isOpen: boolean,
   { remove, replace }: Edits,
 ): EditedRequest {
@@ -55,7 +55,7 @@ interface Removal extends Edits {
 /** `replaced`: members that are sent with a text other than the client's. */
 function rerouting(
   scan: ScannedObject,
-  { allow, base_url: baseUrl }: Channel,
+  { allow, base_url: baseUrl }: UpstreamSettings,
   replaced: ReadonlyMap<string, string>,
 ): Removal | undefined {
   let removal: Removal | undefined

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { anyCharacter } from '../../test/generators/characters.ts'
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { codePointsIn } from './citation.ts'
 import { CopiedText } from './copied-text.ts'
 import { EmittedText } from './emitted-text.ts'

@@ -1,4 +1,4 @@
-import { type ConversionProtocol, protocolsThat } from '../domain/protocols.ts'
+import { type ConversionProtocol, protocolsThat } from './protocols.ts'
 import type { OpaquePart, Proof } from './conversation.ts'
 import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../errors.ts'
+import { WireError } from './wire-error.ts'
 import { withSchema, type JsonSchema, type ValueTest } from './with-schema.ts'
 import { asRecord } from './json/record.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
@@ -44,7 +44,7 @@ export function checkMembers(
   checks: ReadonlyMap<string, Check>,
 ): void {
   for (const field of required) {
-    if (!isPresent(scan, field)) throw new GatewayError('invalid_request', `'${field}' is required.`)
+    if (!isPresent(scan, field)) throw new WireError('invalid_request', `'${field}' is required.`)
   }
   for (const member of scan.members.values()) {
     if (scan.kindOf(member.node) !== 'null') checks.get(member.key)?.(scan, member)
@@ -165,5 +165,5 @@ export function kindName(scan: ScannedObject, node: Node): string {
 
 /** Throws `invalid_request` that names the field, the expected value and the actual one. */
 export function refuse(field: string, expected: string, actual: string): never {
-  throw new GatewayError('invalid_request', `Invalid '${field}': expected ${expected}, got ${actual}.`)
+  throw new WireError('invalid_request', `Invalid '${field}': expected ${expected}, got ${actual}.`)
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { anyCharacter } from '../../test/generators/characters.ts'
+import { anyCharacter } from '../../../test/generators/characters.ts'
 import { CopiedText, frameOf } from './copied-text.ts'
 import { FrameWriter } from './frame-writer.ts'
 

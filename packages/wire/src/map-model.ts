@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/records/channel.ts'
+import type { UpstreamSettings } from './upstream-settings.ts'
 import { editRequest, type EditedRequest } from './edit-request.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
@@ -11,7 +11,7 @@ export interface MappedRequest extends EditedRequest {
 export function withMappedModel(
   scan: ScannedObject,
   model: string,
-  channel: Channel,
+  channel: UpstreamSettings,
   passThrough: boolean,
 ): MappedRequest {
   const upstreamModel = channel.model_mapping.get(model) ?? model

@@ -1,4 +1,3 @@
-import type { StatedCapabilities, ThinkingForm } from '../domain/records/model.ts'
 import { type ConverseCapabilities, converseCapabilitiesOf } from './converse-capabilities.ts'
 import type { EffortName } from './thinking-effort.ts'
 import {
@@ -9,6 +8,21 @@ import {
   kimiVersion,
   type ModelVersion,
 } from './model-version.ts'
+
+/** Forms in which models accept thinking: a budget of tokens, an effort, or none. */
+export const THINKING_FORMS = ['adaptive', 'budget', 'none'] as const
+
+/** Form in which a model accepts thinking. */
+export type ThinkingForm = (typeof THINKING_FORMS)[number]
+
+/** Capabilities of a model that the operator has declared. */
+export interface StatedCapabilities {
+  /** Whether the model accepts `temperature`, `top_p` and `top_k`. */
+  readonly sampling?: boolean | undefined
+  readonly thinking?: ThinkingForm | undefined
+  /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
+  readonly takes_thoughts?: boolean | undefined
+}
 
 /** Settings that a model accepts; `docs/api.md: Parameters by model`. */
 export interface Capabilities {

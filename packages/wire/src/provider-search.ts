@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from '../domain/protocols.ts'
+import type { ConversionProtocol } from './protocols.ts'
 
 /** Web search that a provider ran while it replied, as far as several dialects can express it. */
 export interface SearchPart {

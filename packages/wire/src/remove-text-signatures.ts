@@ -1,4 +1,4 @@
-import type { Usage } from '../domain/usage.ts'
+import type { Usage } from './usage.ts'
 import type { StreamEncoder } from './codec.ts'
 import type { CopiedText } from './copied-text.ts'
 import type { FrameWriter } from './frame-writer.ts'

@@ -1,4 +1,4 @@
-import type { ToolUse } from '../domain/tool-use.ts'
+import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 

@@ -1,5 +1,5 @@
-import type { ConversionProtocol } from '../domain/protocols.ts'
-import type { ToolUse } from '../domain/tool-use.ts'
+import type { ConversionProtocol } from './protocols.ts'
+import type { ToolUse } from './tool-use.ts'
 import type { ArrivedMedia } from './received-media.ts'
 import type { Citation } from './citation.ts'
 import type { Proof } from './conversation.ts'

@@ -1,5 +1,5 @@
-import type { ToolUse } from '../domain/tool-use.ts'
-import { NO_USAGE, promptTokens, type Usage } from '../domain/usage.ts'
+import type { ToolUse } from './tool-use.ts'
+import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 
 /** Usage as an upstream reports it. */
 export interface ReportedUsage extends Usage {

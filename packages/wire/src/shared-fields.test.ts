@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../test/channel.ts'
-import { conversationOf } from '../../test/conversation.ts'
-import type { GatedField } from '../domain/allowed-field.ts'
-import type { Channel } from '../domain/records/channel.ts'
+import { channelOf } from '../../../test/channel.ts'
+import { conversationOf } from '../../../test/conversation.ts'
+import type { GatedField } from './allowed-field.ts'
+import type { UpstreamSettings } from './upstream-settings.ts'
 import type { SharedFields } from './conversation.ts'
 import { withoutGatedFields } from './shared-fields.ts'
 
@@ -13,7 +13,7 @@ const SHARED: SharedFields = new Map([
   ['user', '"u"'],
 ])
 
-function gated(channel: Partial<Channel>): { readonly kept: string[]; readonly dropped: string[] } {
+function gated(channel: Partial<UpstreamSettings>): { readonly kept: string[]; readonly dropped: string[] } {
   const dropped = new Set<string>()
   const { shared } = withoutGatedFields(conversationOf({ shared: SHARED }), channelOf(channel), dropped)
   return { kept: [...(shared?.keys() ?? [])], dropped: [...dropped] }

@@ -1,4 +1,4 @@
-import type { Channel } from '../domain/records/channel.ts'
+import type { UpstreamSettings } from './upstream-settings.ts'
 import type { Dropped } from './codec.ts'
 import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields } from './conversation.ts'
 import { asRecord } from './json/record.ts'
@@ -115,7 +115,7 @@ const GATED = ['service_tier', 'safety_identifier'] as const
  */
 export function withoutGatedFields(
   conversation: Conversation,
-  { allow, disable_store, pass_through }: Pick<Channel, 'allow' | 'disable_store' | 'pass_through'>,
+  { allow, disable_store, pass_through }: Pick<UpstreamSettings, 'allow' | 'disable_store' | 'pass_through'>,
   dropped: Dropped,
 ): Conversation {
   const { endUser, isStandardTier, ...others } = conversation

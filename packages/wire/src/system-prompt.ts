@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../domain/protocols.ts'
+import type { ProtocolName } from './protocols.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
 /** The member that contains the instructions, and its new JSON text. */

@@ -1,4 +1,4 @@
-import type { Usage } from '../domain/usage.ts'
+import type { Usage } from './usage.ts'
 import type { Dropped } from './codec.ts'
 import type { ReplyFacts } from './reply-facts.ts'
 import type { RawVector } from './vector-reader.ts'

@@ -1,4 +1,4 @@
-import type { ToolKind, ToolUse } from '../domain/tool-use.ts'
+import type { ToolKind, ToolUse } from './tool-use.ts'
 
 /** Uses of the provider's tools that a reply has reported so far. */
 export interface SeenTools {

@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode, GatewayError } from '../../errors.ts'
-import type { JsonSchema } from '../../protocols/with-schema.ts'
-import { asRecord } from '../../protocols/json/record.ts'
+import type { JsonSchema } from '@sluice/wire/with-schema'
+import { asRecord } from '@sluice/wire/json/record'
 import { type Endpoint, isCall, type KeyEndpoint } from '../endpoint.ts'
 import { type Area, hasEnvelope, inEnvelope, renderError } from '../envelopes.ts'
 import { isGloballyLimited } from '../global-limit.ts'

@@ -2,7 +2,8 @@ import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
 import { type Decimal, divide, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import { FREE_PRICE, type Price } from '../../domain/price.ts'
 import { byTokenKind, completePrices, TOKEN_KINDS } from '../../domain/token-kinds.ts'
-import type { ToolKind, ToolPrices } from '../../domain/tool-use.ts'
+import type { ToolKind } from '@sluice/wire/tool-use'
+import type { ToolPrices } from '../../domain/tool-use.ts'
 import { freeze } from '../freeze.ts'
 
 type ToolKeys = { readonly [Kind in ToolKind]?: string }

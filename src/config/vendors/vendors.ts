@@ -1,4 +1,4 @@
-import type { ProtocolName } from '../../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 
 /** The address and protocol of a vendor that can be called with only a key. */
 export interface Vendor {

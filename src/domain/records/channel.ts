@@ -1,5 +1,5 @@
-import type { AllowedField } from '../allowed-field.ts'
-import type { ProtocolName } from '../protocols.ts'
+import type { AllowedField } from '@sluice/wire/allowed-field'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import type { JsonObject } from '../json.ts'
 import { TEXT_BYTES } from '../text-bytes.ts'
@@ -141,11 +141,6 @@ export function isEdited({
   override: { set, default: usual, remove },
 }: ChannelEdits): boolean {
   return system_prompt !== '' || set.size + usual.size + remove.length > 0
-}
-
-/** Whether an address is OpenRouter's, which accepts the fields of all its providers. */
-export function isRouter(base_url: string): boolean {
-  return /(?:^|\.)openrouter\.ai$/.test(new URL(base_url).hostname)
 }
 
 /** Channels created over HTTP: `docs/administration.md: Channels`. */

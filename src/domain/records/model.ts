@@ -1,13 +1,8 @@
+import { THINKING_FORMS } from '@sluice/wire/model-capabilities'
 import type { Price } from '../price.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
 import { declaredName, flag, json, list, oneOf } from './field-types.ts'
 import { record, type Values } from './record.ts'
-
-/** Forms in which models accept thinking: a budget of tokens, an effort, or none. */
-const THINKING_FORMS = ['adaptive', 'budget', 'none'] as const
-
-/** Form in which a model accepts thinking. */
-export type ThinkingForm = (typeof THINKING_FORMS)[number]
 
 /** Settings of a model, as in gateway.yaml: `docs/configuration.md: Models`. */
 export const MODEL_SETTINGS = record('', {
@@ -55,6 +50,3 @@ export type Model = ModelSettings & {
   /** Context length in tokens; an assumed value if the price data does not state it. */
   readonly contextTokens: number
 }
-
-/** Capabilities of a model that the operator has declared. */
-export type StatedCapabilities = Partial<Pick<Model, 'sampling' | 'thinking' | 'takes_thoughts'>>

@@ -1,3 +1,4 @@
+import type { Usage } from '@sluice/wire/usage'
 import { type CountColumn, type StoredKind, TOKEN_KINDS, type TokenKindRow } from '../token-kinds.ts'
 import { whole } from './field-types.ts'
 import type { Row } from './record.ts'
@@ -38,7 +39,7 @@ export const USAGE_COUNTS = {
   characters: count({ name: 'characters', about: 'Characters that were spoken' }),
   images: count({ name: 'images', about: 'Images that were returned' }),
   searchUnits: count({ name: 'search_units', about: 'Search units of rerank calls' }),
-} as const
+} as const satisfies { readonly [Count in keyof Usage]: unknown }
 
 /** Columns of the counts. */
 export type UsageColumns = Readonly<Row<typeof USAGE_COUNTS>>

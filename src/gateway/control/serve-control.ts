@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net'
 import process from 'node:process'
 import { HttpServer, type Refusal, type Response } from '@sluice/http1'
 import type { Logger } from 'pino'
-import { GatewayError } from '../../errors.ts'
+import { asGatewayError, GatewayError } from '../../errors.ts'
 import { gatewayErrorOf } from '../../http/gateway-error.ts'
 import { HEADER_NAMES, type Request } from '../../http/request.ts'
 import type { AdministrationParts } from '../../management/parts.ts'
@@ -140,7 +140,8 @@ function parseJson(body: string): unknown {
 
 // Describes a database error to the operator; the details of an unexpected error go to the log only.
 function gatewayErrorFrom(log: Logger, error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error
+  const known = asGatewayError(error)
+  if (known) return known
   if (error instanceof StoreUnavailable) return new GatewayError('overloaded', error.message)
   log.error({ error }, 'unforeseen error of a command')
   return new GatewayError(

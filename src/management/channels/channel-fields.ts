@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CHANNEL, CHANNEL_SETTINGS } from '../../domain/records/channel.ts'
 import { GatewayError } from '../../errors.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
+import { parseRecord } from '@sluice/wire/json/record'
 import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
 import { fieldsWith } from '../../domain/records/record.ts'
 import { bodyShape } from '../record-schemas.ts'

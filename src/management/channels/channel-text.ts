@@ -1,5 +1,5 @@
-import { ALLOWABLE_FIELDS, type AllowedField } from '../../domain/allowed-field.ts'
-import { PROTOCOL_NAMES } from '../../domain/protocols.ts'
+import { ALLOWABLE_FIELDS, type AllowedField } from '@sluice/wire/allowed-field'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import type { ChannelDefinition } from '../../domain/records/channel.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
 import { isWithin, TEXT_BYTES } from '../../domain/text-bytes.ts'
@@ -15,7 +15,7 @@ import {
   PLAIN_SETTINGS,
   textsIn,
 } from './channel-fields.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
+import { parseRecord } from '@sluice/wire/json/record'
 import { tooLong } from '../text-fields.ts'
 import { providerText, serviceAccountsIn } from './provider-text.ts'
 import { shownProxy } from './shown-proxy.ts'

@@ -1,5 +1,6 @@
 import type { Channel, ProviderName } from '../../domain/records/channel.ts'
-import { type ProtocolName, PROTOCOLS } from '../../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 
 /** A kind of upstream, with its number in one-api and related gateways. */
 export interface ChannelType {
@@ -153,7 +154,7 @@ export function typeAt(
     ({ defaultAddress }) => defaultAddress !== '' && new URL(defaultAddress).host === host,
   )
   const usual = protocols
-    .map((protocol) => PROTOCOLS[protocol].channelType)
+    .map((protocol) => UPSTREAM_PROTOCOLS[protocol].channelType)
     .find((type) => type !== undefined)
   return own ?? channelType(usual ?? 0)
 }

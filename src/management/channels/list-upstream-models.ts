@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ProviderName } from '../../domain/records/channel.ts'
-import { asRecord } from '../../protocols/json/record.ts'
+import { asRecord } from '@sluice/wire/json/record'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { askUpstream } from './ask-upstream.ts'

@@ -1,5 +1,5 @@
 import type { Json } from '../../domain/json.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
+import { parseRecord } from '@sluice/wire/json/record'
 
 /** Whether an entry of a tool's mapping maps one error status to another. */
 export function isMappedStatus(from: string, to: unknown): boolean {

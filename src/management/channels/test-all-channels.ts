@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { GatewayError } from '../../errors.ts'
+import { asGatewayError, GatewayError } from '../../errors.ts'
 import type { Actor } from '../authority.ts'
 import type { AdministrationParts } from '../parts.ts'
 import { declaredId } from './channel-object.ts'
@@ -87,7 +87,8 @@ async function outcomeOf(parts: Parts, { id, found }: Listed, by: Actor): Promis
     const { costs: _, ...outcome } = await testFound(parts, { id, found, choose: cheapTest }, by)
     return outcome
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    return { ...UNREACHED, success: false, message: error.message }
+    const known = asGatewayError(error)
+    if (!known) throw error
+    return { ...UNREACHED, success: false, message: known.message }
   }
 }

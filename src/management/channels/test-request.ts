@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import { answerPath } from '../../protocols/gemini/index.ts'
-import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
+import { answerPath } from '@sluice/wire/gemini'
+import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { embedUpstream } from '../../upstreams/embed-upstream.ts'
 import type { DialectRequest } from '../../upstreams/provider.ts'
 import { MESSAGES_VERSION, modelsRequest } from './models-request.ts'

@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import { type ProtocolName, PROTOCOL_NAMES, PROTOCOLS } from '../../domain/protocols.ts'
+import { type ProtocolName, PROTOCOL_NAMES, PROTOCOLS } from '@sluice/wire/protocols'
 import { isForUnsupportedEndpoint } from '../../domain/endpoint-by-name.ts'
 import { endpointsFor } from '../../domain/endpoint-types.ts'
 import type { ModelCatalogue } from '../../domain/settings.ts'

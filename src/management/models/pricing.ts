@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ProtocolName } from '../../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { type Decimal, decimalText, isMore } from '../../domain/decimal.ts'
 import { endpointTypes } from '../../domain/endpoint-types.ts'
 import type { ImagePrices } from '../../domain/image-price.ts'

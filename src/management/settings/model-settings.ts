@@ -1,8 +1,7 @@
 import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
-import type { NamesWith } from '../../domain/records/record.ts'
-import { fieldsWith } from '../../domain/records/record.ts'
+import { fieldsWith, type NamesWith } from '../../domain/records/record.ts'
 import { GatewayError } from '../../errors.ts'
 
 const { fields } = MODEL_SETTINGS

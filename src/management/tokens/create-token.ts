@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TOKEN, TOKEN_STATUS } from '../../domain/records/token.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
+import { withoutThinkingSuffix } from '@sluice/wire/messages'
 import { generateKey } from '../../store/generate-key.ts'
 import { operatorTermsOfNew } from '../../store/term-columns.ts'
 import { type Actor, isOperator, OPERATOR } from '../authority.ts'

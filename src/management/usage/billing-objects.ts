@@ -5,7 +5,7 @@ import type { Token } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
 import type { Options } from '../../domain/settings.ts'
 import { GatewayError } from '../../errors.ts'
-import { exactNumber } from '../../protocols/json/exact-json.ts'
+import { exactNumber } from '@sluice/wire/json/exact-json'
 import type { ManagementParts } from '../parts.ts'
 
 /** The limit shown for an unlimited token, in any display. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { promptTokens } from '../../domain/usage.ts'
+import { promptTokens } from '@sluice/wire/usage'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ManagementParts } from '../parts.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { plainText, whole, oneOf } from '../../domain/records/field-types.ts'
 import { USAGE, type ShownCall } from '../../domain/records/usage.ts'
 import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
-import { promptTokens, type Usage } from '../../domain/usage.ts'
+import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { answersOf } from '../answers.ts'
 
 const text = plainText()

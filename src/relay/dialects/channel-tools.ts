@@ -1,6 +1,6 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ProtocolName } from '../../domain/protocols.ts'
-import type { ProviderTools } from '../../domain/tool-use.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import type { ProviderTools } from '@sluice/wire/tool-use'
 import type { ChannelRequest } from './dialect.ts'
 
 /** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ProtocolName, ClientProtocol, ConversionProtocol } from '../../domain/protocols.ts'
-import { channelProtocols } from '../../protocols/channel-protocols.ts'
-import { withoutThinkingSuffix } from '../../protocols/messages/index.ts'
+import type { ProtocolName, ClientProtocol, ConversionProtocol } from '@sluice/wire/protocols'
+import { channelProtocols } from './channel-protocols.ts'
+import { withoutThinkingSuffix } from '@sluice/wire/messages'
 
 /**
  * The dialects to which each client's calls can be converted, with a distance. The smaller the distance, the

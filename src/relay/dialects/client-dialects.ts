@@ -1,4 +1,4 @@
-import type { ServedProtocol } from '../../domain/protocols.ts'
+import type { ServedProtocol } from '@sluice/wire/protocols'
 import { chatDialect } from './chat/client-dialect.ts'
 import { completionsDialect } from './completions/client-dialect.ts'
 import type { Conversions } from './conversions.ts'

@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { ProtocolName } from '../../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Model } from '../../domain/records/model.ts'
-import { withAcceptedSampling } from '../../protocols/drop-refused-sampling.ts'
-import { AnswerToolDecoder, withAnswerAsText } from '../../protocols/answer-tool.ts'
-import { withoutCacheMarks } from '../../protocols/cache-marks.ts'
-import { choicesOf } from '../../protocols/choices.ts'
-import {
-  type ClientProvider,
-  clientProvider,
-  providerFor,
-  withProvider,
-} from '../../protocols/client-provider.ts'
+import { withAcceptedSampling } from '@sluice/wire/drop-refused-sampling'
+import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
+import { withoutCacheMarks } from '@sluice/wire/cache-marks'
+import { choicesOf } from '@sluice/wire/choices'
+import { type ClientProvider, clientProvider, providerFor, withProvider } from '@sluice/wire/client-provider'
 import type {
   Dropped,
   ReplyIdentity,
@@ -20,18 +15,18 @@ import type {
   StreamOptions,
   UpstreamCodec,
   UpstreamModel,
-} from '../../protocols/codec.ts'
-import type { Asked, Conversation, RepeatedFields } from '../../protocols/conversation.ts'
-import { withCutStop } from '../../protocols/cut-calls.ts'
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { withoutThinkingSuffix, withSuffixThinking } from '../../protocols/messages/index.ts'
-import { capabilitiesOf } from '../../protocols/model-capabilities.ts'
-import type { ReplyFacts } from '../../protocols/reply-facts.ts'
-import { replyText } from '../../protocols/reply-text.ts'
-import type { Reply } from '../../protocols/reply.ts'
-import { withoutGatedFields, withTakenFields } from '../../protocols/shared-fields.ts'
-import type { EventMemory } from '../../protocols/sse/event-memory.ts'
-import { UnsignedTexts, withoutTextSignatures } from '../../protocols/remove-text-signatures.ts'
+} from '@sluice/wire/codec'
+import type { Asked, Conversation, RepeatedFields } from '@sluice/wire/conversation'
+import { withCutStop } from '@sluice/wire/cut-calls'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
+import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import type { ReplyFacts } from '@sluice/wire/reply-facts'
+import { replyText } from '@sluice/wire/reply-text'
+import type { Reply } from '@sluice/wire/reply'
+import { withoutGatedFields, withTakenFields } from '@sluice/wire/shared-fields'
+import type { EventMemory } from '@sluice/wire/sse/event-memory'
+import { UnsignedTexts, withoutTextSignatures } from '@sluice/wire/remove-text-signatures'
 import type { Media, MediaRequester } from '../media.ts'
 import type { SignatureStore } from '../state/signature-store.ts'
 import { convertedChat } from './chat/converted-chat.ts'

@@ -1,9 +1,9 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import type { OfferedTool } from '../../domain/tool-use.ts'
-import type { Codec, UpstreamCodec } from '../../protocols/codec.ts'
-import type { Conversation, SharedField } from '../../protocols/conversation.ts'
-import type { PromptLevels } from '../../protocols/prompt-levels.ts'
-import type { Capabilities } from '../../protocols/model-capabilities.ts'
+import type { OfferedTool } from '@sluice/wire/tool-use'
+import type { Codec, UpstreamCodec } from '@sluice/wire/codec'
+import type { Conversation, SharedField } from '@sluice/wire/conversation'
+import type { PromptLevels } from '@sluice/wire/prompt-levels'
+import type { Capabilities } from '@sluice/wire/model-capabilities'
 
 /** A dialect to which calls of other dialects are converted. */
 export interface UpstreamDialect {

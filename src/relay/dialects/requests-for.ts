@@ -1,5 +1,5 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import type { ProtocolName } from '../../domain/protocols.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Model } from '../../domain/records/model.ts'
 import type { ChannelRequest } from './dialect.ts'
 import type { RequestFor } from './conversions.ts'

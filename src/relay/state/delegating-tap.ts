@@ -1,9 +1,9 @@
-import type { ArrivedMedia } from '../../protocols/received-media.ts'
-import type { Usage } from '../../domain/usage.ts'
-import type { ReportedUsage } from '../../protocols/reported-usage.ts'
-import type { StreamError, TapEnd, TapStep } from '../../protocols/sse/stream-tap.ts'
-import type { SeenTools } from '../../protocols/tool-tally.ts'
-import type { ErrorParts } from '../../protocols/upstream-error.ts'
+import type { ArrivedMedia } from '@sluice/wire/received-media'
+import type { Usage } from '@sluice/wire/usage'
+import type { ReportedUsage } from '@sluice/wire/reported-usage'
+import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { SeenTools } from '@sluice/wire/tool-tally'
+import type { ErrorParts } from '@sluice/wire/upstream-error'
 import type { Tap } from '../dialects/dialect.ts'
 
 /** A tap around another one; subclasses override what they change. */

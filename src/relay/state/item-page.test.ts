@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { lawRuns } from '../../../test/tier.ts'
-import { itemQuery } from '../../protocols/responses/index.ts'
+import { itemQuery } from '@sluice/wire/responses'
 import type { ItemSource } from './item-source.ts'
 import { keptItemPage } from './item-page.ts'
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { type ItemQuery, type ItemSpan, ItemSpans } from '../../protocols/responses/index.ts'
+import { type ItemQuery, type ItemSpan, ItemSpans } from '@sluice/wire/responses'
 import type { ItemSource } from './item-source.ts'
 
 /** Position of an item. */

@@ -1,6 +1,6 @@
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
   hasForeignThoughts,
   hasOnlyMessages,
@@ -8,7 +8,7 @@ import {
   itemReferences,
   referredIds,
   withItems,
-} from '../../protocols/responses/index.ts'
+} from '@sluice/wire/responses'
 import type { Reader } from '../dialects/dialect.ts'
 import { type Continued, findContinued } from './resolve-previous-response.ts'
 import { itemSource } from './item-source.ts'

@@ -1,6 +1,6 @@
 import type { Provenance } from '../../domain/provenance.ts'
-import type { Usage } from '../../domain/usage.ts'
-import type { ResponsesTap } from '../../protocols/responses/index.ts'
+import type { Usage } from '@sluice/wire/usage'
+import type { ResponsesTap } from '@sluice/wire/responses'
 import type { Call, Target } from '../call.ts'
 import type { NativeResponse } from './native-response.ts'
 import { RenamingTap } from './renaming-tap.ts'

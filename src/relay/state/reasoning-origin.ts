@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Settings } from '../../domain/settings.ts'
-import type { ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { encryptedInput } from '../../protocols/responses/index.ts'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { encryptedInput } from '@sluice/wire/responses'
 import type { Reader } from '../dialects/dialect.ts'
 import type { ResponseStore } from './response-store.ts'
 

@@ -1,5 +1,5 @@
 import type { StoredResponse } from '../../domain/stored-response.ts'
-import type { ResponsesRequest } from '../../protocols/responses/index.ts'
+import type { ResponsesRequest } from '@sluice/wire/responses'
 import type { RelayedRequest } from '../dialects/dialect.ts'
 import type { Referred } from './item-references.ts'
 

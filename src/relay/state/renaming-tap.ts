@@ -1,7 +1,7 @@
-import type { RenamedIds, ResponsesTap } from '../../protocols/responses/index.ts'
-import type { Usage } from '../../domain/usage.ts'
-import type { StreamError, TapStep } from '../../protocols/sse/stream-tap.ts'
-import type { ErrorParts } from '../../protocols/upstream-error.ts'
+import type { RenamedIds, ResponsesTap } from '@sluice/wire/responses'
+import type { Usage } from '@sluice/wire/usage'
+import type { StreamError, TapStep } from '@sluice/wire/sse/stream-tap'
+import type { ErrorParts } from '@sluice/wire/upstream-error'
 import { DelegatingTap } from './delegating-tap.ts'
 
 /** Tap of a native stream that replaces the upstream's ids with those that the gateway issued. */

@@ -1,6 +1,6 @@
 import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
 import { HOLD, type HoldRow, type SettledCall } from '../../domain/records/usage.ts'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 
 /** Builds the settlement of a call that a crash left open; charges what was delivered, up to the hold. */
 export function crashedCall(row: HoldRow, nowMs: number): SettledCall {

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { newToken, settledCall, storeWithAccount, temporaryFolder } from '../../../test/store-rows.ts'
 import { kindIs } from '../../../test/usage-sums-rows.ts'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 import type { Store } from '../store.ts'
 import { LATENCY_COLUMNS, SUM_KEY } from '../sum-kinds.ts'
 

@@ -4,11 +4,10 @@ import { expect, test } from 'vitest'
 import { holdOf, newToken, newUser, SECRETS, settledCall, temporaryFolder } from '../../../test/store-rows.ts'
 import { openForWriting } from './connection.ts'
 import { deserializeError } from './failure.ts'
-import type { BatchReply, QueuedOperation } from './messages.ts'
+import { type BatchReply, type QueuedOperation, SUM_UP } from './messages.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { WriteBatches } from './write-batch.ts'
 import { kindIs } from '../../../test/usage-sums-rows.ts'
-import { SUM_UP } from './messages.ts'
 
 const WHO = { userId: 1, tokenId: 1 }
 

@@ -1,8 +1,8 @@
 import { TransportError, type UpstreamResponseHead, type UpstreamResponseListener } from '@sluice/http1'
-import type { ProtocolName } from '../../domain/protocols.ts'
-import { edit } from '../../protocols/json/json-edit.ts'
-import { RESPONSE_LIMITS, scanObject } from '../../protocols/json/json-scan.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import { edit } from '@sluice/wire/json/json-edit'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import { parseRecord } from '@sluice/wire/json/record'
 import { EventStreamReader, MalformedEventStream, type StreamMessage } from './event-stream.ts'
 
 /** Response header with the name of an error. */

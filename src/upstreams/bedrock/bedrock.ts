@@ -1,7 +1,7 @@
 import type { TransportError, UpstreamResponseHead, UpstreamResponseListener } from '@sluice/http1'
 import { BEDROCK_KEY_FORMS, type BedrockKey, parseBedrockKey } from '../../domain/bedrock-key.ts'
 import type { Channel } from '../../domain/records/channel.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
+import { parseRecord } from '@sluice/wire/json/record'
 import type { UpstreamKey } from '../key-ring.ts'
 import { type DialectRequest, type Provider, ProviderRefusal, type ProviderTarget } from '../provider.ts'
 import { BedrockResponses, ERROR_TYPE_HEADER } from './bedrock-responses.ts'

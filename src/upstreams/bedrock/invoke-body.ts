@@ -1,8 +1,8 @@
-import { changedArray, type Fate } from '../../protocols/json/change-array.ts'
-import { edit } from '../../protocols/json/json-edit.ts'
-import { scanObject } from '../../protocols/json/json-scan.ts'
-import type { Node, ScannedObject } from '../../protocols/json/scanned-object.ts'
-import { claudeVersion, isSince } from '../../protocols/model-version.ts'
+import { changedArray, type Fate } from '@sluice/wire/json/change-array'
+import { edit } from '@sluice/wire/json/json-edit'
+import { scanObject } from '@sluice/wire/json/json-scan'
+import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
+import { claudeVersion, isSince } from '@sluice/wire/model-version'
 import type { Adapted } from '../provider.ts'
 
 /** Version of the messages protocol that Bedrock expects in the body. */

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { ServiceAccount } from '../../domain/service-account.ts'
-import { parseRecord } from '../../protocols/json/record.ts'
+import { parseRecord } from '@sluice/wire/json/record'
 import type { UpstreamKey } from '../key-ring.ts'
 import { ProviderRefusal, type ProviderTarget } from '../provider.ts'
 

@@ -1,5 +1,5 @@
 import type { PairedProtocol } from '../../paired-protocol.ts'
-import { scanObject } from '../../../src/protocols/json/json-scan.ts'
+import { scanObject } from '@sluice/wire/json/json-scan'
 import { upstreamOf } from '../../conversation.ts'
 import { GRAMMARS } from '../../conversion/grammar.ts'
 import { CHECKERS, CODECS, convertReply, convertStream, OTHER } from '../../conversion/convert.ts'

@@ -1,6 +1,6 @@
-import { GatewayError } from '../../../src/errors.ts'
-import { LargeEvent } from '../../../src/protocols/sse/large-event.ts'
-import { FrameSplitter } from '../../../src/protocols/sse/frame-splitter.ts'
+import { WireError } from '@sluice/wire/wire-error'
+import { LargeEvent } from '@sluice/wire/sse/large-event'
+import { FrameSplitter } from '@sluice/wire/sse/frame-splitter'
 import { ourEvents, theirEvents, unmarked } from '../../corpus/event-streams.ts'
 import { chopped, choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
@@ -38,7 +38,7 @@ function readSmallEvents(chunks: readonly Buffer[]): {
       invariant(splitter.heldBytes === held, 'the memory is told of all that is held')
     }
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
+    if (!(error instanceof WireError)) throw error
     invariant(error.code === 'upstream_error', 'an event that is too large is the upstream’s mistake')
     isTooLarge = true
   }

@@ -1,5 +1,5 @@
-import { GatewayError } from '../../../src/errors.ts'
-import { type FormPart, FormReader } from '../../../src/protocols/multipart/form-reader.ts'
+import { WireError } from '@sluice/wire/wire-error'
+import { type FormPart, FormReader } from '@sluice/wire/multipart/form-reader'
 import { choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
@@ -16,7 +16,7 @@ function read(pieces: readonly Buffer[]): readonly FormPart[] | string {
     for (const piece of pieces) reader.push(piece)
     return reader.end()
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
+    if (!(error instanceof WireError)) throw error
     return error.code
   }
 }

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { isDeepStrictEqual } from 'node:util'
-import { GatewayError } from '../../../src/errors.ts'
-import { JSON_LIMITS, type ScanLimits, scanObject } from '../../../src/protocols/json/json-scan.ts'
-import type { Node, ScannedObject } from '../../../src/protocols/json/scanned-object.ts'
+import { WireError } from '@sluice/wire/wire-error'
+import { JSON_LIMITS, type ScanLimits, scanObject } from '@sluice/wire/json/json-scan'
+import type { Node, ScannedObject } from '@sluice/wire/json/scanned-object'
 import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'
 import { REQUESTS, LONG_REQUESTS } from './samples.ts'
@@ -80,7 +80,7 @@ function check(input: Buffer, limits: ScanLimits): string {
   try {
     scan = scanObject(input, limits)
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
+    if (!(error instanceof WireError)) throw error
     invariant(error.code === 'invalid_json', 'what is refused is invalid_json')
     if (value === undefined) return 'no JSON'
     const { depth, values, keys } = countTokens(input.toString())

@@ -11,7 +11,7 @@ import {
 } from 'node:zlib'
 import { setImmediate } from 'node:timers/promises'
 import { Request, Response } from '@sluice/http1'
-import { GatewayError } from '../../../src/errors.ts'
+import { asGatewayError } from '../../../src/errors.ts'
 import { RequestMemory } from '../../../src/limits/request-memory.ts'
 import { BodyReader } from '../../../src/relay/body-reader.ts'
 import { Spool } from '../../../src/relay/spool.ts'
@@ -108,9 +108,10 @@ async function read(
       return `read ${body.bytes.toString('latin1')}`
     },
     (error: unknown) => {
-      if (!(error instanceof GatewayError)) throw error
-      invariant(REFUSALS.has(error.code), `${error.code} is no refusal of a body`)
-      return error.code
+      const known = asGatewayError(error)
+      if (!known) throw error
+      invariant(REFUSALS.has(known.code), `${known.code} is no refusal of a body`)
+      return known.code
     },
   )
   for (const piece of cut(wire)) {

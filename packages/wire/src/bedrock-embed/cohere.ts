@@ -1,4 +1,4 @@
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'

@@ -1,4 +1,4 @@
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { NamedVectors } from '../named-vectors.ts'
 import { count } from '../token-count.ts'
 import { type EmbedForm, embedRequests } from '../texts-to-embed.ts'

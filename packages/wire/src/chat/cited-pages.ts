@@ -1,4 +1,4 @@
-import type { ToolUse } from '../../domain/tool-use.ts'
+import type { ToolUse } from '../tool-use.ts'
 import { asRecord } from '../json/record.ts'
 
 /** A web search known only from the pages that the reply cites. */

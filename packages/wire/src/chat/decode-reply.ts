@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { ArrivedMedia } from '../received-media.ts'
 import { foldParts } from '../fold-reply.ts'
 import { asRecord, textOr } from '../json/record.ts'
@@ -19,7 +19,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const reply = parseAnswer(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
   if (!reply || !choice || isError(reply['error']))
-    throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
+    throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const id = textOr(reply['id'])
   const arrived = new ArrivedMedia()
   const found = Array.from({ length: choices - 1 }, (_, i) => choiceAt(reply['choices'], i + 1))

@@ -1,6 +1,6 @@
 import type { Dropped } from '../codec.ts'
 import type { MediaPart, OpaquePart, TextPart } from '../conversation.ts'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { cacheControl } from './cache-control.ts'
 import { drop } from './dropped-fields.ts'
 import { audioFormat, dataUrl } from '../media-source.ts'
@@ -41,7 +41,7 @@ export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart
 function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
   const { source, name, detail } = part
   if (mustFetch(part))
-    throw new GatewayError('invalid_request', 'A document that is given by its URL could not be passed on.')
+    throw new WireError('invalid_request', 'A document that is given by its URL could not be passed on.')
   const url = source.kind === 'url' ? source.url : dataUrl(source)
   if (source.kind === 'inline' && isFile(source.mediaType))
     return { type: 'file', file: { filename: name ?? nameFor(source.mediaType), file_data: url } }

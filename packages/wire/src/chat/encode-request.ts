@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '../conversation.ts'
 import { arrayOf, membersOf, type MemberText, objectOf } from '../json/json-text.ts'
@@ -29,7 +29,7 @@ export function encodeRequest(
 ): Buffer {
   const { stream, stop, outputFormat, webSearch, topK, logprobs } = conversation
   if (stop.length > MAX_STOPS)
-    throw new GatewayError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
+    throw new WireError('invalid_request', `This model takes at most ${MAX_STOPS} stop sequences.`)
   if (topK !== undefined) drop(dropped, 'top_k')
   const search = webSearch?.isOptional && !canSearch(name) ? undefined : webSearch
   if (webSearch && !search) drop(dropped, 'tools.web_search')
@@ -104,7 +104,7 @@ function encodeMessages(
   const messages = turns.flatMap((turn) => encodeTurn(turn, capabilities, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
-    throw new GatewayError('invalid_request', `'messages' contains nothing that can be sent to this model.`)
+    throw new WireError('invalid_request', `'messages' contains nothing that can be sent to this model.`)
   return messages
 }
 

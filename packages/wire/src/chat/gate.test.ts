@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
-import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import { channelOf } from '../../../../test/channel.ts'
+import type { GatedField } from '../allowed-field.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
@@ -18,7 +18,7 @@ const ALL = new Set<GatedField>([
 
 function gate(
   source: string,
-  channel: Partial<Channel> = {},
+  channel: Partial<UpstreamSettings> = {},
   passThrough = false,
 ): GatedRequest & { same: boolean } {
   const bytes = Buffer.from(source)

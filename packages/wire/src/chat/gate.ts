@@ -1,5 +1,5 @@
-import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import type { GatedField } from '../allowed-field.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../edit-request.ts'
 import { mayHoldEnvelope } from '../envelope.ts'
 import { changedArray, type Fate, withMember } from '../json/change-array.ts'
@@ -29,7 +29,7 @@ const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'i
 export function gateChatRequest(
   scan: ScannedObject,
   request: ChatRequest,
-  channel: Channel,
+  channel: UpstreamSettings,
   passThrough: boolean,
 ): GatedRequest {
   const remove: string[] = []
@@ -53,7 +53,11 @@ export function gateChatRequest(
 }
 
 /** Renders the options as JSON text. Returns undefined if they need no change. */
-function streamOptions(scan: ScannedObject, channel: Channel, askForUsage: boolean): string | undefined {
+function streamOptions(
+  scan: ScannedObject,
+  channel: UpstreamSettings,
+  askForUsage: boolean,
+): string | undefined {
   const options = asRecord(scan.value('stream_options'))
   const filter = options?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')
   if (!filter && !askForUsage) return undefined

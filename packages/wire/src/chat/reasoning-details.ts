@@ -1,4 +1,4 @@
-import type { ConversionProtocol } from '../../domain/protocols.ts'
+import type { ConversionProtocol } from '../protocols.ts'
 import type { OpaquePart, Part, Proof, ThinkingPart } from '../conversation.ts'
 import { isEnvelope, type Enclosed, open, sealOpaque, sealProof } from '../envelope.ts'
 import type { Fields } from '../field.ts'

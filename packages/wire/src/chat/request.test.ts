@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type ChatRequest, readChatRequest } from './request.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../../test/tier.ts'
 
 const MINIMAL = { model: 'gpt-4o', messages: [{ role: 'user', content: 'canary-prompt' }] }
 
@@ -15,8 +15,8 @@ function refusal(fields: object): string {
   try {
     read(fields)
   } catch (error) {
-    expect((error as GatewayError).code).toBe('invalid_request')
-    return (error as GatewayError).message
+    expect((error as WireError).code).toBe('invalid_request')
+    return (error as WireError).message
   }
   return 'accepted'
 }
@@ -239,7 +239,7 @@ describe('the parsed request', () => {
         try {
           expect(read(fields).promptBound).toBeGreaterThan(0)
         } catch (error) {
-          expect(error).toBeInstanceOf(GatewayError)
+          expect(error).toBeInstanceOf(WireError)
         }
       }),
       { numRuns: lawRuns(1000) },

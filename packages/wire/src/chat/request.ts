@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { withSchema, type JsonSchema } from '../with-schema.ts'
 import {
   type Check,
@@ -21,7 +21,7 @@ import {
   checkSecret,
   text,
 } from '../field-check.ts'
-import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
+import type { OfferedTool, ProviderTools } from '../tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../json/scanned-object.ts'
 import type { PromptBounds } from '../prompt-tokens.ts'
@@ -229,7 +229,7 @@ function checkStreamOptions(scan: ScannedObject, { node }: Member): void {
 function checkTopLogprobs(scan: ScannedObject, member: Member): void {
   topLogprobs(scan, member)
   if (scan.value('logprobs') !== true) {
-    throw new GatewayError('invalid_request', `'top_logprobs' requires 'logprobs' to be true.`)
+    throw new WireError('invalid_request', `'top_logprobs' requires 'logprobs' to be true.`)
   }
 }
 

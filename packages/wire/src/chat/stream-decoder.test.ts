@@ -1,5 +1,5 @@
-import { anyCharacter } from '../../../test/generators/characters.ts'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { anyCharacter } from '../../../../test/generators/characters.ts'
+import { NO_USAGE } from '../usage.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { foldReply } from '../fold-reply.ts'

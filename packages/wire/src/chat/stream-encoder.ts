@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import type { Usage } from '../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
 import type { Asked, OpaquePart, Proof } from '../conversation.ts'
 import { CustomInput } from '../custom-input.ts'

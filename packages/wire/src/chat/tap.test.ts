@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { anyCharacter } from '../../../test/generators/characters.ts'
+import { anyCharacter } from '../../../../test/generators/characters.ts'
 import { generatedText } from './generated-text.ts'
 import type { TapEnd } from '../sse/stream-tap.ts'
 import { ChatTap } from './tap.ts'
 import { usageOf } from './usage.ts'
-import { byTier, lawRuns } from '../../../test/tier.ts'
+import { byTier, lawRuns } from '../../../../test/tier.ts'
 
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 

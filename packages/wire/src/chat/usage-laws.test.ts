@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { promptTokens } from '../../domain/usage.ts'
+import { promptTokens } from '../usage.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { countsOf } from '../reported-usage.ts'
-import { reportedUsage } from '../../../test/generators/reported-usage.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { reportedUsage } from '../../../../test/generators/reported-usage.ts'
+import { lawRuns } from '../../../../test/tier.ts'
 
 describe('usage with any details', () => {
   test('usage with any details exists, its kinds are disjoint counts, and reasoning is a part of the output', () => {

@@ -1,5 +1,5 @@
 import type { ReplyIdentity } from '../codec.ts'
-import { promptTokens, type Usage, writtenTokens } from '../../domain/usage.ts'
+import { promptTokens, type Usage, writtenTokens } from '../usage.ts'
 
 /** Renders usage with the fields that every chat provider has; cached tokens are included in the prompt. */
 export function countsOut(usage: Usage): object {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { usageOfReply } from './reply.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { countsOf, withCredibleTotal } from '../reported-usage.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { parseExact } from '../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord } from '../json/record.ts'
@@ -18,7 +18,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const message = scan && memberAt(scan, output?.node, 'message')
   const content = scan && memberAt(scan, message, 'content')
   if (!scan || content === undefined || scan.kindOf(content) !== 'array')
-    throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
+    throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   return {
     id: '',
     model: '',

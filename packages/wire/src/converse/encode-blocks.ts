@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import type { Dropped } from '../codec.ts'
 import type {
   Cache,
@@ -100,7 +100,7 @@ export class BlockWriter {
   #writeCall({ id, name, input }: ToolCallPart): string {
     const object = inputObject(input)
     if (object === undefined)
-      throw new GatewayError(
+      throw new WireError(
         'invalid_request',
         `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
       )
@@ -208,11 +208,11 @@ class MediaBlocks {
   /** Encodes the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
   write(source: MediaSource, name: string | undefined): string {
     if (source.kind === 'url')
-      throw new GatewayError('invalid_request', 'A file that is given by its URL could not be passed on.')
+      throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
     const [type = ''] = source.mediaType.toLowerCase().split(';')
     const [kind, format] = FORMATS.get(type.trim() === UNKNOWN ? 'application/pdf' : type.trim()) ?? []
     if (kind === undefined)
-      throw new GatewayError('invalid_request', `Files of this type cannot be sent to this model's provider.`)
+      throw new WireError('invalid_request', `Files of this type cannot be sent to this model's provider.`)
     const block = {
       format,
       ...(kind === 'document' && { name: this.#unique(documentName(name)) }),

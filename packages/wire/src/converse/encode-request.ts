@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type { Conversation, Part, Tool, ToolChoice, Turn } from '../conversation.ts'
@@ -180,7 +180,7 @@ function encodeTools(
   // If the model cannot be forced to call a tool by name, the named tool is sent alone.
   const isNamed = choice === ANY && toolChoice?.kind === 'tool'
   const chosen = isNamed ? tools.filter(({ name }) => name === toolChoice.name) : tools
-  if (chosen.length === 0) throw new GatewayError('invalid_request', 'tool_choice: expected one of the tools')
+  if (chosen.length === 0) throw new WireError('invalid_request', 'tool_choice: expected one of the tools')
   const writer = new BlockWriter(capabilities, dropped)
   const texts = chosen.flatMap((tool) => [
     encodeTool(tool, capabilities, dropped),

@@ -1,4 +1,4 @@
-import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import { count, type Counts, maxCount } from '../token-count.ts'

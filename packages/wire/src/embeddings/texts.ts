@@ -1,4 +1,4 @@
-import { reroutingName } from '../../domain/allowed-field.ts'
+import { reroutingName } from '../allowed-field.ts'
 import type { Dropped } from '../codec.ts'
 import { refuse } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'

@@ -1,4 +1,4 @@
-import { promptTokens, type Usage } from '../../domain/usage.ts'
+import { promptTokens, type Usage } from '../usage.ts'
 import type { RawVector } from '../vector-reader.ts'
 import type { VectorForm } from './request.ts'
 import { toBase64, toNumbers } from './vector.ts'

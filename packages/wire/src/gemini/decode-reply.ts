@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { ArrivedMedia } from '../received-media.ts'
 import { foldParts } from '../fold-reply.ts'
 import type { Choice, Reply, ReplyEvent } from '../reply.ts'
@@ -77,5 +77,5 @@ function read(
 }
 
 function refuse(): never {
-  throw new GatewayError('upstream_error', 'The upstream sent no answer that could be understood.')
+  throw new WireError('upstream_error', 'The upstream sent no answer that could be understood.')
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import type { Dropped } from '../codec.ts'
 import type {
   MediaPart,
@@ -100,7 +100,7 @@ export class ContentsWriter {
     if (cache) drop(this.#dropped, 'cache_control')
     const args = inputObject(input)
     if (args === undefined)
-      throw new GatewayError(
+      throw new WireError(
         'invalid_request',
         `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
       )
@@ -165,7 +165,7 @@ function encodeResult(
   { holdsMedia, dropped }: { readonly holdsMedia: boolean; readonly dropped: Dropped },
 ): WrittenResult {
   if (name === undefined)
-    throw new GatewayError('invalid_request', 'A tool result has no call with its id in an earlier turn.')
+    throw new WireError('invalid_request', 'A tool result has no call with its id in an earlier turn.')
   if (cache || parts.some((part) => part.kind === 'text' && part.cache)) drop(dropped, 'cache_control')
   if (parts.some(({ kind }) => kind === 'opaque')) drop(dropped, 'content')
   const text = parts

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import type { Dropped } from '../codec.ts'
 import type { MediaPart, TextPart } from '../conversation.ts'
 import { drop } from './dropped-fields.ts'
@@ -12,7 +12,7 @@ export function encodeText({ text, cache }: TextPart, dropped: Dropped): string 
 /** Encodes media as a part. Media given by URL have been fetched before. */
 export function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Dropped): string {
   if (source.kind === 'url')
-    throw new GatewayError('invalid_request', 'A file that is given by its URL could not be passed on.')
+    throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
   if (cache) drop(dropped, 'cache_control')
   if (detail !== undefined) drop(dropped, 'image_url.detail')
   if (name !== undefined) drop(dropped, 'title')

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import { channelOf } from '../../../../test/channel.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { gateGeminiRequest } from './gate.ts'
 import { writeSignature } from './signature.ts'
 
 function gate(
   source: string,
-  channel: Partial<Channel> = {},
+  channel: Partial<UpstreamSettings> = {},
   passThrough = false,
   requiresSignatures = false,
 ) {

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/records/channel.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../edit-request.ts'
 import { isEnvelope } from '../envelope.ts'
 import { changedArray, type Fate, withMember } from '../json/change-array.ts'
@@ -34,7 +34,7 @@ export interface GeminiModel {
 export function gateGeminiRequest(
   scan: ScannedObject,
   { name, upstreamModel, requiresSignatures }: GeminiModel,
-  channel: Channel,
+  channel: UpstreamSettings,
   passThrough: boolean,
 ): EditedRequest {
   const isOpen = passThrough || channel.pass_through

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { anyCharacter } from '../../../test/generators/characters.ts'
+import { anyCharacter } from '../../../../test/generators/characters.ts'
 import type { Citation } from '../citation.ts'
 import { citationsIn } from './grounding.ts'
 import { WrittenGrounding } from './grounding-writer.ts'

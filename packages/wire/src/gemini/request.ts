@@ -8,7 +8,7 @@ import {
   requestSchema,
   text,
 } from '../field-check.ts'
-import type { ProviderTools } from '../../domain/tool-use.ts'
+import type { ProviderTools } from '../tool-use.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'

@@ -1,5 +1,4 @@
-import type { Fields } from '../field.ts'
-import { present } from '../field.ts'
+import { type Fields, present } from '../field.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 
 const SNAKE = new Map<string, string>()

@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import type { Usage } from '../usage.ts'
 import { choiceOf } from '../choices.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../codec.ts'
 import type { Proof } from '../conversation.ts'

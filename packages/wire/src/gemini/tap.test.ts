@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { GeminiTap } from './tap.ts'
 
 const frame = (value: object): string => `data: ${JSON.stringify(value)}\r\n\r\n`

@@ -1,4 +1,4 @@
-import { promptTokens, type Usage } from '../../domain/usage.ts'
+import { promptTokens, type Usage } from '../usage.ts'
 
 /** Renders usage. Counts of 0 are omitted, as the provider does, except for those that clients add up. */
 export function usageOut(usage: Usage): object {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { StreamUsage } from './usage.ts'
 
 const usageOf = (...reports: readonly (object | undefined)[]): unknown => {

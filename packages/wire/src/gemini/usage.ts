@@ -1,5 +1,5 @@
-import type { ToolKind, ToolUse } from '../../domain/tool-use.ts'
-import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import type { ToolKind, ToolUse } from '../tool-use.ts'
+import { NO_USAGE, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import { explaining, part, sumOf } from '../plausible-total.ts'

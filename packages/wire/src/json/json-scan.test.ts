@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { anyCharacter } from '../../../test/generators/characters.ts'
-import { GatewayError } from '../../errors.ts'
+import { anyCharacter } from '../../../../test/generators/characters.ts'
+import { WireError } from '../wire-error.ts'
 import { type ScanLimits, scanObject } from './json-scan.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../../test/tier.ts'
 
 /** Result of JSON.parse for bytes that must be UTF-8 without a byte order mark. */
 function parsed(bytes: Uint8Array): { value: unknown } | undefined {
@@ -36,9 +36,9 @@ function refusal(source: string | Buffer, limits?: ScanLimits): string {
   try {
     scanObject(Buffer.from(source), limits)
   } catch (error) {
-    expect(error).toBeInstanceOf(GatewayError)
-    expect((error as GatewayError).code).toBe('invalid_json')
-    return (error as GatewayError).message
+    expect(error).toBeInstanceOf(WireError)
+    expect((error as WireError).code).toBe('invalid_json')
+    return (error as WireError).message
   }
   return 'accepted'
 }

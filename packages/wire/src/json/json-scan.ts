@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { keyText, type Member, ScannedObject } from './scanned-object.ts'
 import { StringEnds } from './string-ends.ts'
 
@@ -65,7 +65,7 @@ const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.fr
  * than JSON.parse, and keeps all digits, the order of keys and unknown members.
  */
 export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): ScannedObject {
-  if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
+  if (!isUtf8(bytes)) throw new WireError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
   const length = bytes.length
   const strings = new StringEnds(bytes)
   const tape: number[] = []
@@ -97,13 +97,10 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
         const end = stringEnd(bytes, strings, p, length)
         if (depth === 1) {
           if (members.size === limits.members)
-            throw new GatewayError(
-              'invalid_json',
-              `Invalid JSON: more than ${limits.members} keys at the top.`,
-            )
+            throw new WireError('invalid_json', `Invalid JSON: more than ${limits.members} keys at the top.`)
           key = keyText(bytes, p, end)
           if (members.has(key))
-            throw new GatewayError(
+            throw new WireError(
               'invalid_json',
               `Invalid JSON at byte ${p}: the top-level key ${JSON.stringify(key.slice(0, 60))} is given twice.`,
             )
@@ -123,12 +120,12 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       if (c !== CLOSE_OBJECT || state === KEY) unexpected(bytes, p, EXPECTED[state] as string)
     } else if (c !== CLOSE_ARRAY || state !== FIRST_ELEMENT) {
       if (++nodes > limits.nodes)
-        throw new GatewayError('invalid_json', `Invalid JSON: more than ${limits.nodes} values.`)
+        throw new WireError('invalid_json', `Invalid JSON: more than ${limits.nodes} values.`)
       if (depth === 2) count++
       if (c === OPEN_OBJECT || c === OPEN_ARRAY) {
         if (depth === 0 && c === OPEN_ARRAY) unexpected(bytes, p, 'an object')
         if (++depth > limits.depth) {
-          throw new GatewayError(
+          throw new WireError(
             'invalid_json',
             `Invalid JSON at byte ${p}: nested deeper than ${limits.depth} levels.`,
           )
@@ -233,7 +230,7 @@ function literalEnd(bytes: Buffer, start: number, first: number, state: number):
 function unexpected(bytes: Buffer, position: number, expected: string): never {
   const what =
     position >= bytes.length ? 'the body ends there' : `found ${displayed(bytes[position] as number)}`
-  throw new GatewayError('invalid_json', `Invalid JSON at byte ${position}: expected ${expected}, ${what}.`)
+  throw new WireError('invalid_json', `Invalid JSON at byte ${position}: expected ${expected}, ${what}.`)
 }
 
 function displayed(byte: number): string {

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { type Node, type ScannedObject, startsAt } from './scanned-object.ts'
 
 /** Name of a member in one of the spellings that requests may use. */
@@ -113,7 +113,7 @@ export class KnownNames {
   }
 
   /** The error for a key that repeats an earlier one of the object. */
-  #givenTwice(scan: ScannedObject, object: Node, key: Node): GatewayError {
+  #givenTwice(scan: ScannedObject, object: Node, key: Node): WireError {
     const text = scan.keyText(key)
     const field = this.#bySpelling.get(text)?.field
     const keys = scan.entries(object).map((entry) => entry.key)
@@ -129,7 +129,7 @@ export class KnownNames {
     if (name) return name
     const meant = this.#byFolding.get(folded(text))
     if (!meant) return undefined
-    throw new GatewayError(
+    throw new WireError(
       'invalid_request',
       `Invalid name '${text}': expected '${meant.spelling}', for which some providers would take it.`,
     )
@@ -142,9 +142,9 @@ function folded(text: string): string {
   return text.toLowerCase().replaceAll('\u017f', 's')
 }
 
-function givenTwice(scan: ScannedObject, key: Node, first: string, second: string): GatewayError {
+function givenTwice(scan: ScannedObject, key: Node, first: string, second: string): WireError {
   const at = `Invalid JSON at byte ${scan.startOf(key)}: the key ${shown(first)} is given twice`
-  return new GatewayError('invalid_json', first === second ? `${at}.` : `${at}, also as ${shown(second)}.`)
+  return new WireError('invalid_json', first === second ? `${at}.` : `${at}, also as ${shown(second)}.`)
 }
 
 /** Renders a name for an error message, truncated. */

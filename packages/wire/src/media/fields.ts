@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { isPresent, refuse } from '../field-check.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import type { FormPart } from '../multipart/form-reader.ts'
@@ -24,7 +24,7 @@ export function formFields(parts: readonly FormPart[]): Fields {
 /** The only field with this name. Throws `invalid_request` if there are two, or if it is a file. */
 function onlyField(parts: readonly FormPart[], name: string): FormPart | undefined {
   const [first, second] = parts.filter((part) => part.name === name)
-  if (second) throw new GatewayError('invalid_request', `the form has two fields '${name}'`)
+  if (second) throw new WireError('invalid_request', `the form has two fields '${name}'`)
   if (first?.filename !== undefined) refuse(name, 'a field', 'a file')
   return first
 }
@@ -32,7 +32,7 @@ function onlyField(parts: readonly FormPart[], name: string): FormPart | undefin
 /** The model's name. Throws `invalid_request` if it is missing or invalid. */
 export function modelIn(fields: Fields): string {
   const name = fields.get('model')
-  if (name === undefined || name === '') throw new GatewayError('invalid_request', "'model' is required.")
+  if (name === undefined || name === '') throw new WireError('invalid_request', "'model' is required.")
   if (typeof name !== 'string' || name.length > MAX_MODEL_LENGTH || /\p{Cc}/u.test(name))
     refuse('model', `a name of 1 to ${MAX_MODEL_LENGTH} characters`, 'another value')
   return name

@@ -1,4 +1,4 @@
-import { addedUsage, type Usage } from '../../domain/usage.ts'
+import { addedUsage, type Usage } from '../usage.ts'
 import { parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { isErrorEvent } from '../sse/frame-splitter.ts'

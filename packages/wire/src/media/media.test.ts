@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
-import { chopped } from '../../../test/generators/chunks.ts'
+import { NO_USAGE } from '../usage.ts'
+import { chopped } from '../../../../test/generators/chunks.ts'
 import { ImageReply, jsonTranscript, MediaTap, plainTranscript } from './index.ts'
 import { readMediaUsage } from './usage.ts'
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import type { Usage } from '../usage.ts'
 import { parseRecord } from '../json/record.ts'
 import { isError } from '../reply-facts.ts'
 import { readMediaUsage, secondsIn } from './usage.ts'

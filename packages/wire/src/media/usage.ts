@@ -1,4 +1,4 @@
-import { NO_USAGE, type Usage } from '../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../usage.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { asRecord } from '../json/record.ts'
 import { countsOf, withCredibleTotal } from '../reported-usage.ts'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { parseExact } from '../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord } from '../json/record.ts'
@@ -19,7 +19,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
   const content = scan?.span('content')
   if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
-    throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
+    throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const tools = usesIn(scan.value('content'))
   const searches = new ServerSearches()
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }

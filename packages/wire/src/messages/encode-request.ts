@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type {
@@ -154,7 +154,7 @@ function encodePart(part: Exclude<Part, SearchPart>): string {
     case 'tool-call': {
       const input = inputObject(part.input)
       if (input === undefined)
-        throw new GatewayError(
+        throw new WireError(
           'invalid_request',
           `Invalid arguments of the tool call ${JSON.stringify(part.id.slice(0, 64))}: expected the text of a JSON object.`,
         )

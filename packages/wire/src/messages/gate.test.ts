@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
-import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import { channelOf } from '../../../../test/channel.ts'
+import type { GatedField } from '../allowed-field.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { sealProof } from '../envelope.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { encodeBlocks } from './encode-block.ts'
@@ -14,7 +14,7 @@ const CHANNEL = channelOf({ protocol: ['messages'], model_mapping: new Map([['bi
 
 function gate(
   source: string,
-  channel: Partial<Channel> = {},
+  channel: Partial<UpstreamSettings> = {},
   passThrough = false,
 ): GatedMessages & { same: boolean } {
   const bytes = Buffer.from(source)

@@ -1,5 +1,5 @@
-import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import type { GatedField } from '../allowed-field.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../edit-request.ts'
 import { isEnvelope, mayHoldEnvelope } from '../envelope.ts'
 import { changedArray, type Fate, withMember } from '../json/change-array.ts'
@@ -28,7 +28,7 @@ const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 export function gateMessagesRequest(
   scan: ScannedObject,
   request: MessagesRequest,
-  channel: Channel,
+  channel: UpstreamSettings,
   passThrough: boolean,
 ): GatedMessages {
   const remove: string[] = []

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
-import { GatewayError } from '../../errors.ts'
+import { NO_USAGE } from '../usage.ts'
+import { WireError } from '../wire-error.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { Reply, ReplyEvent, ReplyPart } from '../reply.ts'
 import { messagesCodec } from './codec.ts'
-import { byTier, lawRuns } from '../../../test/tier.ts'
+import { byTier, lawRuns } from '../../../../test/tier.ts'
 
 const MINTED: ReplyIdentity = { created: 1, id: 'abc' }
 const USAGE = { ...NO_USAGE, input: 10, cacheRead: 3, cacheWrite5m: 2, cacheWrite1h: 1, output: 5 }
@@ -273,7 +273,7 @@ describe('a whole messages reply', () => {
 
   test('a reply with null for an error is a reply', () => {
     for (const error of [null, '']) expect(decoded({ content: [], error }).parts).toEqual([])
-    for (const error of [{}, 'busy']) expect(() => decoded({ content: [], error })).toThrow(GatewayError)
+    for (const error of [{}, 'busy']) expect(() => decoded({ content: [], error })).toThrow(WireError)
   })
 
   test('an unknown stop reason is a normal end', () => {

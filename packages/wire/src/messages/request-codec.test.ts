@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
-import { GatewayError } from '../../errors.ts'
+import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
+import { WireError } from '../wire-error.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { messagesCodec } from './codec.ts'
 import { readMessagesRequest } from './request.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../../test/tier.ts'
 
 const HI: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
 
@@ -45,8 +45,8 @@ function refusal(action: () => unknown): string {
   try {
     action()
   } catch (error) {
-    expect((error as GatewayError).code).toBe('invalid_request')
-    return (error as GatewayError).message
+    expect((error as WireError).code).toBe('invalid_request')
+    return (error as WireError).message
   }
   return 'accepted'
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type MessagesRequest, readMessagesRequest } from './request.ts'
 
@@ -19,8 +19,8 @@ function refusal(fields: object): string {
   try {
     read(fields)
   } catch (error) {
-    expect((error as GatewayError).code).toBe('invalid_request')
-    return (error as GatewayError).message
+    expect((error as WireError).code).toBe('invalid_request')
+    return (error as WireError).message
   }
   return 'accepted'
 }

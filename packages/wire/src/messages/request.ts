@@ -18,7 +18,7 @@ import {
   checkSecret,
   text,
 } from '../field-check.ts'
-import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
+import type { OfferedTool, ProviderTools } from '../tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { Member, ScannedObject } from '../json/scanned-object.ts'
 import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './block-check.ts'

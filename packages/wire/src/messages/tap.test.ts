@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import type { TapEnd } from '../sse/stream-tap.ts'
 import { MessagesTap } from './tap.ts'
 import { readMessagesUsage } from './usage.ts'
-import { byTier, lawRuns } from '../../../test/tier.ts'
+import { byTier, lawRuns } from '../../../../test/tier.ts'
 
 const frame = (data: { type: string }, padding = ''): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data).slice(0, -1)}${padding}}\n\n`

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { usageOfMessage } from './reply.ts'
 import { mergedUsage, readMessagesUsage } from './usage.ts'
 

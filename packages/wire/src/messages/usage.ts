@@ -1,5 +1,5 @@
-import type { ToolKind, ToolUse } from '../../domain/tool-use.ts'
-import { addedUsage, NO_USAGE, type Usage } from '../../domain/usage.ts'
+import type { ToolKind, ToolUse } from '../tool-use.ts'
+import { addedUsage, NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord } from '../json/record.ts'
 import { promptOnly, type ReportedUsage } from '../reported-usage.ts'
 import { count, type Counts, toCount } from '../token-count.ts'

@@ -1,5 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
-import { NO_USAGE, writtenTokens } from '../../domain/usage.ts'
+import { NO_USAGE, type Usage, writtenTokens } from '../usage.ts'
 
 /** Renders usage. The input excludes cache reads and writes; `docs/api.md: Messages response`. */
 export function writeUsage(usage: Usage = NO_USAGE): object {

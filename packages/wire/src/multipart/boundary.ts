@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 
 /** Boundary as defined by RFC 2046, 5.1.1. */
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
@@ -17,7 +17,7 @@ export function boundaryOf(contentType: string): string {
   const [only] = stated
   const boundary = only?.[2]?.replaceAll(/\\(.)/g, '$1') ?? only?.[3] ?? ''
   if (stated.length === 1 && BOUNDARY.test(boundary)) return boundary
-  throw new GatewayError(
+  throw new WireError(
     'invalid_request',
     stated.length > 1
       ? 'the content-type of the form states two boundaries'

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 
 const LF = 0x0a
 const CR = 0x0d
@@ -167,8 +167,8 @@ export class FormReader {
   }
 }
 
-function refusal(reason: string): GatewayError {
-  return new GatewayError('invalid_request', `the form of the request is invalid: ${reason}`)
+function refusal(reason: string): WireError {
+  return new WireError('invalid_request', `the form of the request is invalid: ${reason}`)
 }
 
 /** Head of a part. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import { channelOf } from '../../../../test/channel.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { type GatedRerank, gateRerankRequest } from './gate.ts'
 import { readRerankRequest } from './request.ts'
@@ -8,7 +8,7 @@ import { readRerankRequest } from './request.ts'
 const V1 = 'https://api.example.com/v1'
 const V2 = 'https://api.example.com/v2'
 
-function gated(text: string, fields: Partial<Channel> = {}, passThrough = false): GatedRerank {
+function gated(text: string, fields: Partial<UpstreamSettings> = {}, passThrough = false): GatedRerank {
   const scan = scanObject(Buffer.from(text))
   return gateRerankRequest(
     scan,

@@ -1,4 +1,4 @@
-import type { Channel } from '../../domain/records/channel.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { isPresent } from '../field-check.ts'
 import { editRequest, type EditedRequest } from '../edit-request.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
@@ -27,7 +27,7 @@ const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_to
 export function gateRerankRequest(
   scan: ScannedObject,
   request: RerankRequest,
-  channel: Channel,
+  channel: UpstreamSettings,
   passThrough: boolean,
 ): GatedRerank {
   const remove: string[] = []

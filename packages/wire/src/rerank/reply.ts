@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import type { Usage } from '../usage.ts'
 import { type ScanLimits, scanObject } from '../json/json-scan.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'

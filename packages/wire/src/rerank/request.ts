@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import {
   boolean,
   type Check,
@@ -54,7 +54,7 @@ const REQUIRED = ['query', 'documents'] as const
  */
 export function readRerankRequest(scan: ScannedObject): RerankRequest {
   if (!isPresent(scan, 'model') || scan.value('model') === '') {
-    throw new GatewayError(
+    throw new WireError(
       'model_not_specified',
       "the model name is not specified: expected it in 'model', as a non-empty string",
     )

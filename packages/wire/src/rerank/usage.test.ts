@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { readRerankUsage, writeRerankUsage } from './usage.ts'
 

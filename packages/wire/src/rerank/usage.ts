@@ -1,4 +1,4 @@
-import { NO_USAGE, promptTokens, type Usage } from '../../domain/usage.ts'
+import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { type Counts, count, maxCount, toCount } from '../token-count.ts'

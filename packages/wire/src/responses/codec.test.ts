@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { conversationOf, upstreamOf } from '../../../test/conversation.ts'
+import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import { foldReply } from '../fold-reply.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Reply } from '../reply.ts'

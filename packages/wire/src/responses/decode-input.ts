@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import type { Dropped } from '../codec.ts'
 import type { Part, TextPart, ToolCallPart, ToolForm, ToolResultPart, Turn } from '../conversation.ts'
 import { customArguments } from '../custom-tool.ts'
@@ -204,10 +204,7 @@ function textsOf(parts: readonly Part[], path: string): TextPart[] {
 
 function refuseCall(missing: string, given: string, id: string): never {
   const named = /^[\w-]{1,64}$/.test(id) ? ` '${id}'` : ''
-  throw new GatewayError(
-    'invalid_request',
-    `No tool ${missing} found for the tool ${given}${named} in 'input'.`,
-  )
+  throw new WireError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
 }
 
 /** What the readers of calls and of their outputs need. */

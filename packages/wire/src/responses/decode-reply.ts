@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../json/json-scan.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
@@ -14,7 +14,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const response = parseRecord(text)
   const output = response?.['output']
   if (!response || !Array.isArray(output) || isError(response['error']) || response['status'] === 'failed')
-    throw new GatewayError('upstream_error', 'The upstream sent no response that could be understood.')
+    throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const textsIn = itemTexts(text, (scan) => elementsOf(scan, scan.span('output')?.node))
   const items = output.map((item: unknown) => asRecord(item) ?? {})
   const parts = items.flatMap((item, index): ReplyPart[] => readItem(item, textsIn(item, index)))

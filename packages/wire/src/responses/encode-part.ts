@@ -1,6 +1,6 @@
 import type { Dropped } from '../codec.ts'
 import type { Cache, MediaPart, OpaquePart, TextPart } from '../conversation.ts'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { audioFormat, dataUrl } from '../media-source.ts'
 import { drop } from './dropped-fields.ts'
 
@@ -41,7 +41,7 @@ function breakpoint(cache: Cache | undefined): Written {
 function encodeMedia(part: MediaPart): Written {
   const { source, name, detail } = part
   if (mustFetch(part))
-    throw new GatewayError('invalid_request', 'A recording that is given by its URL could not be passed on.')
+    throw new WireError('invalid_request', 'A recording that is given by its URL could not be passed on.')
   const url = source.kind === 'url' ? source.url : dataUrl(source)
   if (source.mediaType?.startsWith('image/'))
     return { type: 'input_image', image_url: url, ...(detail !== undefined && { detail }) }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { refuseChoices } from '../choices.ts'
 import type { Dropped, UpstreamModel } from '../codec.ts'
 import type {
@@ -154,7 +154,7 @@ function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
     turn.role === 'user' ? encodeUser(turn, custom, dropped) : encodeAssistant(turn, dropped),
   )
   if (items.length === 0 && turns.length > 0)
-    throw new GatewayError(
+    throw new WireError(
       'invalid_request',
       `The conversation contains nothing that can be sent to this model.`,
     )

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { channelOf } from '../../../test/channel.ts'
-import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import { channelOf } from '../../../../test/channel.ts'
+import type { GatedField } from '../allowed-field.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { gateResponsesRequest } from './gate.ts'
 import { readResponsesRequest } from './request.ts'
@@ -9,7 +9,7 @@ import { readResponsesRequest } from './request.ts'
 const ALL = new Set<GatedField>(['service_tier', 'safety_identifier', 'include_obfuscation'])
 
 interface Options {
-  readonly channel?: Partial<Channel>
+  readonly channel?: Partial<UpstreamSettings>
   readonly passThrough?: boolean
   readonly replace?: ReadonlyMap<string, string>
 }

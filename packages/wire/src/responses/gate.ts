@@ -1,5 +1,5 @@
-import type { GatedField } from '../../domain/allowed-field.ts'
-import type { Channel } from '../../domain/records/channel.ts'
+import type { GatedField } from '../allowed-field.ts'
+import type { UpstreamSettings } from '../upstream-settings.ts'
 import { editRequest, type EditedRequest } from '../edit-request.ts'
 import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
@@ -25,7 +25,7 @@ const NOTHING: ReadonlyMap<string, string> = new Map()
 export function gateResponsesRequest(
   scan: ScannedObject,
   request: ResponsesRequest,
-  channel: Channel,
+  channel: UpstreamSettings,
   options: { readonly passThrough: boolean; readonly replace?: ReadonlyMap<string, string> },
 ): GatedResponses {
   const remove: string[] = []

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { chopped } from '../../../test/generators/chunks.ts'
+import { chopped } from '../../../../test/generators/chunks.ts'
 import { RenamedIds } from './renamed-ids.ts'
 
 const FROM = 'resp_abab'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { decodeRequest } from './decode-request.ts'
 import { readResponsesRequest, type ResponsesRequest, responsesRequestSchema } from './request.ts'
@@ -14,8 +14,8 @@ function refusal(fields: object, accept: (fields: object) => unknown = read): st
   try {
     accept(fields)
   } catch (error) {
-    expect((error as GatewayError).code).toBe('invalid_request')
-    return (error as GatewayError).message
+    expect((error as WireError).code).toBe('invalid_request')
+    return (error as WireError).message
   }
   return 'accepted'
 }

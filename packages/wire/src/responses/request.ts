@@ -1,5 +1,5 @@
-import type { OfferedTool, ProviderTools } from '../../domain/tool-use.ts'
-import { GatewayError } from '../../errors.ts'
+import type { OfferedTool, ProviderTools } from '../tool-use.ts'
+import { WireError } from '../wire-error.ts'
 import {
   boolean,
   type Check,
@@ -89,7 +89,7 @@ export function responsesRequestSchema(): JsonSchema {
 export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
   if (!ASKS.some((field) => isPresent(scan, field)))
-    throw new GatewayError('invalid_request', `'input' is required.`)
+    throw new WireError('invalid_request', `'input' is required.`)
   const input = scan.span('input')
   const isList = input !== undefined && scan.kindOf(input.node) === 'array'
   if (isList && input.count === 0 && !ASKS.slice(1).some((field) => isPresent(scan, field)))

@@ -1,4 +1,4 @@
-import { promptTokens, type Usage, writtenTokens } from '../../domain/usage.ts'
+import { promptTokens, type Usage, writtenTokens } from '../usage.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import type { Asked } from '../conversation.ts'
 import { arrayOf, objectOf } from '../json/json-text.ts'

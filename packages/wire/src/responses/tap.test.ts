@@ -1,7 +1,7 @@
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { describe, expect, test } from 'vitest'
-import { randomFrom } from '../../../test/fixtures/random.ts'
-import { choppedAtRandom } from '../../../test/generators/chunks.ts'
+import { randomFrom } from '../../../../test/fixtures/random.ts'
+import { choppedAtRandom } from '../../../../test/generators/chunks.ts'
 import type { TapEnd } from '../sse/stream-tap.ts'
 import { ResponsesTap } from './tap.ts'
 

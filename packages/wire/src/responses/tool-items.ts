@@ -1,4 +1,4 @@
-import type { ToolUse } from '../../domain/tool-use.ts'
+import type { ToolUse } from '../tool-use.ts'
 import { asRecord } from '../json/record.ts'
 import type { ToolTally } from '../tool-tally.ts'
 import { isSearch } from './search-item.ts'

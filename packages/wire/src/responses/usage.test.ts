@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { NO_USAGE } from '../../domain/usage.ts'
+import { NO_USAGE } from '../usage.ts'
 import { usageOfResponse } from './reply.ts'
 import { usageOf } from './usage.ts'
 

@@ -1,4 +1,4 @@
-import type { ToolUse } from '../../domain/tool-use.ts'
+import type { ToolUse } from '../tool-use.ts'
 import { readInclusiveUsage } from '../inclusive-usage.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReportedUsage } from '../reported-usage.ts'

@@ -1,4 +1,4 @@
-import { protocolsThat } from '../../domain/protocols.ts'
+import { protocolsThat } from '../protocols.ts'
 import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 

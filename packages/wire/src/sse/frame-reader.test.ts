@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import { MAX_EVENT_BYTES } from './event-memory.ts'
 import { MessagesStreamDecoder } from '../messages/stream-decoder.ts'
 
@@ -31,9 +31,9 @@ test('events before one that is too large are reported first', () => {
   for (const way of ['push', 'end'] as const) {
     const decoder = new MessagesStreamDecoder()
     expect(decoder.push(large)).toEqual(new MessagesStreamDecoder().push(Buffer.from(begin + said(0))))
-    expect(() => (way === 'push' ? decoder.push(Buffer.from('x')) : decoder.end())).toThrow(GatewayError)
+    expect(() => (way === 'push' ? decoder.push(Buffer.from('x')) : decoder.end())).toThrow(WireError)
   }
   expect(() => new MessagesStreamDecoder().push(large.subarray(begin.length + said(0).length))).toThrow(
-    GatewayError,
+    WireError,
   )
 })

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cpuMs } from '../../../test/fixtures/pace.ts'
-import { GatewayError } from '../../errors.ts'
+import { cpuMs } from '../../../../test/fixtures/pace.ts'
+import { WireError } from '../wire-error.ts'
 import { dataOf, eventOf, FrameSplitter } from './frame-splitter.ts'
-import { lawRuns } from '../../../test/tier.ts'
+import { lawRuns } from '../../../../test/tier.ts'
 
 /**
  * Oracle: finds blank lines byte by byte, as the event stream format defines them. A CR at the end waits for
@@ -134,7 +134,7 @@ describe('frames', () => {
         event.subarray(i * size, (i + 1) * size),
       )
       expect(framesOf(chunks, 208).frames).toHaveLength(1)
-      expect(() => framesOf(chunks, 207)).toThrow(GatewayError)
+      expect(() => framesOf(chunks, 207)).toThrow(WireError)
     }
   })
 

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts'
+import { WireError } from '../wire-error.ts'
 import type { EventMemory } from './event-memory.ts'
 import { ChunkList } from './chunk-list.ts'
 
@@ -134,7 +134,7 @@ export class FrameSplitter {
   }
 
   #tooLarge(): never {
-    throw new GatewayError(
+    throw new WireError(
       'upstream_error',
       `The upstream sent an event of more than ${this.#maxEventBytes} bytes.`,
     )

@@ -1,4 +1,4 @@
-import type { Usage } from '../../domain/usage.ts'
+import type { Usage } from '../usage.ts'
 import type { ErrorParts } from '../upstream-error.ts'
 import { EmittedText } from '../emitted-text.ts'
 import { FrameLoop, type Verdict } from './frame-loop.ts'

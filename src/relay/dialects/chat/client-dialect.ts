@@ -1,4 +1,4 @@
-import { chatNames, readChatRequest } from '../../../protocols/chat/index.ts'
+import { chatNames, readChatRequest } from '@sluice/wire/chat'
 import type { Conversions } from '../conversions.ts'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { chatRequests } from './chat-requests.ts'

@@ -1,7 +1,8 @@
-import { type Channel, isRouter } from '../../../domain/records/channel.ts'
-import { canSearch, CHAT_PROMPT, chatCodec } from '../../../protocols/chat/index.ts'
-import type { SharedField } from '../../../protocols/conversation.ts'
-import type { Capabilities } from '../../../protocols/model-capabilities.ts'
+import type { Channel } from '../../../domain/records/channel.ts'
+import { isRouter } from '@sluice/wire/upstream-settings'
+import { canSearch, CHAT_PROMPT, chatCodec } from '@sluice/wire/chat'
+import type { SharedField } from '@sluice/wire/conversation'
+import type { Capabilities } from '@sluice/wire/model-capabilities'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 
 /** Chat completions, for conversion to and from other dialects. */

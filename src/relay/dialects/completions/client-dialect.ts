@@ -4,8 +4,8 @@ import {
   COMPLETIONS_PROMPT,
   completionsCodec,
   readCompletionRequest,
-} from '../../../protocols/chat/index.ts'
-import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+} from '@sluice/wire/chat'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { chatRequests } from '../chat/chat-requests.ts'
 import { convertedChat } from '../chat/converted-chat.ts'
 import type { ConvertedDialect } from '../converted-dialect.ts'

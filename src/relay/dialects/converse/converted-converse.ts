@@ -1,4 +1,4 @@
-import { CONVERSE_PROMPT, converseCodec, maxTokensOf } from '../../../protocols/converse/index.ts'
+import { CONVERSE_PROMPT, converseCodec, maxTokensOf } from '@sluice/wire/converse'
 import type { UpstreamDialect } from '../converted-dialect.ts'
 
 /** Bedrock's Converse API, to which other dialects are converted. */

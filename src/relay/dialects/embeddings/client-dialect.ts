@@ -1,5 +1,5 @@
 import type { Channel } from '../../../domain/records/channel.ts'
-import type { Dropped } from '../../../protocols/codec.ts'
+import type { Dropped } from '@sluice/wire/codec'
 import {
   checkTexts,
   EmbeddingsReply,
@@ -9,8 +9,8 @@ import {
   embeddingsNames,
   readEmbeddingsRequest,
   VectorsWriter,
-} from '../../../protocols/embeddings/index.ts'
-import { withMappedModel } from '../../../protocols/map-model.ts'
+} from '@sluice/wire/embeddings'
+import { withMappedModel } from '@sluice/wire/map-model'
 import type { Dialect, Prepared, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 import { askedForVectors } from './vector-requests.ts'

@@ -1,5 +1,5 @@
-import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
-import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
+import type { ReplyFacts } from '@sluice/wire/reply-facts'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Measure, MeasuredCall, PassedBytes, Passthrough } from '../passthrough.ts'
 import { HeldStart } from './hold-until-complete.ts'
 import { measureEmbeddings } from './responses.ts'

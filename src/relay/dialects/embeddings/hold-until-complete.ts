@@ -1,4 +1,4 @@
-import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import { HeldChunk } from '../media/withhold-end.ts'
 
 /** A response up to this size is sent only when it is complete. */

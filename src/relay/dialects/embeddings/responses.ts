@@ -1,4 +1,4 @@
-import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Measure, MeasuredCall, PassedResponses, Passthrough } from '../passthrough.ts'
 
 /** Passes responses with vectors through; `begin` creates the reader of each. */

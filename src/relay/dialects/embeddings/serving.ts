@@ -1,4 +1,5 @@
-import { protocolsThat } from '../../../domain/protocols.ts'
+import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
+import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
 
 /** Protocols of the channels that serve embeddings. */
-export const SERVING = protocolsThat(({ embeds }) => embeds)
+export const SERVING = PROTOCOL_NAMES.filter((name) => UPSTREAM_PROTOCOLS[name].embeds)

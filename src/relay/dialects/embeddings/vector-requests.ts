@@ -1,8 +1,8 @@
-import { addedUsage, NO_USAGE, type Usage } from '../../../domain/usage.ts'
-import type { Dropped } from '../../../protocols/codec.ts'
-import type { ReplyFacts } from '../../../protocols/reply-facts.ts'
-import { ChunkList } from '../../../protocols/sse/chunk-list.ts'
-import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
+import { addedUsage, NO_USAGE, type Usage } from '@sluice/wire/usage'
+import type { Dropped } from '@sluice/wire/codec'
+import type { ReplyFacts } from '@sluice/wire/reply-facts'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type {
   EmbedForm,
   EmbedRequest,
@@ -10,7 +10,7 @@ import type {
   TextsToEmbed,
   VectorsReading,
   VectorsWriting,
-} from '../../../protocols/texts-to-embed.ts'
+} from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { Ending } from '../../priced-usage.ts'
 import type { Prepared } from '../dialect.ts'

@@ -1,9 +1,9 @@
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
-import type { Usage } from '../../../domain/usage.ts'
-import type { Dropped } from '../../../protocols/codec.ts'
-import { reroutingNames } from '../../../protocols/edit-request.ts'
-import { textForm } from '../../../protocols/embeddings/index.ts'
+import type { Usage } from '@sluice/wire/usage'
+import type { Dropped } from '@sluice/wire/codec'
+import { reroutingNames } from '@sluice/wire/edit-request'
+import { textForm } from '@sluice/wire/embeddings'
 import {
   decodeEmbedRequest,
   type EmbedMethod,
@@ -11,7 +11,7 @@ import {
   EmbedReplyWriter,
   gateEmbedRequest,
   readEmbedRequest,
-} from '../../../protocols/gemini/embed/index.ts'
+} from '@sluice/wire/gemini/embed'
 import {
   answerPath,
   embedNames,
@@ -23,10 +23,10 @@ import {
   methodPath,
   readGeminiRequest,
   usageOfAnswer,
-} from '../../../protocols/gemini/index.ts'
-import { capabilitiesOf } from '../../../protocols/model-capabilities.ts'
-import type { TapStep } from '../../../protocols/sse/stream-tap.ts'
-import type { ErrorParts } from '../../../protocols/upstream-error.ts'
+} from '@sluice/wire/gemini'
+import { capabilitiesOf } from '@sluice/wire/model-capabilities'
+import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { ErrorParts } from '@sluice/wire/upstream-error'
 import { type EmbedUpstream, embedUpstream } from '../../../upstreams/embed-upstream.ts'
 import { DelegatingTap } from '../../state/delegating-tap.ts'
 import { nativeTools } from '../channel-tools.ts'

@@ -1,4 +1,4 @@
-import { GEMINI_PROMPT, answerPath, geminiCodec, maxTokensOf } from '../../../protocols/gemini/index.ts'
+import { GEMINI_PROMPT, answerPath, geminiCodec, maxTokensOf } from '@sluice/wire/gemini'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 
 /** The Gemini API, for conversion to and from other dialects. */

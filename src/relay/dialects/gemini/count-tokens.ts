@@ -1,10 +1,4 @@
-import {
-  checkCounted,
-  countableText,
-  countedBody,
-  countNames,
-  methodPath,
-} from '../../../protocols/gemini/index.ts'
+import { checkCounted, countableText, countedBody, countNames, methodPath } from '@sluice/wire/gemini'
 import type { Counting } from '../counting.ts'
 
 /** `POST /v1beta/models/{model}:countTokens`. */

@@ -1,6 +1,6 @@
-import type { MediaTap } from '../../../protocols/media/index.ts'
-import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
-import { NO_USAGE } from '../../../domain/usage.ts'
+import type { MediaTap } from '@sluice/wire/media'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
+import { NO_USAGE } from '@sluice/wire/usage'
 import type { Measure, MeasuredCall, PassedBytes, Passthrough } from '../passthrough.ts'
 
 /** A stream of events that passes through unchanged. `measured`: measures by what its tap has read. */

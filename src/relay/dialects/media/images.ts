@@ -1,5 +1,5 @@
 import { dearestImage } from '../../../domain/image-price.ts'
-import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import {
   type Fields,
   flagIn,
@@ -10,8 +10,8 @@ import {
   MediaTap,
   modelIn,
   textIn,
-} from '../../../protocols/media/index.ts'
-import type { StreamError } from '../../../protocols/sse/stream-tap.ts'
+} from '@sluice/wire/media'
+import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { HeldChunk } from './withhold-end.ts'

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../../domain/endpoints.ts'
-import { mediaNames } from '../../../protocols/media/index.ts'
-import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import { mediaNames } from '@sluice/wire/media'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormBody } from '../../body-reader.ts'
 import type { Dialect, Reader, RelayedRequest } from '../dialect.ts'
 

@@ -1,6 +1,6 @@
-import { NO_USAGE } from '../../../domain/usage.ts'
+import { NO_USAGE } from '@sluice/wire/usage'
 import { GatewayError } from '../../../errors.ts'
-import { JsonOutline } from '../../../protocols/json/json-outline.ts'
+import { JsonOutline } from '@sluice/wire/json/json-outline'
 import {
   flagIn,
   formFields,
@@ -10,7 +10,7 @@ import {
   plainTranscript,
   textIn,
   type TranscriptFacts,
-} from '../../../protocols/media/index.ts'
+} from '@sluice/wire/media'
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
 import type { Measure, MeasuredCall, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'

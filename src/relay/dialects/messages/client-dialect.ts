@@ -5,7 +5,7 @@ import {
   MessagesTap,
   readMessagesRequest,
   usageOfMessage,
-} from '../../../protocols/messages/index.ts'
+} from '@sluice/wire/messages'
 import { nativeTools } from '../channel-tools.ts'
 import type { Conversions } from '../conversions.ts'
 import type { ChannelRequest, Dialect, RelayedRequest } from '../dialect.ts'

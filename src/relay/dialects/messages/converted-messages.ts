@@ -1,4 +1,4 @@
-import { MESSAGES_PROMPT, maxTokensOf, messagesCodec } from '../../../protocols/messages/index.ts'
+import { MESSAGES_PROMPT, maxTokensOf, messagesCodec } from '@sluice/wire/messages'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 import { versionHeaders } from './version-headers.ts'
 

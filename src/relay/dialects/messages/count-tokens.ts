@@ -1,5 +1,5 @@
-import { countedModel, MESSAGES_PROMPT, messagesNames } from '../../../protocols/messages/index.ts'
-import { promptText } from '../../../protocols/prompt-text.ts'
+import { countedModel, MESSAGES_PROMPT, messagesNames } from '@sluice/wire/messages'
+import { promptText } from '@sluice/wire/prompt-text'
 import type { Counting } from '../counting.ts'
 import { versionHeaders } from './version-headers.ts'
 

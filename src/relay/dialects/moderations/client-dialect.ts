@@ -1,10 +1,10 @@
-import { withMappedModel } from '../../../protocols/map-model.ts'
+import { withMappedModel } from '@sluice/wire/map-model'
 import {
   MODERATIONS_PROMPT,
   moderationsNames,
   readModerationsReply,
   readModerationsRequest,
-} from '../../../protocols/moderations/index.ts'
+} from '@sluice/wire/moderations'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 

@@ -1,4 +1,4 @@
-import { EXPECTED_BYTES_PER_TOKEN } from '../../../protocols/prompt-tokens.ts'
+import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
 import {
   type DocumentForm,
   gateRerankRequest,
@@ -8,7 +8,7 @@ import {
   searchUnitBound,
   searchUnits,
   rerankNames,
-} from '../../../protocols/rerank/index.ts'
+} from '@sluice/wire/rerank'
 import type { Dialect, RelayedRequest } from '../dialect.ts'
 import { unstreamed } from '../no-streams.ts'
 

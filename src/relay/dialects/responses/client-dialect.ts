@@ -1,6 +1,6 @@
 import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
-import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
   gateResponsesRequest,
   readResponsesRequest,
@@ -8,7 +8,7 @@ import {
   type ResponsesRequest,
   ResponsesTap,
   usageOfResponse,
-} from '../../../protocols/responses/index.ts'
+} from '@sluice/wire/responses'
 import { channelsToContinue } from '../../state/resolve-previous-response.ts'
 import { type Keeping, keptRequest } from '../../state/store-response.ts'
 import { type NativeParts, NativeResponse } from '../../state/native-response.ts'

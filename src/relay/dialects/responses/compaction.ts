@@ -1,6 +1,6 @@
 import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
-import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
   gateResponsesRequest,
   readCompactionRequest,
@@ -9,7 +9,7 @@ import {
   responsesNames,
   type ResponsesRequest,
   usageOfCompaction,
-} from '../../../protocols/responses/index.ts'
+} from '@sluice/wire/responses'
 import { channelsToContinue } from '../../state/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { namedPrompt } from '../../state/referenced-prompt.ts'

@@ -1,4 +1,4 @@
-import { RESPONSES_PROMPT, maxTokensOf, responsesCodec } from '../../../protocols/responses/index.ts'
+import { RESPONSES_PROMPT, maxTokensOf, responsesCodec } from '@sluice/wire/responses'
 import type { ConvertedDialect } from '../converted-dialect.ts'
 
 /** Responses, for conversion to and from other dialects. */

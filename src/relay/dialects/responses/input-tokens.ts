@@ -1,11 +1,11 @@
-import type { ScannedObject } from '../../../protocols/json/scanned-object.ts'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
   countableText,
   countedModel,
   hasForeignThoughts,
   RenamedIds,
   responsesNames,
-} from '../../../protocols/responses/index.ts'
+} from '@sluice/wire/responses'
 import { channelsToContinue } from '../../state/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../state/reasoning-origin.ts'
 import { findReferred, forProvider, type Referred } from '../../state/item-references.ts'

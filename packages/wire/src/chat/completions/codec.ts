@@ -1,5 +1,5 @@
-import type { Usage } from '../../../domain/usage.ts'
-import { GatewayError } from '../../../errors.ts'
+import type { Usage } from '../../usage.ts'
+import { WireError } from '../../wire-error.ts'
 import type { Codec, Dropped, ReplyIdentity, StreamEncoder } from '../../codec.ts'
 import type { Conversation } from '../../conversation.ts'
 import { type CopiedText, frameOf, type TextFrame } from '../../copied-text.ts'
@@ -139,8 +139,8 @@ function onlyPrompt(scan: ScannedObject): string {
   throw unconverted('prompt', ' but as one text')
 }
 
-function unconverted(field: string, exception = ''): GatewayError {
-  return new GatewayError(
+function unconverted(field: string, exception = ''): WireError {
+  return new WireError(
     'invalid_request',
     `'${field}' is not supported${exception}: the channels of this model have no completions, only conversations.`,
   )

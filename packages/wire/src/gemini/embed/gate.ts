@@ -1,4 +1,4 @@
-import type { Channel } from '../../../domain/records/channel.ts'
+import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { editRequest, type EditedRequest } from '../../edit-request.ts'
 import { changedArray, type Fate, withMember } from '../../json/change-array.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
@@ -11,7 +11,7 @@ import { resourceName } from '../method-path.ts'
 export function gateEmbedRequest(
   scan: ScannedObject,
   upstreamModel: string,
-  channel: Channel,
+  channel: UpstreamSettings,
   passThrough: boolean,
 ): EditedRequest {
   const name = JSON.stringify(resourceName(upstreamModel))

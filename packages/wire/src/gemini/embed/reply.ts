@@ -1,4 +1,4 @@
-import { promptTokens, type Usage } from '../../../domain/usage.ts'
+import { promptTokens, type Usage } from '../../usage.ts'
 import { asRecord } from '../../json/record.ts'
 import { NamedVectors } from '../../named-vectors.ts'
 import type { ReplyFacts } from '../../reply-facts.ts'

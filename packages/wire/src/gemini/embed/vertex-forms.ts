@@ -1,4 +1,4 @@
-import { NO_USAGE, type Usage } from '../../../domain/usage.ts'
+import { NO_USAGE, type Usage } from '../../usage.ts'
 import { asRecord } from '../../json/record.ts'
 import { NamedVectors } from '../../named-vectors.ts'
 import { count } from '../../token-count.ts'

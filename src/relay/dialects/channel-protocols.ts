@@ -1,6 +1,6 @@
-import type { Channel } from '../domain/records/channel.ts'
-import type { ProtocolName } from '../domain/protocols.ts'
-import { withoutThinkingSuffix } from './messages/index.ts'
+import { withoutThinkingSuffix } from '@sluice/wire/messages'
+import type { ProtocolName } from '@sluice/wire/protocols'
+import type { Channel } from '../../domain/records/channel.ts'
 
 /** Dialects of models on Vertex by the upstream's model name; the first pattern that matches counts. */
 const ON_VERTEX: readonly (readonly [pattern: RegExp, dialect: ProtocolName])[] = [

@@ -1,0 +1,72 @@
+/**
+ * Usage of one response. Counts do not overlap, except for those that are part of others: `input` excludes
+ * cached tokens. All are non-negative safe integers.
+ */
+export interface Usage {
+  readonly input: number
+  readonly output: number
+  readonly cacheRead: number
+  readonly cacheWrite5m: number
+  readonly cacheWrite1h: number
+  /** The part of `output` that was reasoning. */
+  readonly reasoning: number
+  /** Web searches by the upstream. */
+  readonly webSearches: number
+  /** The part of `input` that was audio. */
+  readonly audioInput: number
+  /** The part of `input` that was images. */
+  readonly imageInput: number
+  /** The part of `output` that was audio. */
+  readonly audioOutput: number
+  /** The part of `output` that was images. */
+  readonly imageOutput: number
+  /** Seconds of audio that was transcribed or spoken, rounded up. */
+  readonly seconds: number
+  /** Characters that were spoken, as Unicode code points. */
+  readonly characters: number
+  /** Images that were returned. */
+  readonly images: number
+  /** Search units of rerank calls. */
+  readonly searchUnits: number
+  /** The part of `cacheRead` that was audio; absent if it is 0 or unknown. */
+  readonly audioCacheRead?: number
+  /** The part of `cacheRead` that was images; absent if it is 0 or unknown. */
+  readonly imageCacheRead?: number
+}
+
+/** Zero usage. */
+export const NO_USAGE: Usage = {
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheWrite5m: 0,
+  cacheWrite1h: 0,
+  reasoning: 0,
+  webSearches: 0,
+  audioInput: 0,
+  imageInput: 0,
+  audioOutput: 0,
+  imageOutput: 0,
+  seconds: 0,
+  characters: 0,
+  images: 0,
+  searchUnits: 0,
+}
+
+/** All prompt tokens, cached or not. */
+export function promptTokens({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Usage): number {
+  return input + cacheRead + cacheWrite5m + cacheWrite1h
+}
+
+/** Tokens written to caches, of any duration. */
+export function writtenTokens({ cacheWrite5m, cacheWrite1h }: Usage): number {
+  return cacheWrite5m + cacheWrite1h
+}
+
+/** Adds all counts of two usages. */
+export function addedUsage(one: Usage, other: Usage): Usage {
+  const names = Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[]
+  return Object.fromEntries(
+    names.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]),
+  ) as unknown as Usage
+}

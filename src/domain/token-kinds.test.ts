@@ -1,0 +1,9 @@
+import { NO_USAGE, promptTokens } from '@sluice/wire/usage'
+import { expect, test } from 'vitest'
+import { TOKEN_KINDS } from './token-kinds.ts'
+
+test.each(TOKEN_KINDS)('the tokens of $name count once as prompt tokens, or not at all', (kind) => {
+  const { count, side, partOf } = kind
+  const expected = side === 'prompt' && partOf === undefined ? 1 : 0
+  expect(promptTokens({ ...NO_USAGE, [count]: 1 })).toBe(expected)
+})
