@@ -11,7 +11,7 @@ export type TypedValue = string | boolean | string[]
 /** A value of JSON as it is typed. */
 export function typedValue(value: unknown): TypedValue {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
-  return value === null ? '' : String(value)
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 /** What is typed, as a value of JSON. */
