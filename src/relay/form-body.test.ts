@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import type { FormPart } from '@sluice/wire/multipart/form-reader'
+import type { FormPart } from '@sluice/wire/multipart'
 import { EditedForm } from './form-body.ts'
 import { Spool } from './spool.ts'
 

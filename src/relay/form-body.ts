@@ -1,5 +1,5 @@
 import type { OutgoingBody } from '@sluice/http1'
-import type { FormPart } from '@sluice/wire/multipart/form-reader'
+import type { FormPart } from '@sluice/wire/multipart'
 import type { SpoolFile } from './spool.ts'
 
 /** Size of the pieces in which a body is read from disk while it is sent. */

@@ -44,7 +44,7 @@ const MUTANTS: readonly (readonly [string, string, Patch, string])[] = [
     'a boundary that is cut by the end of a read is content',
     'forms',
     {
-      file: 'packages/wire/src/multipart/form-reader.ts',
+      file: 'packages/wire/src/multipart.ts',
       text: 'const sure = this.#rest.length - this.#delimiter.length',
       by: 'const sure = this.#rest.length',
     },

@@ -1,6 +1,6 @@
 import type { Dropped } from './codec.ts'
 import type { Conversation } from './conversation.ts'
-import { withoutPenalties } from './seed-and-penalties.ts'
+import { withoutPenalties } from './sampling.ts'
 import type { Capabilities } from './model-capabilities.ts'
 
 /**

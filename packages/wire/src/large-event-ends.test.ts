@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ChatTap } from './chat/tap.ts'
-import { MessagesTap } from './messages/tap.ts'
+import { ChatTap } from './chat/native/tap.ts'
+import { MessagesTap } from './messages/native/tap.ts'
 import type { StreamTap } from './sse/stream-tap.ts'
 
 const LONG = 'word '.repeat(16_000)

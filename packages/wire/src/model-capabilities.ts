@@ -1,5 +1,5 @@
 import { type ConverseCapabilities, converseCapabilitiesOf } from './converse-capabilities.ts'
-import type { EffortName } from './thinking-effort.ts'
+import type { EffortName } from './thinking.ts'
 import {
   claudeVersion,
   geminiVersion,

@@ -2,7 +2,7 @@ import type { Usage } from './usage.ts'
 import { parseRecord } from './json/record.ts'
 import { isError, type ReplyFacts } from './reply-facts.ts'
 import type { VectorsReading } from './texts-to-embed.ts'
-import { type RawVector, VectorReader } from './vector-reader.ts'
+import { type RawVector, VectorReader } from './vectors.ts'
 
 /** Reads a response whose vectors are lists of numbers under one name, at any depth. */
 export class NamedVectors implements VectorsReading {

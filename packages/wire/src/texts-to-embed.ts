@@ -1,7 +1,7 @@
 import type { Usage } from './usage.ts'
 import type { Dropped } from './codec.ts'
 import type { ReplyFacts } from './reply-facts.ts'
-import type { RawVector } from './vector-reader.ts'
+import type { RawVector } from './vectors.ts'
 
 /** Texts to embed, in a form that the dialects share. */
 export interface TextsToEmbed {

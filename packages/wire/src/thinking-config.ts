@@ -1,7 +1,7 @@
 import type { Thinking } from './conversation.ts'
 import { refuse } from './field-check.ts'
 import { enumAt, fieldsAt, present, textAt } from './field.ts'
-import { EFFORTS, THINKING_OFF } from './thinking-effort.ts'
+import { EFFORTS, THINKING_OFF } from './thinking.ts'
 
 /** Budget value for a model that decides itself how much it thinks. */
 export const DYNAMIC = -1

@@ -1,5 +1,5 @@
 import { WireError } from '@sluice/wire/wire-error'
-import { type FormPart, FormReader } from '@sluice/wire/multipart/form-reader'
+import { type FormPart, FormReader } from '@sluice/wire/multipart'
 import { choppedAtRandom } from '../../generators/chunks.ts'
 import { invariant } from '../invariant.ts'
 import type { Target } from '../target.ts'

@@ -7,7 +7,7 @@ import { ChunkList } from '../sse/chunk-list.ts'
 import { count } from '../token-count.ts'
 import { type EmbedForm, type VectorsReading, embedRequests } from '../texts-to-embed.ts'
 import { textGroups } from '../text-groups.ts'
-import type { RawVector } from '../vector-reader.ts'
+import type { RawVector } from '../vectors.ts'
 
 /** Maximum number of texts in one request. */
 const MAX_TEXTS = 96

@@ -1,3 +1,3 @@
 /** Embeddings of models on Bedrock. */
 export { cohereForm } from './cohere.ts'
-export { titanForm } from './titan.ts'
+export { titanForm } from '../bedrock-embed.ts'

@@ -1,11 +1,11 @@
 import type { Codec } from '../codec.ts'
-import { decodeReply } from './decode-reply.ts'
-import { decodeRequest } from './decode-request.ts'
+import { decodeReply } from './decode/reply.ts'
+import { decodeRequest } from './decode/request.ts'
 import { mustFetch } from './encode-part.ts'
-import { encodeReply } from './encode-reply.ts'
-import { encodeRequest } from './encode-request.ts'
-import { ChatStreamDecoder } from './stream-decoder.ts'
-import { ChatStreamEncoder } from './stream-encoder.ts'
+import { encodeReply } from './encode/reply.ts'
+import { encodeRequest } from './encode/request.ts'
+import { ChatStreamDecoder } from './stream/decoder.ts'
+import { ChatStreamEncoder } from './stream/encoder.ts'
 
 /** Codec of the chat dialect. */
 export const chatCodec: Codec = {

@@ -3,7 +3,7 @@ import type { CopiedPart } from '../copied-text.ts'
 import type { Logprobs, ReplyEvent, StartedPart } from '../reply.ts'
 import type { TextMatch } from '../sse/frame-template.ts'
 import { asRecord } from '../json/record.ts'
-import { CallParts } from './call-parts.ts'
+import { CallParts } from './decode/call-parts.ts'
 import type { Fields } from '../field.ts'
 
 /** Kind of text in a message. */

@@ -1,5 +1,5 @@
 import { ArrivedMedia } from '../received-media.ts'
-import { noteArrived } from './note-received-media.ts'
+import { noteArrived } from './answer.ts'
 import { generatedText, textMessage } from './generated-text.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { isError, type ReplyFacts } from '../reply-facts.ts'

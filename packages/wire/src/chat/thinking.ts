@@ -9,7 +9,7 @@ import {
   nearestEffort,
   offEffort,
   THINKING_OFF,
-} from '../thinking-effort.ts'
+} from '../thinking.ts'
 import { refuse } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped-fields.ts'

@@ -1,8 +1,8 @@
 import type { UpstreamCodec } from '../codec.ts'
-import { decodeReply } from './decode-reply.ts'
-import { encodeRequest } from './encode-request.ts'
-import { answerTool } from './output-format.ts'
-import { ConverseStreamDecoder } from './stream-decoder.ts'
+import { decodeReply } from './decode/reply.ts'
+import { encodeRequest } from './encode/request.ts'
+import { answerTool } from './encode/output-format.ts'
+import { ConverseStreamDecoder } from './stream/decoder.ts'
 
 /** Codec of Bedrock's Converse API; only upstreams use this dialect. */
 export const converseCodec: UpstreamCodec = {

@@ -1,4 +1,4 @@
 /** Public interface of the converse dialect. */
 export { converseCodec } from './codec.ts'
-export { maxTokensOf } from './inference.ts'
-export { CONVERSE_PROMPT } from './prompt-levels.ts'
+export { maxTokensOf } from './encode/inference.ts'
+export { CONVERSE_PROMPT } from './native/prompt.ts'

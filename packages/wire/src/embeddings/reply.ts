@@ -1,5 +1,5 @@
 import type { ReplyFacts } from '../reply-facts.ts'
-import { VectorReader } from '../vector-reader.ts'
+import { VectorReader } from '../vectors.ts'
 import { embeddingsFacts } from './facts.ts'
 import type { VectorForm } from './request.ts'
 import { inForm } from './vectors.ts'

@@ -1,7 +1,7 @@
 import { asRecord, parseRecord } from '../json/record.ts'
 import type { ReplyFacts } from '../reply-facts.ts'
 import type { EmbedForm, VectorsReading } from '../texts-to-embed.ts'
-import { type RawVector, VectorReader } from '../vector-reader.ts'
+import { type RawVector, VectorReader } from '../vectors.ts'
 import { embeddingsFacts } from './facts.ts'
 import { encodeTexts } from './texts.ts'
 import { inForm } from './vectors.ts'

@@ -1,5 +1,5 @@
 import { promptTokens, type Usage } from '../usage.ts'
-import type { RawVector } from '../vector-reader.ts'
+import type { RawVector } from '../vectors.ts'
 import type { VectorForm } from './request.ts'
 import { toBase64, toNumbers } from './vector.ts'
 

@@ -1,10 +1,10 @@
 import type { Codec } from '../codec.ts'
-import { decodeReply } from './decode-reply.ts'
-import { decodeRequest } from './decode-request.ts'
-import { encodeReply } from './encode-reply.ts'
-import { encodeRequest } from './encode-request.ts'
-import { GeminiStreamDecoder } from './stream-decoder.ts'
-import { GeminiStreamEncoder } from './stream-encoder.ts'
+import { decodeReply } from './decode/reply.ts'
+import { decodeRequest } from './decode/request.ts'
+import { encodeReply } from './encode/reply.ts'
+import { encodeRequest } from './encode/request.ts'
+import { GeminiStreamDecoder } from './stream/decoder.ts'
+import { GeminiStreamEncoder } from './stream/encoder.ts'
 
 /** The codec of the Gemini API. */
 export const geminiCodec: Codec = {

@@ -6,7 +6,7 @@ import { promptText } from '../prompt-text.ts'
 import type { PromptText } from '../prompt-tokens.ts'
 import { resourceName } from './method-path.ts'
 import { GEMINI_PROMPT } from './prompt-levels.ts'
-import { readGeminiRequest } from './request.ts'
+import { readGeminiRequest } from './native/request.ts'
 import { topMember, topValue } from './spelling.ts'
 
 /** Member with a whole request; only this form can contain a system instruction and tools. */

@@ -3,7 +3,7 @@ import type { Part, TextPart, ThinkingPart, ToolCallPart, ToolResultPart, Turn }
 import { refuse } from '../field-check.ts'
 import { type Fields, fieldsAt, kindOf, textAt } from '../field.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-import { decodeMedia, decodePlainPart } from './decode-part.ts'
+import { decodeMedia, decodePlainPart } from './decode/part.ts'
 import { drop } from './dropped-fields.ts'
 import { readSignature } from './signature.ts'
 import { either, nodeOf, topMember } from './spelling.ts'

@@ -7,13 +7,13 @@ export {
   geminiErrorText,
   readGeminiError,
 } from './errors.ts'
-export { gateGeminiRequest } from './gate.ts'
-export { JsonArray } from './json-array.ts'
+export { gateGeminiRequest } from './native/gate.ts'
+export { JsonArray } from './native/json-array.ts'
 export { answerPath, methodPath } from './method-path.ts'
 export { modelOf } from './model-name.ts'
 export { GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './prompt-levels.ts'
 export { usageOfAnswer } from './reply.ts'
-export { geminiRequestSchema, readGeminiRequest } from './request.ts'
-export { GeminiTap } from './tap.ts'
+export { geminiRequestSchema, readGeminiRequest } from './native/request.ts'
+export { GeminiTap } from './native/tap.ts'
 export { maxTokensOf } from './thinking.ts'
 export { countNames, embedNames, geminiNames } from './names.ts'

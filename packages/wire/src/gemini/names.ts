@@ -1,7 +1,7 @@
 import { KnownNames, type SpellingsOf } from '../json/known-names.ts'
 import { requestNames } from '../request-names.ts'
 import { CONVERTED_CHECKS } from './converted-checks.ts'
-import { CHECKS } from './request.ts'
+import { CHECKS } from './native/request.ts'
 import { camelCase, snakeCase } from './spelling.ts'
 
 const spellingsOf: SpellingsOf = (field) => {

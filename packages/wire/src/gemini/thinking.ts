@@ -1,7 +1,7 @@
 import type { Dropped } from '../codec.ts'
 import type { Conversation, Thinking } from '../conversation.ts'
 import { DYNAMIC } from '../thinking-config.ts'
-import { budgetOf, isThinkingOff, nearestEffort, offEffort, requestedEffort } from '../thinking-effort.ts'
+import { budgetOf, isThinkingOff, nearestEffort, offEffort, requestedEffort } from '../thinking.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped-fields.ts'
 

@@ -1,7 +1,7 @@
 import { WireError } from '../wire-error.ts'
 import { isPresent, refuse } from '../field-check.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
-import type { FormPart } from '../multipart/form-reader.ts'
+import type { FormPart } from '../multipart.ts'
 
 const MAX_MODEL_LENGTH = 256
 

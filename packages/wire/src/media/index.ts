@@ -8,7 +8,7 @@ export {
   textIn,
 } from './fields.ts'
 export { ImageReply } from './image-reply.ts'
-export { MediaTap } from './media-tap.ts'
+export { MediaTap } from './reply.ts'
 export { jsonTranscript, plainTranscript, type TranscriptFacts } from './transcript.ts'
 export {
   imageFormSchema,
@@ -16,5 +16,5 @@ export {
   speechRequestSchema,
   transcriptFormSchema,
   variationFormSchema,
-} from './schemas.ts'
+} from './request.ts'
 export { mediaNames } from './names.ts'

@@ -1,6 +1,6 @@
 import { type JsonSchema, implies } from '../with-schema.ts'
 import type { JsonKind } from '../json/scanned-object.ts'
-import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './block-check.ts'
+import { BLOCKS, type Fields, type FieldRule, KNOWN_TO_ALL, SOURCES } from './native/blocks.ts'
 
 /** JSON Schema's names for kinds of values. */
 const TYPES: Readonly<Record<JsonKind, string>> = {

@@ -1,11 +1,11 @@
 import type { Codec } from '../codec.ts'
-import { decodeReply } from './decode-reply.ts'
-import { decodeRequest } from './decode-request.ts'
-import { encodeReply } from './encode-reply.ts'
-import { encodeRequest } from './encode-request.ts'
+import { decodeReply } from './decode/reply.ts'
+import { decodeRequest } from './decode/request.ts'
+import { encodeReply } from './encode/reply.ts'
+import { encodeRequest } from './encode/request.ts'
 import { answerTool } from './output-format.ts'
-import { MessagesStreamDecoder } from './stream-decoder.ts'
-import { MessagesStreamEncoder } from './stream-encoder.ts'
+import { MessagesStreamDecoder } from './stream/decoder.ts'
+import { MessagesStreamEncoder } from './stream/encoder.ts'
 
 /** Codec of the messages dialect. */
 export const messagesCodec: Codec = {

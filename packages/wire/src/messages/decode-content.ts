@@ -7,7 +7,7 @@ import { asRecord } from '../json/record.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { readCache } from './cache-mark.ts'
 import { drop } from './dropped-fields.ts'
-import { ServerSearches } from './server-searches.ts'
+import { ServerSearches } from './server-tools.ts'
 
 type Block = Readonly<Record<string, unknown>>
 

@@ -4,7 +4,7 @@ import type { SearchPart } from '../provider-search.ts'
 import type { ReplyPart } from '../reply.ts'
 import { inputObject } from '../tool-input.ts'
 import { writeCitation } from './reply-block.ts'
-import { searchBlocks } from './server-searches.ts'
+import { searchBlocks } from './server-tools.ts'
 
 /**
  * Encodes a part of a reply as the JSON texts of its blocks; an empty list for empty text and for parts that

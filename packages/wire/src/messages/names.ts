@@ -1,5 +1,5 @@
 import { CACHE_MARK, names, requestNames } from '../request-names.ts'
-import { CHECKS } from './request.ts'
+import { CHECKS } from './native/request.ts'
 
 const source = names('type media_type data url file_id content')
 

@@ -7,7 +7,7 @@ import { WireError } from '../wire-error.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
 import { scanObject } from '../json/json-scan.ts'
 import { messagesCodec } from './codec.ts'
-import { readMessagesRequest } from './request.ts'
+import { readMessagesRequest } from './native/request.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 const HI: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }

@@ -1,6 +1,6 @@
 import type { Conversation } from '../conversation.ts'
 import type { Capabilities } from '../model-capabilities.ts'
-import { DEFAULT_MAX_TOKENS } from './thinking.ts'
+import { DEFAULT_MAX_TOKENS } from './encode/thinking.ts'
 
 const SUFFIX = '-thinking'
 /** Percentage of a reply's maximum tokens that may be used for thinking. */

@@ -5,7 +5,7 @@ import { scanObject } from '../json/json-scan.ts'
 import type { Reply } from '../reply.ts'
 import { responsesCodec } from './codec.ts'
 import { CustomInput } from '../custom-input.ts'
-import { maxTokensOf } from './encode-request.ts'
+import { maxTokensOf } from './encode/request.ts'
 
 const USER = { role: 'user', parts: [{ kind: 'text', text: 'Hi' }] } as const
 

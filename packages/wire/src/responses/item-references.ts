@@ -2,7 +2,7 @@ import { isEnvelope } from '../envelope.ts'
 import { edit } from '../json/json-edit.ts'
 import { scanObject } from '../json/json-scan.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-import { itemNodes } from './input-items.ts'
+import { itemNodes } from './native/items.ts'
 
 /** Reference to an item of a response that this gateway converted. */
 export interface ItemReference {

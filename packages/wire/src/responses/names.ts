@@ -1,6 +1,6 @@
 import { names, requestNames } from '../request-names.ts'
 import { CONVERTED_CHECKS } from './converted-checks.ts'
-import { CHECKS } from './request.ts'
+import { CHECKS } from './native/request.ts'
 
 const part = names(
   'type text refusal detail image_url file_data file_id file_url filename annotations prompt_cache_breakpoint',

@@ -4,7 +4,7 @@ import { promptText } from '../prompt-text.ts'
 import type { PromptText } from '../prompt-tokens.ts'
 import { refersToItems } from './item-references.ts'
 import { RESPONSES_PROMPT } from './prompt-levels.ts'
-import { CHECKS, readResponsesRequest, REQUIRED, type ResponsesRequest } from './request.ts'
+import { CHECKS, readResponsesRequest, REQUIRED, type ResponsesRequest } from './native/request.ts'
 
 /** Fields that refer to items stored elsewhere. */
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const

@@ -7,7 +7,7 @@ import {
   nearestEffort,
   offEffort,
   requestedEffort,
-} from '../thinking-effort.ts'
+} from '../thinking.ts'
 import { enumAt, fieldsAt, present } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { drop } from './dropped-fields.ts'

@@ -1,7 +1,7 @@
 import type { Conversation, Tool, ToolChoice, ToolForm } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
-import type { OfferedTools } from './decode-tools.ts'
+import type { OfferedTools } from './decode/tools.ts'
 
 const WORDS = [
   ['auto', 'auto'],

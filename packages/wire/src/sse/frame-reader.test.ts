@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { WireError } from '../wire-error.ts'
 import { MAX_EVENT_BYTES } from './event-memory.ts'
-import { MessagesStreamDecoder } from '../messages/stream-decoder.ts'
+import { MessagesStreamDecoder } from '../messages/stream/decoder.ts'
 
 const event = (data: { readonly type: string; readonly [name: string]: unknown }): string =>
   `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`

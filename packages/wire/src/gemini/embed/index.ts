@@ -1,5 +1,5 @@
 /** Embeddings of the Gemini API. */
-export { batchForm } from './batch-form.ts'
+export { batchForm } from './forms.ts'
 export { embedContentForm, predictForm } from './vertex-forms.ts'
 export { gateEmbedRequest } from './gate.ts'
 export { EmbedReply, EmbedReplyWriter } from './reply.ts'

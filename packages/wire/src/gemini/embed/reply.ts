@@ -3,7 +3,7 @@ import { asRecord } from '../../json/record.ts'
 import { NamedVectors } from '../../named-vectors.ts'
 import type { ReplyFacts } from '../../reply-facts.ts'
 import type { VectorsReading, VectorsWriting } from '../../texts-to-embed.ts'
-import type { RawVector } from '../../vector-reader.ts'
+import type { RawVector } from '../../vectors.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
 

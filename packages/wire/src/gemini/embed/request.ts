@@ -13,7 +13,7 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import type { TextsToEmbed } from '../../texts-to-embed.ts'
 import { type JsonSchema, withSchema } from '../../with-schema.ts'
-import { hasMediaIn, mediaExcess } from '../prompt.ts'
+import { hasMediaIn, mediaExcess } from '../native/prompt.ts'
 import { either, nodeOf } from '../spelling.ts'
 
 /** Method of an embedding model: for one content, or for a list of requests with one content each. */

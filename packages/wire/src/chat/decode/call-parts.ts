@@ -1,0 +1,189 @@
+import { type CopiedPart, textOf } from '../../copied-text.ts'
+import type { Fields } from '../../field.ts'
+import { asRecord } from '../../json/record.ts'
+import type { ReplyEvent } from '../../reply.ts'
+import type { TextMatch } from '../../sse/frame-template.ts'
+
+/** Tool call whose arguments are still arriving. */
+interface GrowingCall {
+  readonly id: string
+  name: string
+  /** Number of its part; undefined until the call has a name, which begins its part. */
+  part: number | undefined
+  /** Arguments that came before the name. */
+  pendingArguments: string
+  readonly json: JsonProgress
+  ended: boolean
+}
+
+/** The functions of the reply's reader that `CallParts` calls. */
+export interface CallSink {
+  emit(event: ReplyEvent): void
+  /** Begins a part, which ends the text before it. Returns the number of the part. */
+  begin(): number
+  /** Creates an id for a call that has none. */
+  mintId(part: number): string
+}
+
+/**
+ * Tool calls of one reply, whole or in pieces, in every shape that providers send: with an index, an id or
+ * neither; id and name once or in each piece; several calls under one index; the name after the arguments. A
+ * call ends as soon as its arguments are complete JSON and something else begins, so that the next one need
+ * not wait for the end of the reply.
+ */
+export class CallParts {
+  readonly #sink: CallSink
+  readonly #byIndex = new Map<number, GrowingCall>()
+  readonly #byId = new Map<string, GrowingCall>()
+  readonly #open = new Set<GrowingCall>()
+  #latest: GrowingCall | undefined
+  /** Whether any call has begun. */
+  hasCalls = false
+
+  constructor(sink: CallSink) {
+    this.#sink = sink
+  }
+
+  /** Reads a piece of a call, `{index?, id?, function: {name?, arguments?}}`, whose arguments are text. */
+  read(piece: Fields): void {
+    const definition = asRecord(piece['function'])
+    if (!definition) return
+    const id = textOr(piece['id'])
+    const name = textOr(definition['name'])
+    const call = this.#find(piece['index'], id, name)
+    this.#latest = call
+    if (call.part === undefined && name !== '') this.#start(call, name)
+    this.#add(call, textOr(definition['arguments']))
+  }
+
+  /** Reads more arguments of the call with this index, from a piece without other fields. */
+  readArguments(index: number, text: string): void {
+    const call = this.#byIndex.get(index)
+    if (!call) return
+    this.#latest = call
+    this.#add(call, text)
+  }
+
+  /**
+   * Returns the part of the call with this index, so that the arguments can be copied as bytes; undefined if
+   * the call has not begun.
+   */
+  copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+    const call = this.#byIndex.get(index)
+    if (call?.part === undefined || call.ended) return undefined
+    this.#latest = call
+    call.json.feed(textOf(bytes, match))
+    return { kind: 'tool-input', index: call.part }
+  }
+
+  /** Ends the calls whose arguments are complete, because something else begins. */
+  endComplete(): void {
+    for (const call of this.#open) if (call.json.isComplete) this.#end(call)
+  }
+
+  endAll(): void {
+    for (const call of this.#open) this.#end(call)
+  }
+
+  #find(index: unknown, id: string, name: string): GrowingCall {
+    const place = Number.isSafeInteger(index) ? (index as number) : undefined
+    const known = place === undefined ? this.#findWithoutIndex(id, name) : this.#byIndex.get(place)
+    if (known && !isOther(known, id, name)) return known
+    const call: GrowingCall = {
+      id,
+      name: '',
+      part: undefined,
+      pendingArguments: '',
+      json: new JsonProgress(),
+      ended: false,
+    }
+    if (place !== undefined) this.#byIndex.set(place, call)
+    if (id !== '') this.#byId.set(id, call)
+    return call
+  }
+
+  /**
+   * Finds a call without an index by its id, or else the latest call. A name after complete arguments begins
+   * a new call instead.
+   */
+  #findWithoutIndex(id: string, name: string): GrowingCall | undefined {
+    const known = this.#byId.get(id)
+    if (known || !this.#latest) return known
+    if (name === '') return this.#latest
+    const goesOn = id === '' && name === this.#latest.name && !this.#latest.json.isComplete
+    return goesOn ? this.#latest : undefined
+  }
+
+  #start(call: GrowingCall, name: string): void {
+    this.endComplete()
+    call.name = name
+    const index = this.#sink.begin()
+    call.part = index
+    this.hasCalls = true
+    this.#open.add(call)
+    const id = call.id || this.#sink.mintId(index)
+    this.#sink.emit({ kind: 'part-start', index, part: { kind: 'tool-call', id, name } })
+    const { pendingArguments } = call
+    call.pendingArguments = ''
+    this.#add(call, pendingArguments)
+  }
+
+  /** Adds arguments. After complete arguments, once something else began, only white space can follow. */
+  #add(call: GrowingCall, text: string): void {
+    if (text === '' || call.ended) return
+    if (call.part === undefined) {
+      call.pendingArguments += text
+      return
+    }
+    call.json.feed(text)
+    this.#sink.emit({ kind: 'tool-input', index: call.part, text })
+  }
+
+  #end(call: GrowingCall): void {
+    this.#open.delete(call)
+    call.ended = true
+    if (call.part !== undefined) this.#sink.emit({ kind: 'part-end', index: call.part })
+  }
+}
+
+/**
+ * Reports whether a piece begins another call, which has another id and a name, even under the same index.
+ */
+function isOther(known: GrowingCall, id: string, name: string): boolean {
+  if (known.part === undefined || id === '' || name === '') return false
+  return known.id === '' ? known.json.isComplete : known.id !== id
+}
+
+function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+
+/** Detects the end of a JSON object or array that arrives in pieces. */
+export class JsonProgress {
+  /** Whether the last bracket has arrived. */
+  isComplete = false
+  #depth = 0
+  #inString = false
+  #isEscaped = false
+
+  /** Reads a piece. The time is linear in the text, however it is cut into pieces. */
+  feed(text: string): void {
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i)
+      if (this.#isEscaped) this.#isEscaped = false
+      else if (this.#inString) {
+        if (code === QUOTE) this.#inString = false
+        else if (code === BACKSLASH) this.#isEscaped = true
+      } else if (code === QUOTE) this.#inString = true
+      else if (code === OPEN_OBJECT || code === OPEN_ARRAY) this.#depth++
+      else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) this.isComplete = --this.#depth <= 0
+    }
+  }
+}

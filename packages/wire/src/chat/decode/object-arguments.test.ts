@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { parseAnswer } from '../object-arguments.ts'
+
+const OBJECT = '{ "10": 9007199254740993, "2": [1.0, {"a":"}"}] ,"10":0}'
+const CALL = (args: string): string => `{"id":"c","function":{"name":"f","arguments":${args}}}`
+
+/** The arguments of the first choice's calls, including that in `function_call`. */
+function read(text: string): unknown[] {
+  const choices = (parseAnswer(text)?.['choices'] ?? []) as { message?: Message; delta?: Message }[]
+  const [choice] = choices
+  const { tool_calls: calls = [], function_call: legacy } = choice?.message ?? choice?.delta ?? {}
+  return [...calls.map((call) => call.function), ...(legacy ? [legacy] : [])].map((one) => one.arguments)
+}
+
+interface Message {
+  readonly tool_calls?: readonly { readonly function: { readonly arguments: unknown } }[]
+  readonly function_call?: { readonly arguments: unknown }
+}
+
+test.each(['message', 'delta'])('arguments that are an object become its exact text, in a %s', (key) => {
+  const calls = `"tool_calls":[${CALL('"{}"')},${CALL(OBJECT)},${CALL('null')},${CALL(OBJECT)}]`
+  const answer = `{"id":"x","choices":[{"${key}":{${calls},"function_call":{"name":"g","arguments":${OBJECT}}}}]}`
+  expect(read(answer)).toEqual(['{}', OBJECT, null, OBJECT, OBJECT])
+})
+
+test('a response that is larger than what is scanned is read, too', () => {
+  const deep = `{"a":${'['.repeat(600)}${']'.repeat(600)}}`
+  expect(read(`{"choices":[{"message":{"tool_calls":[${CALL(deep)}]}}]}`)).toEqual([deep])
+})
+
+test.each(['', '[]', 'null', '{"choices":', '"x"'])('%j is not a response', (text) => {
+  expect(parseAnswer(text)).toBeUndefined()
+})
+
+test.each([
+  '{}',
+  '{"choices":null}',
+  '{"choices":[null,{"message":[]},{"message":{"tool_calls":{}}},{"delta":{"tool_calls":[null,{"function":[]}]}}]}',
+])('a response without such arguments is what JSON.parse returns: %s', (text) => {
+  expect(parseAnswer(text)).toEqual(JSON.parse(text))
+})

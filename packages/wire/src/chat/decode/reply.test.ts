@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import type { Reply } from '../../reply.ts'
+import { decodeReply } from './reply.ts'
+
+const decode = (reply: unknown): Reply => decodeReply(Buffer.from(JSON.stringify(reply)))
+const answer = (message: object, finish_reason: string | null = 'stop') =>
+  decode({ id: 'c1', model: 'm', choices: [{ index: 0, message, finish_reason }] })
+
+describe('a whole reply', () => {
+  test('a whole reply has the parts of its message, thoughts first and calls last', () => {
+    const call = (id: string, name: string, args?: string) => ({ id, function: { name, arguments: args } })
+    expect(
+      answer({ tool_calls: [call('a', 'f', '{"b": 1}'), call('b', 'f')], content: 'x', reasoning: 'hm' }),
+    ).toEqual({
+      id: 'c1',
+      model: 'm',
+      parts: [
+        { kind: 'thinking', text: 'hm' },
+        { kind: 'text', text: 'x' },
+        { kind: 'tool-call', id: 'a', name: 'f', input: '{"b": 1}' },
+        { kind: 'tool-call', id: 'b', name: 'f', input: '' },
+      ],
+      stop: { reason: 'tool-calls' },
+      usage: undefined,
+    })
+  })
+
+  test.each<[string, object, object[]]>([
+    ['null', { content: null }, []],
+    ['a refusal', { content: null, refusal: 'no' }, [{ kind: 'text', text: 'no', refusal: true }]],
+    [
+      'content in parts',
+      {
+        content: [
+          { type: 'thinking', thinking: 'hm' },
+          { type: 'text', text: 'x' },
+          { type: 'refusal', refusal: 'no' },
+        ],
+      },
+      [
+        { kind: 'thinking', text: 'hm' },
+        { kind: 'text', text: 'x' },
+        { kind: 'text', text: 'no', refusal: true },
+      ],
+    ],
+    [
+      'the legacy function',
+      { function_call: { name: 'f', arguments: '{}' } },
+      [{ kind: 'tool-call', id: 'call_c1_0', name: 'f', input: '{}' }],
+    ],
+    [
+      'members without content',
+      {
+        content: 'x',
+        refusal: '',
+        function_call: { name: '', arguments: '' },
+        audio: { transcript: '' },
+        tool_calls: null,
+        reasoning_content: '',
+      },
+      [{ kind: 'text', text: 'x' }],
+    ],
+  ])('a whole reply is decoded: %s', (_, message, parts) => {
+    expect(answer(message).parts).toEqual(parts)
+  })
+
+  test('a whole reply without a finish reason ends normally', () => {
+    expect(answer({ content: 'x' }, null).stop).toEqual({ reason: 'end' })
+    expect(answer({ content: 'x' }, '').stop).toEqual({ reason: 'end' })
+    expect(answer({ refusal: 'no' }).stop).toEqual({ reason: 'end' })
+  })
+
+  test('a whole reply is the first of several choices, whatever their order', () => {
+    const choice = (index: number) => ({ index, message: { content: String(index) }, finish_reason: 'stop' })
+    expect(decode({ choices: [choice(1), choice(0)] }).parts).toEqual([{ kind: 'text', text: '0' }])
+  })
+
+  test.each<[string, string]>([
+    ['an error', JSON.stringify({ error: { message: 'x' }, choices: [] })],
+    ['an error beside an answer', JSON.stringify({ error: 'x', choices: [{ message: { content: 'x' } }] })],
+    ['no choice', JSON.stringify({ choices: [] })],
+    ['another object', JSON.stringify({ type: 'message' })],
+    ['an array', '[]'],
+    ['invalid JSON', '<html>'],
+  ])('%s is not a reply', (_, body) => {
+    expect(() => decodeReply(Buffer.from(body))).toThrow(expect.objectContaining({ code: 'upstream_error' }))
+  })
+})

@@ -1,0 +1,99 @@
+import type { ReplyIdentity } from '../../codec.ts'
+import type { Choice, Reply, ReplyPart } from '../../reply.ts'
+import type { Asked } from '../../conversation.ts'
+import { customInput } from '../../custom-input.ts'
+import { inputOrEmpty } from '../../tool-input.ts'
+import { annotationsIn } from '../annotations.ts'
+import { logprobsIn } from '../../logprobs.ts'
+import { writeLogprobs } from '../logprobs.ts'
+import { callSignature, extraContent, isMarked } from '../thought-signature.ts'
+import { codePointsIn } from '../../citation.ts'
+import { writeDetail } from '../reasoning-details.ts'
+import { FINISH_REASONS } from '../stop-reasons.ts'
+import { usageOut } from '../usage-out.ts'
+
+/** Text that shows a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
+export const PROOF_MARK = '\n'
+
+/**
+ * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts are joined to one content and
+ * thoughts to one `reasoning_content`, equal to the sum of a stream of the same reply.
+ */
+export function encodeReply(reply: Reply, identity: ReplyIdentity, asked?: Asked): Buffer {
+  const { usage } = reply
+  const custom = customNames(asked)
+  return Buffer.from(
+    JSON.stringify({
+      id: reply.id || identity.id,
+      object: 'chat.completion',
+      created: identity.created,
+      model: reply.model,
+      choices: [reply, ...(reply.others ?? [])].map((choice, index) => writeChoice(choice, index, custom)),
+      ...(usage && { usage: usageOut(usage, identity) }),
+    }),
+  )
+}
+
+function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet<string>): object {
+  const calls = callsIn(parts, custom)
+  const content = joined(parts, (part) => (part.kind === 'text' && !part.refusal ? part.text : ''))
+  const refusal = joined(parts, (part) => (part.kind === 'text' && part.refusal ? part.text : ''))
+  const annotations = annotationsIn(parts)
+  const thinking = joined(parts, (part) =>
+    part.kind === 'thinking' ? part.text + (part.proof && isMarked(part.proof) ? PROOF_MARK : '') : '',
+  )
+  const details = detailsIn(parts)
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
+      ...(refusal !== '' && { refusal }),
+      ...(thinking !== '' && { reasoning_content: thinking }),
+      ...(details.length > 0 && { reasoning_details: details }),
+      ...(annotations.length > 0 && { annotations }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+    logprobs: writeLogprobs(logprobsIn(parts)),
+    finish_reason: FINISH_REASONS[stop.reason],
+  }
+}
+
+function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string): string {
+  return parts.map(textOf).join('')
+}
+
+/** Encrypted reasoning with its positions. */
+function detailsIn(parts: readonly ReplyPart[]): object[] {
+  const details: object[] = []
+  let [from, calls] = [0, 0]
+  for (const part of parts) {
+    if (part.kind === 'tool-call') calls++
+    const length = part.kind === 'thinking' ? codePointsIn(part.text) : 0
+    const signed = part.kind === 'opaque' ? part : part.kind === 'thinking' ? part.proof : undefined
+    const detail = signed && writeDetail(signed, { from, length, calls }, details.length)
+    if (detail) details.push(detail)
+    from += length
+  }
+  return details
+}
+
+/** The tool calls. A signature before a call becomes a member of it. */
+function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unknown[] {
+  let signature: string | undefined
+  return parts.flatMap((part): object[] => {
+    if (part.kind === 'thinking' && part.proof) signature = callSignature(part.proof)
+    if (part.kind !== 'tool-call') return []
+    const extra = extraContent(signature)
+    signature = undefined
+    const { id, name, input } = part
+    if (custom.has(name))
+      return [{ id, type: 'custom', custom: { name, input: customInput(input) }, ...extra }]
+    return [{ id, type: 'function', function: { name, arguments: inputOrEmpty(input) }, ...extra }]
+  })
+}
+
+/** Names of the custom tools that a client declared; their calls are sent back as custom calls. */
+export function customNames(asked: Asked | undefined): ReadonlySet<string> {
+  return new Set(asked?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
+}

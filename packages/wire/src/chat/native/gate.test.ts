@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../../../../test/channel.ts'
+import type { GatedField } from '../../allowed-field.ts'
+import type { UpstreamSettings } from '../../upstream-settings.ts'
+import { sealProof } from '../../envelope.ts'
+import { scanObject } from '../../json/json-scan.ts'
+import { type GatedRequest, gateChatRequest } from './gate.ts'
+import { readChatRequest } from './request.ts'
+
+const CHANNEL = channelOf({ model_mapping: new Map([['big', 'vendor/big-2026']]) })
+const ALL = new Set<GatedField>([
+  'service_tier',
+  'safety_identifier',
+  'include_obfuscation',
+  'inference_geo',
+  'speed',
+])
+
+function gate(
+  source: string,
+  channel: Partial<UpstreamSettings> = {},
+  passThrough = false,
+): GatedRequest & { same: boolean } {
+  const bytes = Buffer.from(source)
+  const scan = scanObject(bytes)
+  const gated = gateChatRequest(scan, readChatRequest(scan), { ...CHANNEL, ...channel }, passThrough)
+  return { ...gated, same: gated.body === bytes }
+}
+
+const body = (fields: string, model = 'small'): string =>
+  `{"model":"${model}","messages":[{"role":"user"}]${fields}}`
+const FILTERED = ',"service_tier":"flex","safety_identifier":"u","inference_geo":"eu","speed":"fast"'
+
+describe('filtered fields', () => {
+  test('filtered fields are removed, and no other byte changes', () => {
+    const { body: sent } = gate(body(`${FILTERED},"seed": 12345678901234567890 ,"x":1.0`))
+    expect(sent.toString()).toBe(body(',"seed": 12345678901234567890 ,"x":1.0'))
+  })
+
+  test('filtered fields pass where the channel allows them, one by one', () => {
+    expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
+    expect(gate(body(FILTERED), { allow: new Set<GatedField>(['speed']) }).body.toString()).toBe(
+      body(',"speed":"fast"'),
+    )
+  })
+
+  test('include_obfuscation is removed from stream_options, which is removed when nothing is left', () => {
+    expect(gate(body(',"stream_options":{"include_obfuscation":false}')).body.toString()).toBe(body(''))
+    expect(gate(body(',"stream_options":{"include_obfuscation":false,"x":1}')).body.toString()).toBe(
+      body(',"stream_options":{"x":1}'),
+    )
+    const asked = ',"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true}'
+    expect(gate(body(asked)).body.toString()).toBe(
+      body(',"stream":true,"stream_options":{"include_usage":true}'),
+    )
+    expect(gate(body(asked), { allow: ALL }).same).toBe(true)
+  })
+})
+
+describe('usage', () => {
+  test('usage is requested where a stream is requested and the client did not request usage', () => {
+    expect(gate(body(',"stream":true'))).toMatchObject({ askedForUsage: true })
+    expect(gate(body(',"stream":true')).body.toString()).toBe(
+      body(',"stream":true,"stream_options":{"include_usage":true}'),
+    )
+    for (const options of ['null', '{}', '{"include_usage":false}', '{"include_usage":null}']) {
+      const gated = gate(body(`,"stream":true,"stream_options":${options},"n":1`))
+      expect(gated.body.toString()).toBe(body(',"stream":true,"stream_options":{"include_usage":true},"n":1'))
+      expect(gated.askedForUsage).toBe(true)
+    }
+  })
+
+  test('usage is not requested twice, or for a whole response', () => {
+    expect(gate(body(',"stream":true,"stream_options":{"include_usage":true}'))).toMatchObject({
+      askedForUsage: false,
+      same: true,
+    })
+    expect(gate(body(''))).toMatchObject({ askedForUsage: false, same: true })
+    expect(gate(body(',"stream":false'))).toMatchObject({ askedForUsage: false, same: true })
+  })
+})
+
+test("the model is replaced by the channel's mapping", () => {
+  expect(gate(body('', 'big'))).toMatchObject({ upstreamModel: 'vendor/big-2026' })
+  expect(gate(body(',"n":2', 'big')).body.toString()).toBe(body(',"n":2', 'vendor/big-2026'))
+  expect(gate(body(''))).toMatchObject({ upstreamModel: 'small', same: true })
+})
+
+test('store is forwarded unless the channel disables it', () => {
+  expect(gate(body(',"store":true')).same).toBe(true)
+  expect(gate(body(',"store":true,"n":1'), { disable_store: true }).body.toString()).toBe(body(',"n":1'))
+})
+
+describe('pass-through', () => {
+  const fields = `${FILTERED},"stream":true,"stream_options":{"include_obfuscation":true},"store":true`
+
+  test.each([
+    ['of the gateway', {}, true],
+    ['of the channel', { pass_through: true }, false],
+  ] as const)(
+    'pass-through %s skips the filters and the request for usage',
+    (_whose, channel, passThrough) => {
+      expect(gate(body(fields), channel, passThrough)).toMatchObject({ same: true, askedForUsage: false })
+    },
+  )
+
+  test('pass-through keeps model mapping and disable_store', () => {
+    const gated = gate(body(fields, 'big'), { disable_store: true, pass_through: true })
+    expect(gated.body.toString()).toBe(body(fields.replace(',"store":true', ''), 'vendor/big-2026'))
+  })
+})
+
+describe('encrypted reasoning of other providers', () => {
+  const data = sealProof({ protocol: 'responses', value: 'x' }, 'chat')
+  const own = `{"type":"reasoning.encrypted","data":"${data}","index":0}`
+  const gatedMessages = (message: string): string => {
+    const body = `{"model":"m","messages":[{"role":"user","content":"hi"},${message}]}`
+    const scan = scanObject(Buffer.from(body))
+    return gateChatRequest(scan, readChatRequest(scan), channelOf({}), false).body.toString()
+  }
+
+  test.each([
+    [`{"role":"assistant","content":"a","reasoning_details":[${own}]}`, '{"role":"assistant","content":"a"}'],
+    [`{"reasoning_details" : [${own}] , "role":"assistant"}`, '{ "role":"assistant"}'],
+    [
+      `{"role":"assistant","reasoning_details":[{"text":"t"},${own}],"x":9007199254740993}`,
+      `{"role":"assistant","reasoning_details":[{"text":"t"}],"x":9007199254740993}`,
+    ],
+  ])('encrypted reasoning of other providers is removed: %s', (message, expected) => {
+    expect(gatedMessages(message)).toContain(`{"role":"user","content":"hi"},${expected}]`)
+  })
+})

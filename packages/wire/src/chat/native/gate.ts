@@ -1,0 +1,99 @@
+import type { GatedField } from '../../allowed-field.ts'
+import type { UpstreamSettings } from '../../upstream-settings.ts'
+import { type EditedRequest, editRequest } from '../../edit-request.ts'
+import { mayHoldEnvelope } from '../../envelope.ts'
+import { changedArray, type Fate, withMember } from '../../json/change-array.ts'
+import { asRecord } from '../../json/record.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { isOwnDetail } from '../reasoning-details.ts'
+import type { ChatRequest } from './request.ts'
+
+/** Request for a channel. */
+export interface GatedRequest extends EditedRequest {
+  /** The model's name at the upstream. */
+  readonly upstreamModel: string
+  /** Whether the gateway itself requested usage, so that the usage frame is not forwarded to the client. */
+  readonly askedForUsage: boolean
+}
+
+/**
+ * Fields that are removed unless the channel allows them; `docs/api.md: Chat completions`, filtered fields.
+ */
+const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'inference_geo', 'speed']
+
+/**
+ * Adapts a native request to a channel: maps the model's name, removes filtered fields, and requests usage in
+ * a stream if the client did not. In pass-through mode (`passThrough` is the gateway's option; the channel
+ * has its own) only the mapping and `disable_store` apply.
+ */
+export function gateChatRequest(
+  scan: ScannedObject,
+  request: ChatRequest,
+  channel: UpstreamSettings,
+  passThrough: boolean,
+): GatedRequest {
+  const remove: string[] = []
+  const replace = new Map<string, string>()
+  const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
+  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
+  if (channel.disable_store) remove.push('store')
+  const messages = messagesWithoutEnvelopes(scan)
+  if (messages !== undefined) replace.set('messages', messages)
+
+  let askedForUsage = false
+  const isOpen = passThrough || channel.pass_through
+  if (!isOpen) {
+    remove.push(...FILTERED.filter((field) => !channel.allow.has(field)))
+    askedForUsage = request.stream && !request.includeUsage
+    const options = streamOptions(scan, channel, askedForUsage)
+    if (options === '{}') remove.push('stream_options')
+    else if (options !== undefined) replace.set('stream_options', options)
+  }
+  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel, askedForUsage }
+}
+
+/** Renders the options as JSON text. Returns undefined if they need no change. */
+function streamOptions(
+  scan: ScannedObject,
+  channel: UpstreamSettings,
+  askForUsage: boolean,
+): string | undefined {
+  const options = asRecord(scan.value('stream_options'))
+  const filter = options?.['include_obfuscation'] !== undefined && !channel.allow.has('include_obfuscation')
+  if (!filter && !askForUsage) return undefined
+  const result = { ...options }
+  if (filter) delete result['include_obfuscation']
+  if (askForUsage) result['include_usage'] = true
+  return JSON.stringify(result)
+}
+
+/**
+ * Text of `messages` without the encrypted reasoning of other providers, which upstreams of this dialect
+ * cannot read; undefined if there is none.
+ */
+function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
+  if (!mayHoldEnvelope(scan)) return undefined
+  const messages = scan.span('messages')
+  if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
+  return changedArray(scan, messages.node, (message): Fate => {
+    const details =
+      scan.kindOf(message) === 'object' ? scan.memberOf(message, 'reasoning_details') : undefined
+    if (details === undefined || scan.kindOf(details) !== 'array') return 'stays'
+    const text = changedArray(scan, details, (detail) => (isOwnDetail(scan.parse(detail)) ? 'goes' : 'stays'))
+    if (text === undefined) return 'stays'
+    return {
+      text: text === '[]' ? withoutMember(scan, message, details) : withMember(scan, message, details, text),
+    }
+  })
+}
+
+/** Renders an object without one of its members. */
+function withoutMember(scan: ScannedObject, object: Node, member: Node): string {
+  const { bytes } = scan
+  const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))
+  const after = bytes.toString('utf8', scan.endOf(member), scan.endOf(object))
+  const named = before.trimEnd().slice(0, -':'.length).trimEnd()
+  const earlier = named.slice(0, named.lastIndexOf('"', named.length - 2)).trimEnd()
+  const rest = earlier.endsWith(',') ? earlier.slice(0, -1) : earlier
+  return rest + (rest.trimEnd() === '{' ? after.replace(/^\s*,/, '') : after)
+}

@@ -1,0 +1,263 @@
+import { WireError } from '../../wire-error.ts'
+import { withSchema, type JsonSchema } from '../../with-schema.ts'
+import {
+  type Check,
+  checkMembers,
+  checkEachObject,
+  boolean,
+  integer,
+  isInteger,
+  isNumber,
+  isPresent,
+  isText,
+  isTexts,
+  kindName,
+  modelName,
+  object,
+  checkValue,
+  outputTokens,
+  refuse,
+  requestSchema,
+  checkSecret,
+  text,
+} from '../../field-check.ts'
+import type { OfferedTool, ProviderTools } from '../../tool-use.ts'
+import { asRecord } from '../../json/record.ts'
+import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.ts'
+import type { PromptBounds } from '../../prompt-tokens.ts'
+import { toolsBesides } from '../../tools-besides.ts'
+import { promptBounds } from './prompt.ts'
+
+/** Fields of a chat request that the gateway reads; all others pass as they came. */
+export interface ChatRequest extends PromptBounds {
+  readonly model: string
+  readonly stream: boolean
+  /** Whether the client requested the chunk with usage. */
+  readonly includeUsage: boolean
+  readonly n: number
+  /** The larger of max_tokens and max_completion_tokens; undefined if neither is given. */
+  readonly maxTokens: number | undefined
+  readonly messageCount: number
+  /** Tools that the provider runs; absent if there are none. */
+  readonly providerTools?: ProviderTools
+}
+
+const secretText = checkSecret('a string', isText)
+const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
+/** Schema of an object with a string member. */
+const objectWith = (field: string): JsonSchema => ({
+  type: 'object',
+  required: [field],
+  properties: { [field]: isText.schema },
+})
+const isTyped = withSchema(objectWith('type'), (value: unknown) => isText(asRecord(value)?.['type']))
+const choice = checkSecret(
+  'a string or an object with a type',
+  withSchema({ anyOf: [isText.schema, isTyped.schema] }, (value: unknown) => isText(value) || isTyped(value)),
+)
+/** Checks `stop`. */
+export const stop = checkSecret(
+  'a string or an array of up to 4 strings',
+  withSchema({ anyOf: [isText.schema, { ...isTexts.schema, maxItems: 4 }] }, isStop),
+)
+/** Checks `stream_options`. */
+export const streamOptions = withSchema(
+  { type: 'object', properties: { include_usage: { type: ['boolean', 'null'] } } },
+  checkStreamOptions,
+)
+const isTokenBias = isNumber(-100, 100)
+const topLogprobs = checkValue('an integer from 0 to 20', isInteger(0, 20))
+
+const message: JsonSchema = {
+  type: 'object',
+  required: ['role'],
+  properties: { role: isText.schema, content: { type: ['string', 'array', 'null'] } },
+}
+const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
+
+/**
+ * Table of `docs/api.md: Chat completions`, row for row. Enumerations are open, because a provider may have
+ * further values.
+ */
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['model', modelName],
+  ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
+  ['max_tokens', outputTokens],
+  ['max_completion_tokens', outputTokens],
+  ['stream', boolean],
+  ['stream_options', streamOptions],
+  ['n', checkValue('an integer from 1 to 128', isInteger(1, 128))],
+  ['stop', stop],
+  ['temperature', checkValue('a number from 0 to 2', isNumber(0, 2))],
+  ['top_p', checkValue('a number from 0 to 1', isNumber(0, 1))],
+  ['top_k', integer],
+  ['seed', integer],
+  ['presence_penalty', penalty],
+  ['frequency_penalty', penalty],
+  [
+    'logit_bias',
+    checkSecret(
+      'an object of numbers from -100 to 100',
+      withSchema({ type: 'object', additionalProperties: isTokenBias.schema }, isLogitBias),
+    ),
+  ],
+  ['logprobs', boolean],
+  ['top_logprobs', withSchema({ ...topLogprobs.schema }, checkTopLogprobs)],
+  [
+    'tools',
+    withSchema(
+      {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { type: isText.schema },
+          anyOf: [{ required: ['type'] }, { required: ['function'] }],
+        },
+      },
+      checkTools,
+    ),
+  ],
+  ['tool_choice', choice],
+  ['parallel_tool_calls', boolean],
+  ['response_format', checkSecret('an object with a type', isTyped)],
+  [
+    'function_call',
+    checkSecret(
+      'a string or an object with a name',
+      withSchema({ anyOf: [isText.schema, objectWith('name')] }, isFunctionCall),
+    ),
+  ],
+  ['functions', withSchema({ type: 'array', items: object.schema }, checkFunctions)],
+  ['prediction', object],
+  ['reasoning_effort', text],
+  ['verbosity', text],
+  ['modalities', checkValue('an array of strings', isTexts)],
+  ['audio', object],
+  [
+    'web_search_options',
+    checkSecret(
+      'an object whose search_context_size is a string',
+      withSchema(
+        { type: 'object', properties: { search_context_size: { type: ['string', 'null'] } } },
+        isWebSearchOptions,
+      ),
+    ),
+  ],
+  ['prompt_cache_key', secretText],
+  ['prompt_cache_retention', text],
+  ['store', boolean],
+  [
+    'metadata',
+    checkSecret(
+      'an object of strings',
+      withSchema({ type: 'object', additionalProperties: isText.schema }, (value: unknown) =>
+        Object.values(asRecord(value) ?? { not: 1 }).every(isText),
+      ),
+    ),
+  ],
+  ['user', secretText],
+  ['safety_identifier', secretText],
+  ['service_tier', text],
+])
+
+const REQUIRED = ['model', 'messages'] as const
+
+/** Builds the JSON Schema of requests that `readChatRequest` accepts. */
+export function chatRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
+
+/**
+ * Checks every row of the table in `docs/api.md: Chat completions`; null in an optional field counts as
+ * absent, fields outside the table pass. Throws `invalid_request` that names the field, the expected and the
+ * actual value. For a field that can contain a prompt the error shows only the kind of value.
+ */
+export function readChatRequest(scan: ScannedObject): ChatRequest {
+  checkMembers(scan, REQUIRED, CHECKS)
+  const offered = offeredTools(scan)
+  const limits = [scan.value('max_tokens'), scan.value('max_completion_tokens')].filter(
+    (n) => typeof n === 'number',
+  )
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    includeUsage: asRecord(scan.value('stream_options'))?.['include_usage'] === true,
+    n: (scan.value('n') as number | null | undefined) ?? 1,
+    maxTokens: limits.length > 0 ? Math.max(...limits) : undefined,
+    messageCount: scan.span('messages')?.count ?? 0,
+    ...(offered && { providerTools: offered }),
+    ...promptBounds(scan),
+  }
+}
+
+function checkMessages(scan: ScannedObject, { node, count }: Member): void {
+  if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
+  if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
+  checkEachObject(scan, node, 'messages', (message, path) => {
+    const role = scan.memberOf(message, 'role')
+    if (role === undefined) refuse(`${path}.role`, 'a string', 'nothing')
+    if (scan.kindOf(role) !== 'string') refuse(`${path}.role`, 'a string', kindName(scan, role))
+    const content = scan.memberOf(message, 'content')
+    if (content !== undefined && !CONTENT.has(scan.kindOf(content)))
+      refuse(`${path}.content`, 'a string or an array of parts', kindName(scan, content))
+  })
+}
+
+/** Checks tools. A tool without a type is a function to some providers and clients. */
+function checkTools(scan: ScannedObject, { node }: Member): void {
+  checkEachObject(scan, node, 'tools', (tool, path) => {
+    const type = scan.memberOf(tool, 'type')
+    if (type === undefined && scan.memberOf(tool, 'function') !== undefined) return
+    if (type === undefined) refuse(`${path}.type`, 'a string', 'nothing')
+    if (scan.kindOf(type) !== 'string') refuse(`${path}.type`, 'a string', kindName(scan, type))
+  })
+}
+
+function checkFunctions(scan: ScannedObject, { node }: Member): void {
+  checkEachObject(scan, node, 'functions', () => {})
+}
+
+function checkStreamOptions(scan: ScannedObject, { node }: Member): void {
+  if (scan.kindOf(node) !== 'object') refuse('stream_options', 'an object', kindName(scan, node))
+  const includeUsage = scan.memberOf(node, 'include_usage')
+  if (includeUsage === undefined) return
+  const kind = scan.kindOf(includeUsage)
+  if (kind === 'true' || kind === 'false' || kind === 'null') return
+  refuse('stream_options.include_usage', 'true or false', kindName(scan, includeUsage))
+}
+
+function checkTopLogprobs(scan: ScannedObject, member: Member): void {
+  topLogprobs(scan, member)
+  if (scan.value('logprobs') !== true) {
+    throw new WireError('invalid_request', `'top_logprobs' requires 'logprobs' to be true.`)
+  }
+}
+
+function isStop(value: unknown): boolean {
+  return isText(value) || (isTexts(value) && (value as unknown[]).length <= 4)
+}
+
+function isLogitBias(value: unknown): boolean {
+  return Object.values(asRecord(value) ?? { not: undefined }).every(isTokenBias)
+}
+
+function isFunctionCall(value: unknown): boolean {
+  return isText(value) || isText(asRecord(value)?.['name'])
+}
+
+function isWebSearchOptions(value: unknown): boolean {
+  const options = asRecord(value)
+  return options !== undefined && isText(options['search_context_size'] ?? '')
+}
+
+/** Types of tools that the client runs. */
+const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
+
+/** Tools that the provider runs: web search has a field of its own, others have types. */
+function offeredTools(scan: ScannedObject): ProviderTools | undefined {
+  const tools: OfferedTool[] = toolsBesides(scan, OF_CLIENTS).flatMap(({ type }) =>
+    typeof type === 'string' ? [{ type }] : [],
+  )
+  if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })
+  return tools.length > 0 ? { tools } : undefined
+}

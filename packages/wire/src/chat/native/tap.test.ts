@@ -1,0 +1,490 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { anyCharacter } from '../../../../../test/generators/characters.ts'
+import { generatedText } from '../generated-text.ts'
+import type { TapEnd } from '../../sse/stream-tap.ts'
+import { ChatTap } from './tap.ts'
+import { usageOf } from '../usage.ts'
+import { byTier, lawRuns } from '../../../../../test/tier.ts'
+
+const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
+
+/** A frame as most upstreams write it. */
+function chunk(delta: object | null, parts: object = {}, index = 0): string {
+  const choices = delta === null ? [] : [{ index, delta, logprobs: null, finish_reason: null }]
+  return `data: ${JSON.stringify({ id: 'c-1', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...parts })}\n\n`
+}
+
+const finish = (reason = 'stop', index = 0): string =>
+  chunk(null, { choices: [{ index, delta: {}, finish_reason: reason }] })
+const usageChunk = chunk(null, { usage: USAGE })
+const DONE = 'data: [DONE]\n\n'
+
+interface Watched {
+  readonly tap: ChatTap
+  readonly forwarded: string
+  readonly end: TapEnd
+}
+
+function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
+  const places = [...new Set(at.map((n) => n % (bytes.length + 1)))].sort((a, b) => a - b)
+  return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length))
+}
+
+function watch(chunks: readonly Buffer[], swallowUsage = false): Watched {
+  const tap = new ChatTap({ swallowUsage })
+  const forwarded: Buffer[] = []
+  for (const piece of chunks) {
+    const lent = Buffer.from(piece)
+    const { forward } = tap.push(lent)
+    if (forward) forwarded.push(Buffer.from(forward))
+    lent.fill(0x58)
+  }
+  const end = tap.end()
+  return { tap, forwarded: Buffer.concat(forwarded).toString('latin1'), end }
+}
+
+const facts = ({ tap, forwarded, end }: Watched): object => ({
+  forwarded,
+  ending: end.ending.toString('latin1'),
+  cutBytes: end.cutBytes,
+  complete: end.complete,
+  usage: tap.usage,
+  done: tap.done,
+  error: tap.error,
+  sawFinish: tap.sawFinish,
+  emittedBytes: tap.emittedBytes,
+  contentFrames: tap.contentFrames,
+  text: tap.text,
+})
+
+interface Chunk {
+  readonly choices?: readonly {
+    readonly index: number
+    readonly delta: unknown
+    readonly finish_reason: unknown
+  }[]
+  readonly usage?: unknown
+  readonly error?: unknown
+}
+
+function framesOf(stream: string): string[] {
+  const frames: string[] = []
+  let frame = ''
+  for (const line of stream.match(/[^\n]*\n/g) ?? []) {
+    frame += line
+    if (line.trim() !== '') continue
+    frames.push(frame)
+    frame = ''
+  }
+  return frames
+}
+
+/** Oracle: the same facts, read frame by frame with JSON.parse. Lines end with LF or CR LF here. */
+function reference(stream: string, swallowUsage: boolean): object {
+  const frames = framesOf(stream)
+  const texts = new Map<number, string>()
+  const finished = new Map<number, boolean>()
+  const found = {
+    usage: undefined as unknown,
+    done: false,
+    error: undefined as unknown,
+    emittedBytes: 0,
+    contentFrames: 0,
+  }
+  let forwarded = ''
+  let ending = ''
+  let read = 0
+  for (const frame of frames) {
+    const data = frame
+      .split(/\r?\n/)
+      .filter((line) => line.startsWith('data:'))
+      .map((line) => line.slice(5).replace(/^ /, ''))
+      .join('\n')
+    let value: Chunk | undefined
+    try {
+      value = JSON.parse(data) as Chunk
+    } catch {}
+    if (data === '[DONE]' || value?.error) {
+      if (data === '[DONE]') found.done = true
+      else found.error = { data, afterContent: found.contentFrames > 0 }
+      ending = stream.slice(read)
+      break
+    }
+    read += frame.length
+    if (value) found.usage = usageOf({ ...value }) ?? found.usage
+    if (swallowUsage && value?.usage && value.choices?.length === 0) continue
+    forwarded += frame
+    let any = false
+    for (const { index, delta, finish_reason } of value?.choices ?? []) {
+      finished.set(index, Boolean(finish_reason) || finished.get(index) === true)
+      for (const piece of generatedText(delta)) {
+        texts.set(index, (texts.get(index) ?? '') + Buffer.from(piece).toString())
+        found.emittedBytes += Buffer.byteLength(piece)
+        any = true
+      }
+    }
+    if (any) found.contentFrames++
+  }
+  const sawFinish = finished.size > 0 && [...finished.values()].every(Boolean)
+  return {
+    ...found,
+    forwarded: Buffer.from(forwarded).toString('latin1'),
+    ending: Buffer.from(ending).toString('latin1'),
+    cutBytes: ending ? 0 : Buffer.byteLength(stream) - Buffer.byteLength(frames.join('')),
+    complete: !found.error && (found.done || sawFinish),
+    sawFinish,
+    text: [...texts.values()].join('\n'),
+  }
+}
+
+const words = fc.oneof(
+  fc.string({ unit: anyCharacter, maxLength: 12 }),
+  fc.constantFrom(
+    'Hello',
+    ' world',
+    '\n\n',
+    '"',
+    '\\',
+    '\\"',
+    '"usage":{"prompt_tokens":1,"completion_tokens":1}',
+    'data: [DONE]\n\n',
+    '{"error":{"message":"x"}}',
+    '漢字',
+    '🙂',
+    '',
+    'm',
+    'c-1',
+  ),
+)
+const index = fc.constantFrom(0, 0, 0, 1)
+const frame = fc.oneof(
+  { weight: 12, arbitrary: fc.tuple(words, index).map(([content, i]) => chunk({ content }, {}, i)) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(words, words)
+      .map(([content, obfuscation]) => chunk({ content }, { usage: null, obfuscation })),
+  },
+  {
+    weight: 4,
+    arbitrary: words.map((reasoning_content) =>
+      chunk({ role: 'assistant', content: null, reasoning_content }),
+    ),
+  },
+  { weight: 2, arbitrary: words.map((reasoning) => chunk({ reasoning, reasoning_content: reasoning })) },
+  {
+    weight: 4,
+    arbitrary: words.map((text) => chunk({ tool_calls: [{ index: 0, function: { arguments: text } }] })),
+  },
+  {
+    weight: 2,
+    arbitrary: words.map((name) =>
+      chunk({ tool_calls: [{ index: 0, id: 'c', function: { name, arguments: name } }] }),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(words, fc.nat()).map(([content, created]) => chunk({ content }, { created })),
+  },
+  { weight: 1, arbitrary: words.map((content) => chunk({ content }, { usage: USAGE })) },
+  { weight: 1, arbitrary: words.map((content) => chunk({ content }).replace(/\n/g, '\r\n')) },
+  { weight: 1, arbitrary: words.map((content) => chunk({ content }).replace('"m"', '"other"')) },
+  { weight: 1, arbitrary: words.map((content) => chunk({ content }).replace('null}]', '"stop"}]')) },
+  fc.constantFrom(
+    chunk({ role: 'assistant', content: '' }),
+    finish(),
+    finish('length', 1),
+    usageChunk,
+    ': ping\n\n',
+    '\n',
+    'data: {"no\n\n',
+    'data: 1\n\n',
+    'event: x\ndata: {}\n\n',
+    chunk(null, { prompt_filter_results: [] }),
+  ),
+)
+const ending = fc.constantFrom(
+  '',
+  '',
+  DONE,
+  `${DONE}\n`,
+  'data: {"error":{"message":"x"}}\n\n',
+  `data: {"error":"x"}\n\n${DONE}`,
+  'data: {"cho',
+  chunk({ content: 'cut' }).slice(0, -1),
+)
+const stream = fc
+  .tuple(fc.array(frame, { maxLength: 25 }), ending)
+  .map(([frames, last]) => frames.join('') + last)
+
+describe('what a chat stream contains', () => {
+  test('the facts of a stream are the same as JSON.parse of every frame gives, however the network divides it', () => {
+    fc.assert(
+      fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), fc.boolean(), (text, cuts, swallowUsage) => {
+        const bytes = Buffer.from(text)
+        const expected = reference(text, swallowUsage)
+        expect(facts(watch([bytes], swallowUsage))).toEqual(expected)
+        expect(facts(watch(cut(bytes, cuts), swallowUsage))).toEqual(expected)
+      }),
+      { numRuns: lawRuns(3000) },
+    )
+  })
+
+  test('a stream byte by byte gives the same facts as in one piece', () => {
+    const text = [
+      chunk({ role: 'assistant', content: '' }),
+      chunk({ content: 'Héllo' }),
+      chunk({ content: ' "you"' }),
+      chunk({ content: '\n' }),
+      finish(),
+      usageChunk,
+      DONE,
+    ].join('')
+    const bytes = Buffer.from(text)
+    const whole = facts(watch([bytes], true))
+    expect(
+      facts(
+        watch(
+          [...bytes].map((byte) => Buffer.from([byte])),
+          true,
+        ),
+      ),
+    ).toEqual(whole)
+    expect(whole).toMatchObject({
+      text: 'Héllo "you"\n',
+      emittedBytes: 13,
+      contentFrames: 3,
+      sawFinish: true,
+      done: true,
+      complete: true,
+      ending: DONE,
+      cutBytes: 0,
+    })
+  })
+
+  test('usage in the text of a stream is text', () => {
+    const text = '"usage":{"prompt_tokens":1,"completion_tokens":1}'
+    const { tap } = watch([
+      Buffer.from(
+        chunk({ content: 'a' }) + chunk({ content: text }) + chunk({ content: text }) + finish() + DONE,
+      ),
+    ])
+    expect(tap.usage).toBeUndefined()
+    expect(tap.text).toBe(`a${text}${text}`)
+  })
+
+  test('the last usage of a stream counts, wherever it is', () => {
+    const early = chunk({ content: 'a' }, { usage: { prompt_tokens: 5, completion_tokens: 1 } })
+    const late = chunk(
+      {},
+      {
+        usage: { prompt_tokens: 5, completion_tokens: 2 },
+        choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+      },
+    )
+    expect(watch([Buffer.from(early + early + late + DONE)]).tap.usage).toMatchObject({ input: 5, output: 2 })
+    expect(watch([Buffer.from(chunk({}, { x_groq: { usage: USAGE } }) + DONE)]).tap.usage).toMatchObject({
+      input: 100,
+      output: 20,
+    })
+  })
+
+  test('usage without an output replaces none that has one', () => {
+    const prompt = chunk({}, { usage: { prompt_tokens: 7, completion_tokens: null } })
+    expect(watch([Buffer.from(usageChunk + prompt + DONE)]).tap.usage).toMatchObject({
+      input: 100,
+      output: 20,
+    })
+    expect(watch([Buffer.from(prompt + usageChunk + DONE)]).tap.usage).toMatchObject({
+      input: 100,
+      output: 20,
+    })
+    expect(watch([Buffer.from(prompt + DONE)]).tap.usage).toMatchObject({ input: 7, outputIsUnknown: true })
+  })
+
+  test('frames that are almost equal are distinguished', () => {
+    const one = { usage: { prompt_tokens: 1, completion_tokens: 1 } }
+    const two = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
+    const usages = [one, two, one].map((parts) => chunk({ content: 'a' }, parts)).join('')
+    expect(watch([Buffer.from(usages)]).tap.usage?.output).toBe(1)
+    // The text is the same as the model's name.
+    const named = chunk({ content: 'm' }) + chunk({ content: 'm' }, { model: 'longer' })
+    expect(watch([Buffer.from(named)]).tap.text).toBe('mm')
+    // A line end within the text: the frame is neither valid JSON nor a single line.
+    const broken =
+      chunk({ content: 'a' }) + chunk({ content: 'b c' }).replace('b c', 'b\nc') + chunk({ content: 'd' })
+    expect(watch([Buffer.from(broken)])).toMatchObject({
+      forwarded: broken,
+      tap: { text: 'ad', contentFrames: 2 },
+    })
+    // More bytes after the padding than before.
+    const padded =
+      chunk({ content: 'a' }, { obfuscation: 'x' }) + chunk({ content: 'b' }, { obfuscation: 'yz', ...two })
+    expect(watch([Buffer.from(padded)]).tap).toMatchObject({ text: 'ab', usage: { output: 2 } })
+    const other = padded + chunk({ content: 'c' }, { obfuscation: 'x"', ...one })
+    expect(watch([Buffer.from(other)]).tap).toMatchObject({ text: 'abc', usage: { output: 1 } })
+  })
+
+  test('a finish reason is needed for every choice', () => {
+    const two = chunk({ content: 'a' }) + chunk({ content: 'b' }, {}, 1) + finish()
+    expect(watch([Buffer.from(two)]).tap.sawFinish).toBe(false)
+    expect(watch([Buffer.from(two + finish('length', 1))])).toMatchObject({
+      tap: { sawFinish: true },
+      end: { complete: true },
+    })
+    expect(watch([Buffer.from(chunk({ content: 'a' }))]).end.complete).toBe(false)
+  })
+
+  test('the texts of several choices are separate', () => {
+    const text = [0, 1, 0, 1, 0, 1].map((i) => chunk({ content: `${i}x` }, {}, i)).join('')
+    expect(watch([Buffer.from(text)]).tap.text).toBe('0x0x0x\n1x1x1x')
+  })
+})
+
+describe('what is forwarded of a chat stream', () => {
+  const content = chunk({ content: 'a' }) + chunk({ content: 'b' }) + chunk({ content: 'c' })
+
+  test('the received chunk itself is forwarded where all of it can be', () => {
+    const tap = new ChatTap({ swallowUsage: true })
+    for (const text of [content, chunk({ role: 'assistant' }), ': ping\n\n', content]) {
+      const bytes = Buffer.from(text)
+      expect(tap.push(bytes)).toEqual({ forward: bytes, terminal: false })
+      expect(tap.push(bytes).forward).toBe(bytes)
+    }
+  })
+
+  test('complete frames are forwarded; the remaining bytes follow with their end', () => {
+    const tap = new ChatTap({ swallowUsage: true })
+    const bytes = Buffer.from(content)
+    const at = content.length - 10
+    expect(tap.push(bytes.subarray(0, at)).forward?.toString()).toBe(
+      chunk({ content: 'a' }) + chunk({ content: 'b' }),
+    )
+    expect(tap.push(bytes.subarray(at)).forward?.toString()).toBe(chunk({ content: 'c' }))
+    expect(tap.end()).toEqual({ ending: Buffer.alloc(0), cutBytes: 0, complete: false })
+  })
+
+  test('a frame that was cut off is not forwarded', () => {
+    const { forwarded, end, tap } = watch([Buffer.from(content + chunk({ content: 'lost' }).slice(0, -1))])
+    expect(forwarded).toBe(content)
+    expect(end).toMatchObject({ cutBytes: chunk({ content: 'lost' }).length - 1, complete: false })
+    expect(tap.text).toBe('abc')
+  })
+
+  test('everything except the usage chunk that the gateway requested is forwarded', () => {
+    const odd =
+      chunk(null, { usage: null }) +
+      chunk(null, { prompt_filter_results: [] }) +
+      chunk({ content: 'x' }, { usage: USAGE })
+    expect(watch([Buffer.from(odd + usageChunk + odd + DONE)], true)).toMatchObject({
+      forwarded: odd + odd,
+      end: { complete: true },
+    })
+    expect(watch([Buffer.from(odd + usageChunk + DONE)], false).forwarded).toBe(odd + usageChunk)
+    // The gateway requested this chunk, so it is not forwarded even if its numbers are invalid.
+    const rubbish = chunk(null, { usage: { prompt_tokens: -1 } })
+    expect(watch([Buffer.from(content + rubbish + DONE)], true)).toMatchObject({
+      forwarded: content,
+      tap: { usage: undefined },
+    })
+  })
+
+  test('forwarding stops at [DONE], which is kept with everything after it', () => {
+    const tap = new ChatTap({ swallowUsage: false })
+    expect(tap.push(Buffer.from(`${content}${DONE}\n`))).toEqual({
+      forward: Buffer.from(content),
+      terminal: true,
+    })
+    expect(tap.push(Buffer.from(': bye\n\n'))).toEqual({ forward: undefined, terminal: true })
+    expect(tap.end()).toEqual({ ending: Buffer.from(`${DONE}\n: bye\n\n`), cutBytes: 0, complete: true })
+  })
+
+  test('a last [DONE] counts without its blank line too', () => {
+    for (const done of ['data: [DONE]', 'data: [DONE]\n', 'data:[DONE]\r\n']) {
+      const { end, tap, forwarded } = watch([Buffer.from(content + done)])
+      expect(tap.done).toBe(true)
+      expect(forwarded).toBe(content)
+      expect(end).toEqual({ ending: Buffer.from(done), cutBytes: 0, complete: true })
+    }
+  })
+
+  test('bytes after [DONE] are kept up to a limit', () => {
+    const tap = new ChatTap({ swallowUsage: false })
+    tap.push(Buffer.from(DONE))
+    for (let i = 0; i < 100; i++) tap.push(Buffer.alloc(10_000, 0x0a))
+    expect(tap.end().ending.length).toBeLessThan(70_000)
+  })
+})
+
+describe('error frames', () => {
+  test.each([
+    ['an error object', 'data: {"error":{"message":"x","type":"t"}}\n\n'],
+    ['an error text', 'data: {"error":"x"}\n\n'],
+    ['an error beside choices', chunk({ content: '' }, { error: { code: 'server_error' } })],
+    ['an event of that name', 'event: error\ndata: {"message":"x"}\n\n'],
+    [
+      'an event of that name beside choices',
+      'event: error\ndata: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n',
+    ],
+    ['an object of that kind', 'data: {"object":"error","message":"x","code":400}\n\n'],
+  ])('an error frame ends the stream: %s', (_kind, error) => {
+    const first = watch([Buffer.from(`: hi\n\n${error}${DONE}`)])
+    expect(first.tap.error).toEqual({
+      data: error.replace(/^event.*\n/, '').slice(6, -2),
+      afterContent: false,
+    })
+    expect(first.forwarded).toBe(': hi\n\n')
+    expect(first.end).toMatchObject({ ending: Buffer.from(error + DONE), complete: false })
+    const later = watch([Buffer.from(chunk({ content: 'a' }) + error)])
+    expect(later.tap.error?.afterContent).toBe(true)
+    expect(later.forwarded).toBe(chunk({ content: 'a' }))
+  })
+
+  test('null is not an error', () => {
+    const text = chunk({ content: 'a' }, { error: null }) + chunk({ content: 'b' }, { error: null })
+    expect(watch([Buffer.from(text)])).toMatchObject({
+      forwarded: text,
+      tap: { error: undefined, text: 'ab' },
+    })
+  })
+})
+
+describe('recorded traffic', () => {
+  const folder = process.env['RECORDINGS']
+  const streams = folder ? readdirSync(join(folder, 'chat')).filter((name) => name.endsWith('.sse')) : []
+
+  test(`${streams.length} recorded streams give what JSON.parse of every frame gives, however they are divided`, () => {
+    for (const name of streams) {
+      const bytes = readFileSync(join(folder ?? '', 'chat', name))
+      for (const swallowUsage of [true, false]) {
+        const whole = facts(watch([bytes], swallowUsage))
+        expect(whole, name).toEqual(reference(bytes.toString(), swallowUsage))
+        for (const size of byTier([1, 100], [1, 2, 3, 100, 1000, 4096])) {
+          const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+            bytes.subarray(i * size, (i + 1) * size),
+          )
+          expect(facts(watch(pieces, swallowUsage)), `${name} by ${size}`).toEqual(whole)
+        }
+      }
+    }
+    expect(streams.length).toBeGreaterThanOrEqual(0)
+  })
+})
+
+test('a frame that begins like an earlier one is checked to its end', () => {
+  const frame = (choice: number): string =>
+    `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
+  const { length } = frame(0)
+  const tap = new ChatTap({ swallowUsage: false })
+  // The fourth frame is cut after all the bytes that it shares with the others.
+  const cut = length - 10
+  tap.push(Buffer.from(frame(0)))
+  tap.push(Buffer.from(frame(0) + frame(0) + frame(0).slice(0, cut)))
+  // If bytes were removed, a frame of another choice would stand at this position.
+  tap.push(Buffer.from(`${frame(0).slice(cut)}:${' '.repeat(length - 3)}\n\n${frame(1)}`))
+  tap.end()
+  expect(tap.text).toBe(`${'aaaa'.repeat(4)}\naaaa`)
+})

@@ -1,0 +1,176 @@
+import type { Usage } from '../../usage.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
+import { isError } from '../../reply-facts.ts'
+import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
+import type { Verdict } from '../../sse/frame-loop.ts'
+import { isErrorEvent } from '../../sse/frame-splitter.ts'
+import type { FramePiece } from '../../sse/frame-template.ts'
+import { StreamTap } from '../../sse/stream-tap.ts'
+import { ToolTally } from '../../tool-tally.ts'
+import type { ErrorParts } from '../../upstream-error.ts'
+import { noteArrived } from '../answer.ts'
+import { CITED_SEARCH, citesPage } from '../cited-pages.ts'
+import { chatErrorFrame } from '../errors.ts'
+import { generatedText, textMessage } from '../generated-text.ts'
+import { countsOut } from '../usage-out.ts'
+import { usageOf } from '../usage.ts'
+
+/** Options of `ChatTap`. */
+export interface TapOptions {
+  /** Whether the gateway itself requested usage, so that its chunk is not forwarded. */
+  readonly swallowUsage: boolean
+  /**
+   * Whether the client requested usage. If the upstream sends none, a chunk with the charged usage is added.
+   */
+  readonly addUsage?: boolean
+}
+
+/**
+ * Watches a native chat stream, whose terminator is [DONE]. Swallows a usage chunk that only the gateway
+ * requested.
+ */
+export class ChatTap extends StreamTap {
+  readonly #swallowUsage: boolean
+  override readonly tools = new ToolTally()
+  /** Whether a client that requested usage has not received any. */
+  #lacksUsage: boolean
+  /** Fields that all chunks of the stream have in common. */
+  #common:
+    | { readonly id: unknown; readonly object: unknown; readonly created: unknown; readonly model: unknown }
+    | undefined
+  /** Whether each choice has finished, by its index. */
+  readonly #finished = new Map<number, boolean>()
+
+  constructor(options: TapOptions) {
+    super()
+    this.#swallowUsage = options.swallowUsage
+    this.#lacksUsage = options.addUsage === true
+  }
+
+  /** Whether every choice seen so far has a finish reason. */
+  get sawFinish(): boolean {
+    return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
+  }
+
+  override finalBytes(charged: Usage): Buffer {
+    const ending = super.finalBytes(charged)
+    if (!this.#lacksUsage) return ending
+    const { id, object = 'chat.completion.chunk', created, model } = this.#common ?? {}
+    const chunk = { id, object, created, model, choices: [], usage: countsOut(charged) }
+    return Buffer.concat([Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`), ending])
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return chatErrorFrame(error)
+  }
+
+  protected read(data: string, frame: string): Verdict {
+    if (this.isTerminator(data)) {
+      this.done = true
+      return 'end'
+    }
+    const facts = readChunk(data)
+    if (facts?.isError || isErrorEvent(frame)) {
+      this.error = { data, afterContent: this.contentFrames > 0 }
+      // Text in the same frame as the error counts, because it is forwarded too.
+      if (facts) this.#take(facts)
+      return 'end'
+    }
+    return facts ? this.#take(facts) : 'forward'
+  }
+
+  protected pieceOf(data: string): FramePiece | undefined {
+    const facts = readChunk(data)
+    const choice = facts?.choices[0]
+    const text = choice?.pieces[0]
+    if (!facts || !choice || text === undefined || facts.choices.length > 1 || choice.pieces.length > 1)
+      return undefined
+    return facts.usage || facts.isError ? undefined : { index: choice.index, text }
+  }
+
+  protected isTerminator(data: string): boolean {
+    return data.trim() === '[DONE]'
+  }
+
+  #take(facts: ChunkFacts): Verdict {
+    this.usage = laterUsage(this.usage, facts.usage)
+    if (this.#lacksUsage) this.#remember(facts)
+    if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
+    for (const delta of facts.deltas) noteArrived(delta, this.arrived, this.elidedBytes)
+    for (const { index, pieces, finished, cites } of facts.choices) {
+      if (cites) this.tools.note('cited', CITED_SEARCH)
+      this.#finished.set(index, finished || this.#finished.get(index) === true)
+      for (const piece of pieces) this.emit(index, piece)
+    }
+    return 'forward'
+  }
+
+  #remember({ chunk: { id, object, created, model }, hasUsageObject }: ChunkFacts): void {
+    this.#common ??= { id, object, created, model }
+    if (hasUsageObject) this.#lacksUsage = false
+  }
+}
+
+/** Content of one choice in a chunk. */
+interface ChunkChoice {
+  readonly index: number
+  /** Generated text, in non-empty pieces. */
+  readonly pieces: readonly string[]
+  readonly finished: boolean
+  /** Whether it cites a web page. */
+  readonly cites: boolean
+}
+
+/** Facts about a chunk of a chat stream. */
+interface ChunkFacts {
+  /** Parsed chunk. */
+  readonly chunk: Readonly<Record<string, unknown>>
+  readonly choices: readonly ChunkChoice[]
+  /** Deltas of the choices, or whole messages. */
+  readonly deltas: readonly (Record<string, unknown> | undefined)[]
+  /** Usage, which can be inside an error or next to it. */
+  readonly usage: ReportedUsage | undefined
+  /** Whether `usage` is an object where clients look for it, even if it is implausible. */
+  readonly hasUsageObject: boolean
+  /** Whether this is the chunk requested by `include_usage`: `choices` is empty and `usage` an object. */
+  readonly isUsageChunk: boolean
+  readonly isError: boolean
+}
+
+const MAX_CHOICES = 128
+
+/** Reads a chunk's data; undefined if it is not a JSON object. */
+function readChunk(data: string): ChunkFacts | undefined {
+  const chunk = parseRecord(data)
+  if (!chunk) return undefined
+  const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : undefined
+  const tellsUsage = asRecord(chunk['usage']) !== undefined
+  return {
+    chunk,
+    choices: (choices ?? []).map(readChoice),
+    deltas: (choices ?? []).map(deltaOf),
+    usage: usageOf(chunk),
+    hasUsageObject: tellsUsage,
+    isUsageChunk: choices?.length === 0 && tellsUsage,
+    isError: isError(chunk['error']) || chunk['object'] === 'error',
+  }
+}
+
+function deltaOf(value: unknown): Record<string, unknown> | undefined {
+  const choice = asRecord(value)
+  return asRecord(choice?.['delta']) ?? asRecord(choice?.['message'])
+}
+
+function readChoice(value: unknown): ChunkChoice {
+  const choice = asRecord(value)
+  const index = choice?.['index']
+  return {
+    index:
+      Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
+        ? (index as number)
+        : 0,
+    pieces: generatedText(choice?.['delta'] ?? textMessage(choice)),
+    cites: citesPage(choice?.['delta'] ?? choice?.['message']),
+    finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
+  }
+}

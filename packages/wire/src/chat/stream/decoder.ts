@@ -1,0 +1,190 @@
+import type { CopiedPart } from '../../copied-text.ts'
+import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
+import { ofChoice } from '../../choices.ts'
+import type { Stop } from '../../reply.ts'
+import type { EventMemory } from '../../sse/event-memory.ts'
+import { FrameReader } from '../../sse/frame-reader.ts'
+import { asRecord, parseRecord, textOr } from '../../json/record.ts'
+import { isError } from '../../reply-facts.ts'
+import { laterUsage, type ReportedUsage } from '../../reported-usage.ts'
+import { isErrorEvent } from '../../sse/frame-splitter.ts'
+import { readUpstreamError } from '../../upstream-error.ts'
+import { noteArrived } from '../answer.ts'
+import { choiceAt, finishReasonOf, firstChoice, logprobsOf } from '../decode/reply.ts'
+import type { Fields } from '../../field.ts'
+import { generatedText } from '../generated-text.ts'
+import { parseAnswer } from '../object-arguments.ts'
+import { ReplyParts } from '../reply-parts.ts'
+import { stopOf } from '../stop-reasons.ts'
+import { ToolTally } from '../../tool-tally.ts'
+import { CITED_SEARCH, citesPage } from '../cited-pages.ts'
+import { usageOf } from '../usage.ts'
+
+/** Index of the text in a frame: content, thinking, or, from `FIRST_CALL` on, the arguments of a call. */
+const TEXT = 0
+const THINKING = 1
+const FIRST_CALL = 2
+
+/** Choice that is being read. */
+interface OpenChoice {
+  readonly parts: ReplyParts
+  finishReason: string | undefined
+}
+
+/**
+ * Decodes a chat stream with as many choices as were requested. The stream is complete with [DONE], or if the
+ * upstream closed after a finish reason of each choice that began. Usage may follow the finish reason, so the
+ * `end` event is emitted last.
+ */
+export class ChatStreamDecoder extends FrameReader {
+  /** Choices by index; each further one is added with its first chunk. */
+  readonly #choices: OpenChoice[] = [
+    { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
+  ]
+  readonly #asked: number
+  #id = ''
+  #model = ''
+  #isStarted = false
+  #usage: ReportedUsage | undefined
+
+  readonly tools = new ToolTally()
+
+  constructor(memory?: EventMemory, choices = 1) {
+    super(memory)
+    this.#asked = choices
+  }
+
+  get usage(): ReportedUsage | undefined {
+    return this.#usage
+  }
+
+  protected read(data: string, frame: string): void {
+    if (this.isTerminator(data)) return this.#finish()
+    const chunk = parseAnswer(data)
+    const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')
+    if (isFailure || isErrorEvent(frame)) return this.#fail(data, chunk)
+    if (chunk) this.#take(chunk)
+    return undefined
+  }
+
+  protected readPiece(index: number, text: string): void {
+    if (index === TEXT) this.#first.grow('text', text)
+    else if (index === THINKING) this.#first.grow('thinking', text)
+    else this.#first.growCall(index - FIRST_CALL, text)
+  }
+
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+    if (index === TEXT) return this.#first.copy('text', match)
+    if (index === THINKING) return this.#first.copy('thinking', match)
+    return this.#first.copyArguments(index - FIRST_CALL, bytes, match)
+  }
+
+  protected pieceOf(data: string): FramePiece | undefined {
+    const chunk = parseRecord(data)
+    const choices = chunk?.['choices']
+    if (!chunk || !Array.isArray(choices) || choices.length !== 1) return undefined
+    const choice = firstChoice(choices)
+    if (!choice || finishReasonOf(choice) || usageOf(chunk) || isError(chunk['error'])) return undefined
+    if (logprobsOf(choice)) return undefined
+    return pieceOfDelta(asRecord(choice['delta']))
+  }
+
+  protected isTerminator(data: string): boolean {
+    return data.trim() === '[DONE]'
+  }
+
+  protected handleClose(): void {
+    if (this.#choices.every(({ finishReason }) => finishReason !== undefined)) this.#finish()
+  }
+
+  #take(chunk: Fields): void {
+    this.#id ||= textOr(chunk['id'])
+    this.#model ||= textOr(chunk['model'])
+    this.#usage = laterUsage(this.#usage, usageOf(chunk))
+    const choices = chunk['choices']
+    if (!Array.isArray(choices) || choices.length === 0) return
+    this.#start()
+    for (let number = 0; number < this.#asked; number++) {
+      const choice = choiceAt(choices, number)
+      if (choice) this.#takeChoice(choice, this.#choice(number))
+    }
+  }
+
+  #takeChoice(choice: Fields, open: OpenChoice): void {
+    // A server that cannot stream sends its whole reply in one frame.
+    const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
+    noteArrived(delta, this.arrived)
+    if (citesPage(delta)) this.tools.note('cited', CITED_SEARCH)
+    if (delta) open.parts.read(delta, logprobsOf(choice))
+    open.finishReason = finishReasonOf(choice) ?? open.finishReason
+  }
+
+  /** The choice with this index. Missing ones before it are created too. */
+  #choice(number: number): OpenChoice {
+    for (let next = this.#choices.length; next <= number; next++) {
+      const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))
+      parts.setReplyId(`${this.#id}_${next}`)
+      this.#choices.push({ parts, finishReason: undefined })
+    }
+    return this.#choices[number] as OpenChoice
+  }
+
+  get #first(): ReplyParts {
+    return (this.#choices[0] as OpenChoice).parts
+  }
+
+  #start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#first.setReplyId(this.#id)
+    this.emit({ kind: 'start', id: this.#id, model: this.#model, usage: this.#usage })
+  }
+
+  #finish(): void {
+    this.isOver = true
+    if (!this.#isStarted) {
+      this.emit({
+        kind: 'failure',
+        type: 'api_error',
+        message: 'The upstream ended its stream without a response.',
+      })
+      return
+    }
+    for (const { parts } of this.#choices) parts.end()
+    const [stop = { reason: 'end' }, ...others] = this.#choices.map(
+      ({ parts, finishReason }): Stop => stopOf(finishReason, parts),
+    )
+    this.emit({ kind: 'end', stop, usage: this.#usage, ...(others.length > 0 && { others }) })
+  }
+
+  #fail(data: string, chunk: Fields | undefined): void {
+    this.isOver = true
+    this.#usage = laterUsage(this.#usage, chunk && usageOf(chunk))
+    const { type, message } = readUpstreamError(Buffer.from(data))
+    this.emit({
+      kind: 'failure',
+      type,
+      message: message ?? 'The upstream reported an error in the middle of its response.',
+      code: asRecord(chunk?.['error'])?.['code'] ?? chunk?.['code'],
+    })
+  }
+}
+
+/** Returns the text of a delta that contains nothing else. */
+function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
+  const [text, ...others] = generatedText(delta)
+  if (!delta || text === undefined || others.length > 0 || hasAnnotations(delta)) return undefined
+  if (delta['content'] === text) return { index: TEXT, text }
+  if (delta['reasoning_content'] === text || delta['reasoning'] === text) return { index: THINKING, text }
+  const calls = delta['tool_calls']
+  const call = Array.isArray(calls) && calls.length === 1 ? asRecord(calls[0]) : undefined
+  const index = call?.['index']
+  const isPlain = call && !call['id'] && asRecord(call['function'])?.['arguments'] === text
+  if (!isPlain || !Number.isSafeInteger(index) || (index as number) < 0) return undefined
+  return { index: FIRST_CALL + (index as number), text }
+}
+
+function hasAnnotations(delta: Fields): boolean {
+  const annotations = delta['annotations']
+  return Array.isArray(annotations) && annotations.length > 0
+}

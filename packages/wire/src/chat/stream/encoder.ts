@@ -1,0 +1,283 @@
+import type { Usage } from '../../usage.ts'
+import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
+import type { Asked, OpaquePart, Proof } from '../../conversation.ts'
+import { CustomInput } from '../../custom-input.ts'
+import { choiceOf } from '../../choices.ts'
+import { type Citation, codePointsIn } from '../../citation.ts'
+import { type CopiedText, frameOf, type TextFrame } from '../../copied-text.ts'
+import type { FrameWriter } from '../../frame-writer.ts'
+import type { ReplyEvent, StartedPart, Stop } from '../../reply.ts'
+import { writeAnnotation } from '../annotations.ts'
+import { customNames, PROOF_MARK } from '../encode/reply.ts'
+import { chatErrorFrame } from '../errors.ts'
+import { writeLogprobs } from '../logprobs.ts'
+import { writeDetail } from '../reasoning-details.ts'
+import { callSignature, extraContent, isMarked } from '../thought-signature.ts'
+import { FINISH_REASONS } from '../stop-reasons.ts'
+import type { ErrorParts } from '../../upstream-error.ts'
+import { usageOut } from '../usage-out.ts'
+
+/** Number of a call among the tool calls, and whether any of its arguments were written. */
+interface WrittenCall {
+  readonly number: number
+  hasInput: boolean
+  /** Extracts the text of a custom tool's input from the arguments. */
+  readonly custom?: CustomInput
+  /** Frame for more of its arguments. */
+  frame?: TextFrame
+}
+
+/** Text whose citations are written at its end, because its length is known only then. */
+interface CitedText {
+  /** Offset of the text in the content, in code points. */
+  readonly base: number
+  readonly citations: Citation[]
+}
+
+const DONE = 'data: [DONE]\n\n'
+const NO_REASON = ',"finish_reason":null}]}\n\n'
+const NO_FINISH = `},"logprobs":null${NO_REASON}`
+const INPUT_TAIL = `}}]${NO_FINISH}`
+
+/**
+ * Encodes a stream for a chat client by the table in `docs/api.md: Events`. The common parts of its chunks
+ * are rendered only once.
+ */
+export class ChatStreamEncoder implements StreamEncoder {
+  readonly #identity: ReplyIdentity
+  readonly #includeUsage: boolean
+  /** Beginnings of chunks: up to the choices, up to the content of a delta, and up to the value of a text. */
+  #chunk = ''
+  #delta = ''
+  #content = ''
+  #reasoning = ''
+  #textFrame: TextFrame | undefined
+  #thinkingFrame: TextFrame | undefined
+  readonly #calls = new Map<number, WrittenCall>()
+  readonly #texts = new Map<number, CitedText>()
+  readonly #refusals = new Set<number>()
+  /** Code points of the content so far. */
+  #length = 0
+  /** Code points of the reasoning so far, and of that before the current thought. */
+  #thinkingLength = 0
+  #thinkingFrom = 0
+  #details = 0
+  /** Signature of the next call. */
+  #signature: string | undefined
+  #isComplete = false
+  #usage: Usage | undefined
+  readonly #choice: number
+  readonly #asked: Asked | undefined
+  readonly #custom: ReadonlySet<string>
+  /** Encoders of the further choices, by index. */
+  readonly #others = new Map<number, ChatStreamEncoder>()
+  #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
+
+  constructor(identity: ReplyIdentity, options: Pick<StreamOptions, 'asked' | 'includeUsage'>, choice = 0) {
+    this.#identity = identity
+    this.#asked = options.asked
+    this.#custom = customNames(options.asked)
+    this.#includeUsage = options.includeUsage
+    this.#choice = choice
+    this.#begin('', '')
+  }
+
+  push(events: readonly ReplyEvent[]): string {
+    let text = ''
+    for (const event of events) {
+      const choice = 'index' in event ? choiceOf(event.index) : 0
+      text += choice === 0 ? this.#write(event) : this.#beginOther(choice) + this.#other(choice).#write(event)
+    }
+    return text
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    // Texts of further choices are written by `push`.
+    if (choiceOf(event.index) > 0) return false
+    const frame = this.#frameFor(event)
+    if (frame) out.copied(frame, event)
+    return frame !== undefined
+  }
+
+  finalFrames(charged = this.#usage): string {
+    if (!this.#isComplete) return ''
+    if (!this.#includeUsage || !charged) return DONE
+    return `${this.#chunk}],"usage":${JSON.stringify(usageOut(charged, this.#identity))}}\n\n${DONE}`
+  }
+
+  /** Returns '', because chat has no chunk without content that could serve as a keep-alive. */
+  keepAliveFrame(): string {
+    return ''
+  }
+
+  failureFrame(error: ErrorParts): string {
+    return chatErrorFrame(error).toString()
+  }
+
+  /** Encoder of a further choice. */
+  #other(choice: number): ChatStreamEncoder {
+    const known = this.#others.get(choice)
+    if (known) return known
+    const other = new ChatStreamEncoder(
+      this.#identity,
+      { includeUsage: false, ...(this.#asked && { asked: this.#asked }) },
+      choice,
+    )
+    this.#others.set(choice, other)
+    return other
+  }
+
+  /** First chunk of a further choice; '' if it has already begun. */
+  #beginOther(choice: number): string {
+    return this.#start && !this.#others.has(choice) ? this.#other(choice).#write(this.#start) : ''
+  }
+
+  #write(event: ReplyEvent): string {
+    switch (event.kind) {
+      case 'start':
+        this.#start = event
+        this.#begin(event.id, event.model)
+        return `${this.#delta}"role":"assistant","content":""${NO_FINISH}`
+      case 'part-start':
+        return this.#startPart(event.index, event.part)
+      case 'text':
+        if (this.#refusals.has(event.index))
+          return `${this.#delta}"refusal":${JSON.stringify(event.text)}${NO_FINISH}`
+        this.#length += codePointsIn(event.text)
+        if (event.logprobs)
+          return `${this.#content}${JSON.stringify(event.text)}},"logprobs":${JSON.stringify(writeLogprobs(event.logprobs))}${NO_REASON}`
+        return this.#content + JSON.stringify(event.text) + NO_FINISH
+      case 'citation':
+        this.#texts.get(event.index)?.citations.push(event.citation)
+        return ''
+      case 'thinking':
+        this.#thinkingLength += codePointsIn(event.text)
+        return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
+      case 'proof':
+        this.#signature = callSignature(event.proof)
+        if (!isMarked(event.proof)) return this.#addDetail(event.proof)
+        return this.#reasoning + JSON.stringify(PROOF_MARK) + NO_FINISH
+      case 'tool-input':
+        return this.#addInput(event.index, event.text)
+      case 'part-end':
+        return this.#endPart(event.index)
+      case 'end':
+        return this.#end(event)
+      case 'ping':
+      case 'failure':
+        return ''
+    }
+  }
+
+  #begin(id: string, model: string): void {
+    const { created } = this.#identity
+    const common = JSON.stringify({
+      id: id || this.#identity.id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+    })
+    this.#chunk = `data: ${common.slice(0, -1)},"choices":[`
+    this.#delta = `${this.#chunk}{"index":${this.#choice},"delta":{`
+    this.#textFrame = undefined
+    this.#thinkingFrame = undefined
+    this.#content = `${this.#delta}"content":`
+    this.#reasoning = `${this.#delta}"reasoning_content":`
+  }
+
+  #startPart(index: number, part: StartedPart): string {
+    if (part.kind === 'text' && part.refusal) {
+      this.#refusals.add(index)
+      return ''
+    }
+    if (part.kind === 'text') {
+      this.#texts.set(index, { base: this.#length, citations: [] })
+      return `${this.#content}""${NO_FINISH}`
+    }
+    if (part.kind === 'thinking') this.#thinkingFrom = this.#thinkingLength
+    if (part.kind === 'opaque') {
+      this.#thinkingFrom = this.#thinkingLength
+      return this.#addDetail(part)
+    }
+    if (part.kind !== 'tool-call') return ''
+    const number = this.#calls.size
+    const isCustom = this.#custom.has(part.name)
+    this.#calls.set(index, { number, hasInput: isCustom, ...(isCustom && { custom: new CustomInput() }) })
+    const call = {
+      index: number,
+      id: part.id,
+      ...(isCustom
+        ? { type: 'custom', custom: { name: part.name, input: '' } }
+        : { type: 'function', function: { name: part.name, arguments: '' } }),
+      ...extraContent(this.#signature),
+    }
+    this.#signature = undefined
+    return `${this.#delta}"tool_calls":[${JSON.stringify(call)}]${NO_FINISH}`
+  }
+
+  /** Writes the encrypted reasoning of the current thought. */
+  #addDetail(signed: Proof | OpaquePart): string {
+    const from = this.#thinkingFrom
+    const place = { from, length: this.#thinkingLength - from, calls: this.#calls.size }
+    const detail = writeDetail(signed, place, this.#details)
+    if (!detail) return ''
+    this.#details++
+    return `${this.#delta}"reasoning_details":[${JSON.stringify(detail)}]${NO_FINISH}`
+  }
+
+  #endPart(index: number): string {
+    const call = this.#calls.get(index)
+    if (call?.custom) return this.#addText(call, call.custom.end())
+    if (call?.hasInput === false) return this.#addInput(index, '{}')
+    const text = this.#texts.get(index)
+    if (!text || text.citations.length === 0) return ''
+    const length = this.#length - text.base
+    const annotations = text.citations.map((citation) => writeAnnotation(citation, length, text.base))
+    return `${this.#delta}"annotations":${JSON.stringify(annotations)}${NO_FINISH}`
+  }
+
+  #addInput(index: number, text: string): string {
+    const call = this.#calls.get(index)
+    if (!call || text === '') return ''
+    if (call.custom) return this.#addText(call, call.custom.push(text))
+    call.hasInput = true
+    return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
+  }
+
+  /** Writes more input of a custom tool. */
+  #addText({ number }: WrittenCall, text: string): string {
+    if (text === '') return ''
+    const call = JSON.stringify({ index: number, custom: { input: text } })
+    return `${this.#delta}"tool_calls":[${call}]${NO_FINISH}`
+  }
+
+  #frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
+    if (kind === 'tool-input') return this.#frameOfCall(this.#calls.get(index))
+    if (kind === 'thinking') this.#thinkingLength += codePoints
+    if (kind === 'thinking') return (this.#thinkingFrame ??= frameOf(this.#reasoning, NO_FINISH))
+    this.#length += codePoints
+    return (this.#textFrame ??= frameOf(this.#content, NO_FINISH))
+  }
+
+  #frameOfCall(call: WrittenCall | undefined): TextFrame | undefined {
+    if (!call || call.custom) return undefined
+    call.hasInput = true
+    return (call.frame ??= frameOf(this.#inputHead(call), INPUT_TAIL))
+  }
+
+  /** Beginning of a chunk up to the arguments of a call. */
+  #inputHead({ number }: WrittenCall): string {
+    return `${this.#delta}"tool_calls":[{"index":${number},"function":{"arguments":`
+  }
+
+  #end({ stop, others = [], usage }: Extract<ReplyEvent, { kind: 'end' }>): string {
+    this.#isComplete = true
+    this.#usage = usage
+    const ends = others.map((other, i) => this.#beginOther(i + 1) + this.#other(i + 1).#finish(other))
+    return this.#finish(stop) + ends.join('')
+  }
+
+  #finish({ reason }: Stop): string {
+    return `${this.#delta}},"logprobs":null,"finish_reason":"${FINISH_REASONS[reason]}"}]}\n\n`
+  }
+}

@@ -1,0 +1,244 @@
+import { hash } from 'node:crypto'
+import { WireError } from '../../wire-error.ts'
+import type { Dropped } from '../../codec.ts'
+import type {
+  Cache,
+  MediaPart,
+  MediaSource,
+  Part,
+  TextPart,
+  ThinkingPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../conversation.ts'
+import type { ConverseCapabilities } from '../../converse-capabilities.ts'
+import { arrayOf, membersOf, objectOf } from '../../json/json-text.ts'
+import { inputObject } from '../../tool-input.ts'
+import { drop } from './dropped-fields.ts'
+
+/** Placeholder for a text that must not be missing or blank. */
+export const PLACEHOLDER = '{"text":"..."}'
+
+/** First text of a failed tool's result, for models without a status for results. */
+const FAILED = '{"text":"The tool failed:"}'
+
+/** Encodes parts as blocks, each as JSON text, followed by their cache points. Reports what is dropped. */
+export class BlockWriter {
+  readonly #capabilities: ConverseCapabilities
+  readonly #dropped: Dropped
+  readonly #media = new MediaBlocks()
+
+  constructor(capabilities: ConverseCapabilities, dropped: Dropped) {
+    this.#capabilities = capabilities
+    this.#dropped = dropped
+  }
+
+  /**
+   * Encodes a part of a turn; an empty list if it cannot be expressed. Throws `invalid_request` for a call
+   * whose input is not a JSON object, and for files that no model accepts.
+   */
+  write(part: Part): string[] {
+    switch (part.kind) {
+      case 'text':
+        return this.writeText(part)
+      case 'media':
+        return [this.#writeMedia(part), ...this.#cachePoint(part.cache)]
+      case 'thinking':
+        return this.#writeThought(part)
+      case 'tool-call':
+        return [this.#writeCall(part), ...this.cachePoint(part.cache)]
+      case 'tool-result':
+        return [this.#writeResult(part), ...this.cachePoint(cacheOf(part))]
+      case 'search':
+        drop(this.#dropped, 'content')
+        return []
+      case 'opaque':
+        if (part.protocol === 'converse') return [JSON.stringify(part.value)]
+        drop(this.#dropped, 'content')
+        return []
+    }
+  }
+
+  /** Encodes a text; an empty list for a blank one, which upstreams refuse. */
+  writeText({ text, cache }: TextPart): string[] {
+    return text.trim() === '' ? [] : [JSON.stringify({ text }), ...this.#cachePoint(cache)]
+  }
+
+  /** Encodes the cache mark after a call, a result or a tool. */
+  cachePoint(cache: Cache | undefined): string[] {
+    if (!cache || this.#capabilities.cache === 'everywhere') return this.#cachePoint(cache)
+    drop(this.#dropped, 'cache_control')
+    return []
+  }
+
+  #cachePoint(cache: Cache | undefined): string[] {
+    if (!cache) return []
+    if (this.#capabilities.cache === 'nowhere') {
+      drop(this.#dropped, 'cache_control')
+      return []
+    }
+    const isHour = cache.ttl === '1h'
+    if (isHour && !this.#capabilities.cachesForAnHour) drop(this.#dropped, 'cache_control.ttl')
+    const ttl = isHour && this.#capabilities.cachesForAnHour ? '1h' : undefined
+    return [JSON.stringify({ cachePoint: { type: 'default', ttl } })]
+  }
+
+  #writeMedia({ source, name, detail }: MediaPart): string {
+    if (detail !== undefined) drop(this.#dropped, 'image_url.detail')
+    return this.#media.write(source, name)
+  }
+
+  // Upstreams accept only thoughts with a signature that they made themselves.
+  #writeThought({ text, proof }: ThinkingPart): string[] {
+    if (proof?.protocol !== 'converse') {
+      drop(this.#dropped, 'reasoning_content')
+      return []
+    }
+    return [JSON.stringify({ reasoningContent: { reasoningText: { text, signature: proof.value } } })]
+  }
+
+  #writeCall({ id, name, input }: ToolCallPart): string {
+    const object = inputObject(input)
+    if (object === undefined)
+      throw new WireError(
+        'invalid_request',
+        `Invalid arguments of the tool call ${JSON.stringify(id.slice(0, 64))}: expected the text of a JSON object.`,
+      )
+    const call = objectOf([
+      ...membersOf({ toolUseId: wireId(id, this.#capabilities.hasShortIds), name }),
+      ['input', object],
+    ])
+    return objectOf([['toolUse', call]])
+  }
+
+  #writeResult({ callId, parts, isError }: ToolResultPart): string {
+    const { statesFailures, hasShortIds } = this.#capabilities
+    const content = parts.flatMap((part) => this.#writeInner(part))
+    if (isError && !statesFailures) content.unshift(FAILED)
+    const result = objectOf([
+      ['toolUseId', JSON.stringify(wireId(callId, hasShortIds))],
+      ['content', arrayOf(content.length > 0 ? content : [PLACEHOLDER])],
+      ['status', isError && statesFailures ? '"error"' : undefined],
+    ])
+    return objectOf([['toolResult', result]])
+  }
+
+  #writeInner(part: ToolResultPart['parts'][number]): string[] {
+    switch (part.kind) {
+      case 'text':
+        return part.text.trim() === '' ? [] : [JSON.stringify({ text: part.text })]
+      case 'media':
+        return [this.#writeMedia(part)]
+      case 'opaque':
+        drop(this.#dropped, 'content')
+        return []
+    }
+  }
+}
+
+/** The cache mark of a result: its own, or one inside it, where Converse accepts none. */
+function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
+  return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
+}
+
+const MAX_LENGTH = 64
+const SHORT_LENGTH = 9
+
+/**
+ * The id of a call as the upstream accepts it. The ids of a call and its result remain equal. Ids of other
+ * providers may be too long or have other characters, and some models accept only short ones.
+ */
+function wireId(id: string, isShort: boolean): string {
+  if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
+  const plain = id.replaceAll(/[^\w-]/g, '_') || '_'
+  return plain.length <= MAX_LENGTH ? plain : digestOf(id)
+}
+
+function digestOf(id: string): string {
+  return hash('sha256', id).slice(0, MAX_LENGTH)
+}
+
+/** Kind of a media block. */
+type MediaKind = 'image' | 'document' | 'video' | 'audio'
+
+/** The upstream's names of formats, by media type. */
+const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> = new Map([
+  ['image/png', ['image', 'png']],
+  ['image/jpeg', ['image', 'jpeg']],
+  ['image/gif', ['image', 'gif']],
+  ['image/webp', ['image', 'webp']],
+  ['application/pdf', ['document', 'pdf']],
+  ['text/csv', ['document', 'csv']],
+  ['application/msword', ['document', 'doc']],
+  ['application/vnd.openxmlformats-officedocument.wordprocessingml.document', ['document', 'docx']],
+  ['application/vnd.ms-excel', ['document', 'xls']],
+  ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', ['document', 'xlsx']],
+  ['text/html', ['document', 'html']],
+  ['text/plain', ['document', 'txt']],
+  ['text/markdown', ['document', 'md']],
+  ['video/mp4', ['video', 'mp4']],
+  ['video/quicktime', ['video', 'mov']],
+  ['video/webm', ['video', 'webm']],
+  ['video/x-matroska', ['video', 'mkv']],
+  ['video/x-flv', ['video', 'flv']],
+  ['video/mpeg', ['video', 'mpeg']],
+  ['video/x-ms-wmv', ['video', 'wmv']],
+  ['video/3gpp', ['video', 'three_gp']],
+  ['audio/mpeg', ['audio', 'mp3']],
+  ['audio/wav', ['audio', 'wav']],
+  ['audio/ogg', ['audio', 'ogg']],
+  ['audio/opus', ['audio', 'opus']],
+  ['audio/flac', ['audio', 'flac']],
+  ['audio/aac', ['audio', 'aac']],
+  ['audio/mp4', ['audio', 'm4a']],
+  ['audio/webm', ['audio', 'webm']],
+])
+
+/** Files of unknown type are sent as the kind of document that clients send most. */
+const UNKNOWN = 'application/octet-stream'
+const MAX_NAME = 200
+
+/**
+ * Encodes media as blocks. Names of documents must be unique in a request and allow fewer characters than
+ * file names; a missing name is replaced by a number.
+ */
+class MediaBlocks {
+  readonly #names = new Set<string>()
+
+  /** Encodes the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
+  write(source: MediaSource, name: string | undefined): string {
+    if (source.kind === 'url')
+      throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
+    const [type = ''] = source.mediaType.toLowerCase().split(';')
+    const [kind, format] = FORMATS.get(type.trim() === UNKNOWN ? 'application/pdf' : type.trim()) ?? []
+    if (kind === undefined)
+      throw new WireError('invalid_request', `Files of this type cannot be sent to this model's provider.`)
+    const block = {
+      format,
+      ...(kind === 'document' && { name: this.#unique(documentName(name)) }),
+      source: { bytes: source.data },
+    }
+    return JSON.stringify({ [kind]: block })
+  }
+
+  #unique(name: string): string {
+    let unique = name
+    for (let number = 2; this.#names.has(unique); number++) unique = `${name} ${number}`
+    this.#names.add(unique)
+    return unique
+  }
+}
+
+/**
+ * Keeps the characters of a file name that the upstream accepts: letters, digits, single spaces and a few
+ * others.
+ */
+function documentName(name = ''): string {
+  const plain = name
+    .replace(/\.[A-Za-z\d]{1,5}$/, '')
+    .replaceAll(/[^A-Za-z\d\s()[\]-]/g, '-')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .slice(0, MAX_NAME)
+  return plain === '' || /^-+$/.test(plain) ? 'Document' : plain
+}

@@ -1,0 +1,24 @@
+import type { Dropped } from '../../codec.ts'
+
+/** Names of other dialects' fields that this codec may report. The list is fixed. */
+type DroppedName =
+  | 'cache_control'
+  | 'cache_control.ttl'
+  | 'content'
+  | 'image_url.detail'
+  | 'parallel_tool_calls'
+  | 'reasoning_content'
+  | 'response_format'
+  | 'stop'
+  | 'temperature'
+  | 'thinking'
+  | 'tool_choice'
+  | 'tools.strict'
+  | 'tools.web_search'
+  | 'top_k'
+  | 'top_p'
+
+/** Reports a dropped field. The name never contains a client's text. */
+export function drop(dropped: Dropped, name: DroppedName): void {
+  dropped.add(name)
+}

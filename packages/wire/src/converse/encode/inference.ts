@@ -1,0 +1,177 @@
+import type { Dropped } from '../../codec.ts'
+import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
+import { type MemberText, membersOf, objectOf } from '../../json/json-text.ts'
+import type { Capabilities } from '../../model-capabilities.ts'
+import {
+  budgetOf,
+  DEFAULT_EFFORT,
+  isThinkingOff,
+  nearestEffort,
+  offEffort,
+  requestedEffort,
+} from '../../thinking.ts'
+import { drop } from './dropped-fields.ts'
+
+/** Maximum temperature in Converse; other dialects go up to 2. */
+const MAX_TEMPERATURE = 1
+/** Smallest budget that Claude accepts. */
+const MIN_BUDGET = 1024
+/** Efforts that Nova and gpt-oss accept. */
+const EFFORTS = ['low', 'medium', 'high'] as const
+
+/** Settings that depend on each other, in Converse's format; undefined ones are omitted. */
+interface Inference {
+  readonly maxTokens: number | undefined
+  readonly temperature: number | undefined
+  readonly topP: number | undefined
+  /** Members of `additionalModelRequestFields`: model-specific settings. */
+  readonly additional: object
+}
+
+/**
+ * Encodes thinking, the maximum of tokens and sampling as `inferenceConfig` and
+ * `additionalModelRequestFields`, so that the model accepts them together. Reports what the model does not
+ * accept.
+ */
+export function encodeInference(
+  conversation: Conversation,
+  capabilities: Capabilities,
+  dropped: Dropped,
+): MemberText[] {
+  const { maxTokens, temperature, topP, additional } = inferenceOf(conversation, capabilities, dropped)
+  const stopSequences = conversation.stop.filter((sequence) => sequence.trim() !== '')
+  if (stopSequences.length < conversation.stop.length) drop(dropped, 'stop')
+  const config = {
+    maxTokens,
+    temperature,
+    topP,
+    stopSequences: stopSequences.length > 0 ? stopSequences : undefined,
+  }
+  return [
+    ['inferenceConfig', filled(config)],
+    ['additionalModelRequestFields', filled(additional)],
+  ]
+}
+
+/** Returns the maximum of tokens that is sent for a conversation. */
+export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
+  return inferenceOf(conversation, capabilities, new Set()).maxTokens
+}
+
+function inferenceOf(conversation: Conversation, capabilities: Capabilities, dropped: Dropped): Inference {
+  const { thinking, topP, maxTokens } = conversation
+  const { isKnown } = capabilities
+  const plain = (additional: object): Inference => ({
+    maxTokens,
+    temperature: temperatureOf(conversation, dropped),
+    topP,
+    additional: { ...additional, ...topKOf(conversation, capabilities, dropped) },
+  })
+  if (!thinking) return plain({})
+  switch (capabilities.converse.thinking) {
+    case 'claude':
+      return claudeInference(conversation, thinking, capabilities, plain, dropped)
+    case 'nova': {
+      if (isThinkingOff(thinking)) return plain({ reasoningConfig: { type: 'disabled' } })
+      const maxReasoningEffort = nearestEffort(requestedEffort(thinking) ?? DEFAULT_EFFORT, EFFORTS)
+      const additional = { reasoningConfig: { type: 'enabled', maxReasoningEffort } }
+      // The highest effort excludes a maximum of tokens and sampling settings. A maximum must be kept, so the
+      // effort is reduced.
+      if (maxReasoningEffort !== 'high') return plain(additional)
+      if (maxTokens === undefined) return { ...withoutSampling(conversation, dropped), additional }
+      return plain({ reasoningConfig: { type: 'enabled', maxReasoningEffort: 'medium' } })
+    }
+    case 'effort':
+      return plain({
+        reasoning_effort: nearestEffort(
+          isThinkingOff(thinking) ? 'low' : (requestedEffort(thinking) ?? DEFAULT_EFFORT),
+          EFFORTS,
+        ),
+      })
+    case undefined:
+      if (!isThinkingOff(thinking) || (!isKnown && offEffort(thinking))) drop(dropped, 'thinking')
+      return plain({})
+  }
+}
+
+/**
+ * Settings of Claude. With thinking it accepts no sampling settings and no forced call; with a budget it also
+ * refuses tool calls in the history without the thoughts before them.
+ */
+function claudeInference(
+  conversation: Conversation,
+  requested: Thinking,
+  { thinking: form, alwaysThinks }: Capabilities,
+  plain: (additional: object) => Inference,
+  dropped: Dropped,
+): Inference {
+  const { toolChoice, turns, maxTokens } = conversation
+  const isForced = toolChoice?.kind === 'any' || toolChoice?.kind === 'tool'
+  const isOff = isThinkingOff(requested)
+  const needsThoughts = form === 'budget' && lacksThoughts(turns)
+  if (form === 'none' || isForced || needsThoughts || turns.at(-1)?.role === 'assistant') {
+    if (!isOff) drop(dropped, 'thinking')
+    return plain({})
+  }
+  if (isOff && !alwaysThinks) return plain({ thinking: { type: 'disabled' } })
+  const sampling = withoutSampling(conversation, dropped)
+  if (form === 'adaptive') {
+    const effort: Effort | undefined = isOff ? 'low' : requestedEffort(requested)
+    const output = effort && { output_config: { effort } }
+    return { ...sampling, additional: { thinking: { type: 'adaptive' }, ...output } }
+  }
+  const asked =
+    requested.kind === 'budget' ? requested.tokens : budgetOf(requestedEffort(requested) ?? DEFAULT_EFFORT)
+  const budget = Math.max(asked, MIN_BUDGET)
+  return {
+    ...sampling,
+    maxTokens: maxTokens === undefined || maxTokens > budget ? maxTokens : budget + maxTokens,
+    additional: { thinking: { type: 'enabled', budget_tokens: budget } },
+  }
+}
+
+function lacksThoughts(turns: readonly Turn[]): boolean {
+  const last = turns.findLast(({ role }) => role === 'assistant')
+  if (!last?.parts.some(({ kind }) => kind === 'tool-call')) return false
+  if (!turns.at(-1)?.parts.some(({ kind }) => kind === 'tool-result')) return false
+  return !last.parts.some(
+    (part) =>
+      (part.kind === 'thinking' && part.proof?.protocol === 'converse') ||
+      (part.kind === 'opaque' && part.protocol === 'converse'),
+  )
+}
+
+function withoutSampling(
+  { maxTokens, temperature, topP, topK }: Conversation,
+  dropped: Dropped,
+): Omit<Inference, 'additional'> {
+  if (temperature !== undefined && temperature !== 1) drop(dropped, 'temperature')
+  if (topP !== undefined && topP !== 1) drop(dropped, 'top_p')
+  if (topK !== undefined) drop(dropped, 'top_k')
+  return { maxTokens, temperature: undefined, topP: undefined }
+}
+
+function temperatureOf({ temperature }: Conversation, dropped: Dropped): number | undefined {
+  if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
+  drop(dropped, 'temperature')
+  return MAX_TEMPERATURE
+}
+
+function topKOf({ topK }: Conversation, { converse }: Capabilities, dropped: Dropped): object {
+  if (topK === undefined) return {}
+  switch (converse.topK) {
+    case 'top_k':
+    case 'k':
+      return { [converse.topK]: topK }
+    case 'inferenceConfig':
+      return { inferenceConfig: { topK } }
+    case undefined:
+      drop(dropped, 'top_k')
+      return {}
+  }
+}
+
+function filled(fields: object): string | undefined {
+  const text = objectOf(membersOf(fields))
+  return text === '{}' ? undefined : text
+}

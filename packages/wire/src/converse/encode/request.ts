@@ -1,0 +1,248 @@
+import { WireError } from '../../wire-error.ts'
+import { refuseChoices } from '../../choices.ts'
+import type { Dropped, UpstreamModel } from '../../codec.ts'
+import type { Conversation, Part, Tool, ToolChoice, Turn } from '../../conversation.ts'
+import type { ConverseCapabilities } from '../../converse-capabilities.ts'
+import { arrayOf, membersOf, objectOf } from '../../json/json-text.ts'
+import { parseRecord } from '../../json/record.ts'
+import { dropLogprobs } from '../../logprobs-asked.ts'
+import { dropSeedAndPenalties } from '../../sampling.ts'
+import { drop } from './dropped-fields.ts'
+import { BlockWriter, PLACEHOLDER } from './blocks.ts'
+import { encodeInference } from './inference.ts'
+import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
+
+/** Tiers that upstreams know. */
+const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
+
+/**
+ * Encodes a request. The model and whether to stream are not part of it; they are in the path. The order of
+ * fields is fixed, so that equal conversations give equal bytes, which hit the upstream's cache. Throws
+ * `invalid_request` for anything that cannot be expressed and must not be dropped.
+ */
+export function encodeRequest(
+  requested: Conversation,
+  { capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  dropSeedAndPenalties(requested, dropped)
+  dropLogprobs(requested, dropped)
+  refuseChoices(requested)
+  const { converse } = capabilities
+  const conversation = withSystem(withSupportedFormat(requested, capabilities, dropped), converse.takesSystem)
+  const writer = new BlockWriter(converse, dropped)
+  const system = conversation.system.flatMap((part) => writer.writeText(part))
+  const { outputFormat } = conversation
+  const body = objectOf([
+    ['system', system.length > 0 ? arrayOf(system) : undefined],
+    ['messages', arrayOf(encodeTurns(conversation.turns, converse, dropped))],
+    ['toolConfig', encodeTools(conversation, converse, dropped)],
+    ...encodeInference(conversation, capabilities, dropped),
+    ['outputConfig', outputFormat && encodeOutputFormat(outputFormat)],
+    ['serviceTier', tierOf(conversation, dropped)],
+  ])
+  return Buffer.from(body)
+}
+
+/**
+ * Moves the system texts before the user's first text, for models that do not accept a system instruction.
+ */
+function withSystem<Given extends Conversation>(conversation: Given, takesSystem: boolean): Given {
+  const { system, turns } = conversation
+  if (takesSystem || system.length === 0) return conversation
+  const [first, ...rest] = turns
+  const own = first?.role === 'user' ? first.parts : []
+  const others = first?.role === 'user' ? rest : turns
+  return { ...conversation, system: [], turns: [{ role: 'user', parts: [...system, ...own] }, ...others] }
+}
+
+/** The tier as JSON text. Other fields that some dialects share are reported as dropped. */
+function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Dropped): string | undefined {
+  if (endUser?.field === 'metadata') dropped.add('metadata')
+  let tier = isStandardTier ? '{"type":"default"}' : undefined
+  for (const [name, value] of shared ?? []) {
+    if (name === 'service_tier' && TIERS.has(JSON.parse(value))) tier = `{"type":${value}}`
+    else dropped.add(name)
+  }
+  return tier
+}
+
+/** Part with its blocks; there is at least one. */
+interface Written {
+  readonly kind: Part['kind']
+  readonly blocks: readonly string[]
+}
+
+interface WrittenTurn {
+  readonly role: Turn['role']
+  readonly parts: readonly Written[]
+}
+
+/**
+ * Encodes turns as messages of alternating roles, beginning with the user's. Tool results come first in their
+ * turn. A turn without text, and a document without text next to it, get a placeholder, because upstreams
+ * refuse both.
+ */
+function encodeTurns(turns: readonly Turn[], capabilities: ConverseCapabilities, dropped: Dropped): string[] {
+  const writer = new BlockWriter(capabilities, dropped)
+  const merged: { readonly role: Turn['role']; readonly parts: Written[] }[] = []
+  for (const { role, parts } of withTrimmedPrefill(turns)) {
+    const written = parts
+      .filter((part) => isSayable(part, role, dropped))
+      .map((part) => ({ kind: part.kind, blocks: writer.write(part) }))
+      .filter(({ blocks }) => blocks.length > 0)
+    const last = merged.at(-1)
+    if (last?.role === role) last.parts.push(...written)
+    else if (role === 'user' || written.length > 0) merged.push({ role, parts: written })
+  }
+  if (merged[0]?.role !== 'user') merged.unshift({ role: 'user', parts: [] })
+  return merged
+    .map(resultsFirst)
+    .flatMap((turn) => (capabilities.mixesTools ? [turn] : unmixed(turn, dropped)))
+    .map(({ role, parts }) => `{"role":"${role}","content":${arrayOf(withWords(parts))}}`)
+}
+
+/**
+ * Trims a prefill, the beginning of a reply that the model continues, because upstreams refuse trailing white
+ * space in it.
+ */
+function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
+  const turn = turns.at(-1)
+  const part = turn?.parts.at(-1)
+  if (turn?.role !== 'assistant' || part?.kind !== 'text') return turns
+  const parts = [...turn.parts.slice(0, -1), { ...part, text: part.text.trimEnd() }]
+  return [...turns.slice(0, -1), { ...turn, parts }]
+}
+
+/** Only users may send files. */
+function isSayable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
+  const isForeign = part.kind === 'media' && role === 'assistant'
+  if (isForeign) drop(dropped, 'content')
+  return !isForeign
+}
+
+function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
+  return { role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }
+}
+
+/** Separates tool results from the user's other parts, and drops the parts next to calls. */
+function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
+  const { role, parts } = turn
+  if (role === 'assistant') {
+    const calls = parts.filter(({ kind }) => kind === 'tool-call')
+    if (calls.length === 0 || calls.length === parts.length) return [turn]
+    drop(dropped, 'content')
+    return [{ role, parts: calls }]
+  }
+  const results = parts.filter(isResult)
+  const others = parts.filter((part) => !isResult(part))
+  if (results.length === 0 || others.length === 0) return [turn]
+  return [
+    { role, parts: results },
+    { role: 'assistant', parts: [] },
+    { role, parts: others },
+  ]
+}
+
+function isResult({ kind }: Written): boolean {
+  return kind === 'tool-result'
+}
+
+function withWords(parts: readonly Written[]): readonly string[] {
+  const blocks = parts.flatMap((part) => part.blocks)
+  const hasDocument = parts.some((part) => part.blocks[0]?.startsWith('{"document"') === true)
+  const isSilent = hasDocument && parts.every(({ kind }) => kind !== 'text')
+  return blocks.length === 0 || isSilent ? [...blocks, PLACEHOLDER] : blocks
+}
+
+/**
+ * Encodes `toolConfig`; undefined without tools. A conversation with earlier calls needs their tools: those
+ * that the client no longer offers are added with only their names. Converse has no choice `none`: the tools
+ * are left out, unless earlier calls need them.
+ */
+function encodeTools(
+  conversation: Conversation,
+  capabilities: ConverseCapabilities,
+  dropped: Dropped,
+): string | undefined {
+  const { toolChoice, parallelTools, webSearch } = conversation
+  if (webSearch) drop(dropped, 'tools.web_search')
+  if (parallelTools === false) drop(dropped, 'parallel_tool_calls')
+  const called = calledTools(conversation)
+  const offered = toolChoice?.kind === 'none' && called.size === 0 ? [] : conversation.tools
+  const tools = offered.length > 0 ? offered : [...called].map(plainTool)
+  if (tools.length === 0) {
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    return undefined
+  }
+  if (offered.length === 0 && toolChoice && toolChoice.kind !== 'none') drop(dropped, 'tool_choice')
+  const choice = offered.length > 0 ? choiceOf(toolChoice, capabilities, dropped) : undefined
+  // If the model cannot be forced to call a tool by name, the named tool is sent alone.
+  const isNamed = choice === ANY && toolChoice?.kind === 'tool'
+  const chosen = isNamed ? tools.filter(({ name }) => name === toolChoice.name) : tools
+  if (chosen.length === 0) throw new WireError('invalid_request', 'tool_choice: expected one of the tools')
+  const writer = new BlockWriter(capabilities, dropped)
+  const texts = chosen.flatMap((tool) => [
+    encodeTool(tool, capabilities, dropped),
+    ...writer.cachePoint(tool.cache),
+  ])
+  return objectOf([
+    ['tools', arrayOf(texts)],
+    ['toolChoice', choice],
+  ])
+}
+
+const ANY = '{"any":{}}'
+
+function choiceOf(
+  choice: ToolChoice | undefined,
+  { choices }: ConverseCapabilities,
+  dropped: Dropped,
+): string | undefined {
+  switch (choice?.kind) {
+    case undefined:
+      return undefined
+    case 'auto':
+      return '{"auto":{}}'
+    case 'none':
+      drop(dropped, 'tool_choice')
+      return undefined
+    case 'any':
+    case 'tool':
+      if (choices === 'tool' && choice.kind === 'tool') return JSON.stringify({ tool: { name: choice.name } })
+      if (choices !== 'auto') return ANY
+      drop(dropped, 'tool_choice')
+      return undefined
+  }
+}
+
+function encodeTool(
+  { name, description, schema = '{}', strict }: Tool,
+  { takesStrict }: ConverseCapabilities,
+  dropped: Dropped,
+): string {
+  if (strict === true && !takesStrict) drop(dropped, 'tools.strict')
+  const spec = objectOf([
+    // Upstreams refuse an empty description.
+    ...membersOf({ name, description: description || undefined }),
+    ['inputSchema', objectOf([['json', withType(schema)]])],
+    ['strict', strict === true && takesStrict ? 'true' : undefined],
+  ])
+  return objectOf([['toolSpec', spec]])
+}
+
+/** Adds `type` at the root of a schema, because upstreams require it. */
+function withType(schema: string): string {
+  const given = parseRecord(schema) ?? {}
+  if (Object.hasOwn(given, 'type')) return schema
+  return `{"type":"object"${Object.keys(given).length > 0 ? ',' : ''}${schema.trimStart().slice(1)}`
+}
+
+function calledTools({ turns }: Conversation): ReadonlySet<string> {
+  const calls = turns.flatMap(({ parts }) => parts).filter((part) => part.kind === 'tool-call')
+  return new Set(calls.map(({ name }) => name))
+}
+
+function plainTool(name: string): Tool {
+  return { name, description: undefined, schema: undefined, strict: undefined }
+}

@@ -1,0 +1,213 @@
+import type { Fields } from '../../field.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
+import type { Stop } from '../../reply.ts'
+import { isError } from '../../reply-facts.ts'
+import type { ReportedUsage } from '../../reported-usage.ts'
+import { FrameReader } from '../../sse/frame-reader.ts'
+import { eventOf, isErrorEvent } from '../../sse/frame-splitter.ts'
+import type { FramePiece } from '../../sse/frame-template.ts'
+import { readUpstreamError } from '../../upstream-error.ts'
+import { isServerCall } from '../reply-block.ts'
+import { readStop } from '../stop-reasons.ts'
+import { readConverseUsage } from '../usage.ts'
+
+/** Block that has begun and not ended. */
+interface OpenBlock {
+  readonly kind: 'text' | 'thinking' | 'tool-call' | 'opaque'
+  /** Number of the part. An opaque part gets its number when it is complete. */
+  readonly index: number
+  /** Contents of an opaque block so far. */
+  block: Fields
+}
+
+/** Kinds of text in deltas, in the order of their indexes in frame templates. */
+const KINDS = ['text', 'thinking', 'tool-call'] as const
+type TextKind = (typeof KINDS)[number]
+
+/**
+ * Decodes a stream whose binary messages were already converted to server-sent events. Only calls have a
+ * start event; other blocks begin with their first text. Usage follows the stop reason. A stream that closes
+ * after its stop reason is complete even without usage.
+ */
+export class ConverseStreamDecoder extends FrameReader {
+  readonly #open = new Map<number, OpenBlock>()
+  #parts = 0
+  #isStarted = false
+  #stop: Stop | undefined
+  #usage: ReportedUsage | undefined
+
+  get usage(): ReportedUsage | undefined {
+    return this.#usage
+  }
+
+  protected read(data: string, frame: string): void {
+    const event = parseRecord(data)
+    if (isErrorEvent(frame) || (event && isError(event['error']))) return this.#report(data)
+    if (!event) return
+    const type = eventOf(frame) ?? ''
+    switch (type) {
+      case 'messageStart':
+        return this.#start()
+      case 'contentBlockStart':
+        this.resetTemplates()
+        return this.#begin(blockIndex(event), asRecord(event['start']) ?? {})
+      case 'contentBlockDelta':
+        return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})
+      case 'contentBlockStop':
+        return this.#end(blockIndex(event))
+      case 'messageStop':
+        this.#stop = readStop(event['stopReason']) ?? { reason: 'end' }
+        break
+      case 'metadata':
+        this.#usage = readConverseUsage(event['usage']) ?? this.#usage
+        break
+      default:
+        return
+    }
+    if (this.#stop && (type === 'metadata' || this.#usage)) this.#finish(this.#stop)
+  }
+
+  /** The index includes the kind of text, so that frames of different kinds never match. */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    const piece = pieceIn(asRecord(event?.['delta']) ?? {})
+    if (!event || !piece || piece.text === '') return undefined
+    return { index: blockIndex(event) * KINDS.length + KINDS.indexOf(piece.kind), text: piece.text }
+  }
+
+  protected readPiece(index: number, text: string): void {
+    this.#add(Math.floor(index / KINDS.length), KINDS[index % KINDS.length] as TextKind, text)
+  }
+
+  protected isTerminator(data: string): boolean {
+    return asRecord(parseRecord(data)?.['usage']) !== undefined
+  }
+
+  protected handleClose(): void {
+    if (this.#stop) this.#finish(this.#stop)
+  }
+
+  #start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.emit({ kind: 'start', id: '', model: '', usage: undefined })
+  }
+
+  /** Begins a call, or a block that only this provider has. */
+  #begin(index: number, start: Fields): void {
+    this.#start()
+    this.#end(index)
+    const call = asRecord(start['toolUse'])
+    if (call && !isServerCall(call)) {
+      const part = { kind: 'tool-call', id: textOf(call['toolUseId']), name: textOf(call['name']) } as const
+      this.emit({ kind: 'part-start', index: this.#parts, part })
+      this.#open.set(index, { kind: 'tool-call', index: this.#parts++, block: {} })
+    } else if (Object.keys(start).length > 0)
+      this.#open.set(index, { kind: 'opaque', index: 0, block: start })
+  }
+
+  #grow(index: number, delta: Fields): void {
+    const piece = pieceIn(delta)
+    if (piece) {
+      if (piece.text !== '') this.#add(index, piece.kind, piece.text)
+      return
+    }
+    const { signature, redactedContent } = asRecord(delta['reasoningContent']) ?? {}
+    const open = this.#open.get(index)
+    if (typeof signature === 'string' && signature !== '') {
+      const signed = open?.kind === 'thinking' ? open : this.#beginText(index, 'thinking')
+      this.emit({ kind: 'proof', index: signed.index, proof: { protocol: 'converse', value: signature } })
+    } else if (typeof redactedContent === 'string') {
+      const before = open?.kind === 'opaque' ? asRecord(open.block['reasoningContent']) : undefined
+      const redacted = textOf(before?.['redactedContent']) + redactedContent
+      const block = { reasoningContent: { redactedContent: redacted } }
+      if (open?.kind === 'opaque') open.block = block
+      else this.#begin(index, block)
+    } else if (open?.kind === 'opaque' && Array.isArray(delta['toolResult'])) {
+      const result = asRecord(open.block['toolResult']) ?? {}
+      const before = Array.isArray(result['content']) ? (result['content'] as readonly unknown[]) : []
+      const content = [...before, ...(delta['toolResult'] as readonly unknown[])]
+      open.block = { ...open.block, toolResult: { ...result, content } }
+    }
+  }
+
+  #add(index: number, kind: TextKind, text: string): void {
+    let open = this.#open.get(index)
+    if (open?.kind === 'opaque' && kind === 'tool-call') {
+      const call = asRecord(open.block['toolUse']) ?? {}
+      open.block = { ...open.block, toolUse: { ...call, input: textOf(call['input']) + text } }
+      return
+    }
+    if (open?.kind !== kind) {
+      if (kind === 'tool-call')
+        return this.#fail('api_error', 'The upstream sent the input of a tool call that it did not begin.')
+      open = this.#beginText(index, kind)
+    }
+    this.emit({ kind: kind === 'tool-call' ? 'tool-input' : kind, index: open.index, text })
+  }
+
+  #beginText(index: number, kind: 'text' | 'thinking'): OpenBlock {
+    this.#start()
+    this.#end(index)
+    const open = { kind, index: this.#parts++, block: {} }
+    this.#open.set(index, open)
+    this.emit({ kind: 'part-start', index: open.index, part: { kind } })
+    return open
+  }
+
+  #end(index: number): void {
+    const open = this.#open.get(index)
+    if (!open) return
+    this.#open.delete(index)
+    if (open.kind !== 'opaque') return this.emit({ kind: 'part-end', index: open.index })
+    const value = withInput(open.block)
+    this.emit({
+      kind: 'part-start',
+      index: this.#parts,
+      part: { kind: 'opaque', protocol: 'converse', value },
+    })
+    this.emit({ kind: 'part-end', index: this.#parts++ })
+  }
+
+  #finish(stop: Stop): void {
+    if (!this.#isStarted)
+      return this.#fail('api_error', 'The upstream ended a message that it did not begin.')
+    for (const index of this.#open.keys()) this.#end(index)
+    this.isOver = true
+    this.emit({ kind: 'end', stop, usage: this.#usage })
+  }
+
+  #report(data: string): void {
+    const { type = 'error', message = '', code } = readUpstreamError(Buffer.from(data))
+    this.isOver = true
+    this.emit({ kind: 'failure', type: type === 'error' ? 'api_error' : type, message, code })
+  }
+
+  #fail(type: string, message: string): void {
+    this.isOver = true
+    this.emit({ kind: 'failure', type, message })
+  }
+}
+
+/** The text of a delta and its kind; undefined for deltas without text. */
+function pieceIn(delta: Fields): { readonly kind: TextKind; readonly text: string } | undefined {
+  if (typeof delta['text'] === 'string') return { kind: 'text', text: delta['text'] }
+  const thought = asRecord(delta['reasoningContent'])?.['text']
+  if (typeof thought === 'string') return { kind: 'thinking', text: thought }
+  const input = asRecord(delta['toolUse'])?.['input']
+  return typeof input === 'string' ? { kind: 'tool-call', text: input } : undefined
+}
+
+/** The block with the input of its call, which arrived as text, as a value. */
+function withInput(block: Fields): Fields {
+  const call = asRecord(block['toolUse'])
+  return call ? { ...block, toolUse: { ...call, input: parseRecord(textOf(call['input'])) ?? {} } } : block
+}
+
+function blockIndex({ contentBlockIndex }: Fields): number {
+  return Number.isSafeInteger(contentBlockIndex) ? (contentBlockIndex as number) : 0
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,72 @@
+import type { Dropped } from '../../codec.ts'
+import type { MediaPart, OpaquePart, TextPart, ThinkingPart } from '../../conversation.ts'
+import { refuse } from '../../field-check.ts'
+import { type Fields, textAt } from '../../field.ts'
+import { inlineAt, mediaAt } from '../../media-source.ts'
+import { drop } from '../dropped-fields.ts'
+import { readSignature } from '../signature.ts'
+import { either } from '../spelling.ts'
+
+/** Part of a turn other than calls and responses. */
+type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
+
+/** Parts that only Gemini has: code that it ran, and its own tools. */
+export const OWN_PARTS = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'] as const
+
+/** URLs of files that only Google's servers can read. */
+const FILES_OF_GOOGLE =
+  /^(?:gs:|https?:\/\/generativelanguage\.googleapis\.com\/|https?:\/\/(?:www\.|m\.)?youtube\.com\/|https?:\/\/youtu\.be\/)/i
+
+/**
+ * Reads a text, a thought, media, or a part that only Gemini has. The signature of a text becomes a part
+ * after it, as in streams of the provider. A part of an unknown kind is dropped and reported. Throws
+ * `invalid_request` with the path of an unreadable value.
+ */
+export function decodePlainPart(part: Fields, path: string, dropped: Dropped): PlainPart[] {
+  const signature = either(part, 'thoughtSignature')
+  const signed = signature === undefined ? '' : textAt(signature, `${path}.thoughtSignature`)
+  if (OWN_PARTS.some((name) => either(part, name) !== undefined))
+    return [{ kind: 'opaque', protocol: 'gemini', value: part }]
+  const text = either(part, 'text')
+  const media = decodeMedia(part, path, dropped)
+  if (text === undefined && !media && signed === '') {
+    drop(dropped, 'parts')
+    return []
+  }
+  const written = text === undefined ? '' : textAt(text, `${path}.text`)
+  if (part['thought'] === true && !media) {
+    if (signed !== '') return [readSignature(signed, written)]
+    return written === '' ? [] : [{ kind: 'thinking', text: written }]
+  }
+  const plain: PlainPart[] = media ? [media] : written === '' ? [] : [{ kind: 'text', text: written }]
+  return signed === '' ? plain : [...plain, readSignature(signed, '', 'text')]
+}
+
+/** Reads media, inline or by URL; undefined for a part without media. */
+export function decodeMedia(part: Fields, path: string, dropped: Dropped): MediaPart | undefined {
+  const inline = either(part, 'inlineData')
+  const file = either(part, 'fileData')
+  if (inline === undefined && file === undefined) return undefined
+  if (either(part, 'videoMetadata') !== undefined) drop(dropped, 'parts.videoMetadata')
+  if (either(part, 'mediaResolution') !== undefined) drop(dropped, 'parts.mediaResolution')
+  const at = `${path}.${inline === undefined ? 'fileData' : 'inlineData'}`
+  const fields = fieldsOf(inline ?? file, at)
+  const type = either(fields, 'mimeType')
+  const mediaType = type === undefined ? undefined : textAt(type, `${at}.mimeType`)
+  const name = either(fields, 'displayName')
+  const named = name === undefined ? {} : { name: textAt(name, `${at}.displayName`) }
+  if (inline !== undefined) {
+    const data = textAt(either(fields, 'data'), `${at}.data`)
+    return { kind: 'media', source: inlineAt(mediaType, data, `${at}.data`), ...named }
+  }
+  const uri = textAt(either(fields, 'fileUri'), `${at}.fileUri`)
+  if (FILES_OF_GOOGLE.test(uri))
+    refuse(`${at}.fileUri`, 'an address that others can read too', 'one that only Google can read')
+  return { kind: 'media', source: mediaAt(uri, `${at}.fileUri`, mediaType), ...named }
+}
+
+function fieldsOf(value: unknown, path: string): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : refuse(path, 'an object', 'something else')
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { PartialArgs } from '../partial-args.ts'
+
+const assembled = (...pieces: readonly unknown[]): string => {
+  const args = new PartialArgs()
+  for (const piece of pieces) args.add([piece])
+  return args.toString()
+}
+
+test('arguments are assembled at their paths, in the order in which they arrive', () => {
+  expect(
+    assembled(
+      { jsonPath: '$.b.list[0].name', stringValue: 'a' },
+      { jsonPath: '$.b.list[0].name', stringValue: '"b' },
+      { jsonPath: '$.b.list[1]', numberValue: 0.5 },
+      { jsonPath: `$['odd key']["2"]`, boolValue: false },
+      { jsonPath: '$.2', nullValue: null },
+      { jsonPath: '$.1', stringValue: '' },
+    ),
+  ).toBe('{"b":{"list":[{"name":"a\\"b"},0.5]},"odd key":{"2":false},"2":null,"1":""}')
+})
+
+test.each([undefined, 1, {}, { jsonPath: 'a', stringValue: 'x' }, { jsonPath: '$' }, { jsonPath: '$.a[' }])(
+  'a piece without a path is left out: %j',
+  (piece) => {
+    expect(assembled(piece)).toBe('{}')
+  },
+)
+
+test('at a path that was a value before, the last piece counts', () => {
+  expect(assembled({ jsonPath: '$.a', numberValue: 1 }, { jsonPath: '$.a.b', boolValue: true })).toBe(
+    '{"a":{"b":true}}',
+  )
+})

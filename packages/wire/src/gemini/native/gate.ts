@@ -1,0 +1,130 @@
+import type { UpstreamSettings } from '../../upstream-settings.ts'
+import { type EditedRequest, editRequest } from '../../edit-request.ts'
+import { isEnvelope } from '../../envelope.ts'
+import { changedArray, type Fate, withMember } from '../../json/change-array.ts'
+import { edit } from '../../json/json-edit.ts'
+import { scanObject } from '../../json/json-scan.ts'
+import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
+import { withMembers } from '../../json/with-members.ts'
+import { resourceName } from '../method-path.ts'
+import { mayHoldSealedSignature, UNSIGNED_CALL } from '../signature.ts'
+import { camelCase, nodeOf, snakeCase, topMember, topValue } from '../spelling.ts'
+
+/** Fields that are removed unless the channel allows `service_tier`. */
+const TIER = ['serviceTier', snakeCase('serviceTier')] as const
+
+/** Settings of `generationConfig` that select another model. */
+const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfig']
+
+/** The model of a request: its name in the path, and its name at the upstream. */
+export interface GeminiModel {
+  readonly name: string
+  readonly upstreamModel: string
+  /** Whether calls without a signature get the placeholder; absent if the contents are only texts. */
+  readonly requiresSignatures: (() => boolean) | undefined
+}
+
+/**
+ * Adapts a native request to a channel: removes the tier, settings that select another model, and signatures
+ * of other providers; adds placeholder signatures to calls if the model requires signatures; and disables
+ * storage if the channel demands it. All other bytes are the client's; the model's name is in the path. In
+ * pass-through mode (`passThrough` is the gateway's option; the channel has its own) the tier and the model
+ * settings stay.
+ */
+export function gateGeminiRequest(
+  scan: ScannedObject,
+  { name, upstreamModel, requiresSignatures }: GeminiModel,
+  channel: UpstreamSettings,
+  passThrough: boolean,
+): EditedRequest {
+  const isOpen = passThrough || channel.pass_through
+  const remove = isOpen || channel.allow.has('service_tier') ? [] : [...TIER]
+  const isStored = channel.disable_store && topValue(scan, 'store') === true
+  const replace = new Map(isStored ? [['store', 'false']] : [])
+  const contents = requiresSignatures && contentsWithAcceptedSignatures(scan, requiresSignatures)
+  if (contents) replace.set(...contents)
+  const others: string[] = []
+  if (!isOpen && !channel.allow.has('models')) {
+    const named = topValue(scan, 'model')
+    if (typeof named === 'string' && resourceName(named) !== resourceName(upstreamModel)) {
+      remove.push('model')
+      if (resourceName(named) !== resourceName(name)) others.push('model')
+    }
+    const config = topMember(scan, 'generationConfig')
+    const routing = config && scan.kindOf(config.node) === 'object' ? routingIn(scan, config.node) : []
+    if (config && routing.length > 0) {
+      others.push(...routing)
+      replace.set(config.key, withMembers(scan, config.node, (key) => !isRouting(key)) ?? '{}')
+    }
+  }
+  const { body, dropped } = editRequest(scan, channel, isOpen, { remove, replace })
+  return { body, dropped: [...others, ...dropped] }
+}
+
+function isRouting(key: string): boolean {
+  return ROUTING_CONFIG.includes(camelCase(key))
+}
+
+function routingIn(scan: ScannedObject, config: Node): string[] {
+  return ROUTING_CONFIG.filter((field) => nodeOf(scan, config, field) !== undefined)
+}
+
+const SIGNATURE = 'thoughtSignature'
+
+const CALL = 'functionCall'
+/**
+ * Beginnings of the name of a call's member in both spellings, and of an escape in a name. A body without any
+ * of them contains no call.
+ */
+const CALL_MARKS = ['"function', '\\u'].map((mark) => Buffer.from(mark))
+
+/**
+ * `contents` with signatures that the upstream accepts, as the name of the member and its text; undefined if
+ * they need no change. A signature of another provider, which is in an envelope, is removed from its part;
+ * thoughts with one are removed, and contents that become empty too. If `isRequired`, the first call of each
+ * step without a signature gets the documented placeholder: the turn was written by another model and would
+ * be refused.
+ */
+function contentsWithAcceptedSignatures(
+  scan: ScannedObject,
+  isRequired: () => boolean,
+): readonly [key: Member['key'], text: string] | undefined {
+  const { bytes } = scan
+  const maySign = CALL_MARKS.some((mark) => bytes.includes(mark)) && isRequired()
+  if (!maySign && !mayHoldSealedSignature(bytes)) return undefined
+  const contents = topMember(scan, 'contents')
+  if (!contents || scan.kindOf(contents.node) !== 'array') return undefined
+  let isFirstCall = maySign
+  const text = changedArray(scan, contents.node, (content): Fate => {
+    if (!isModels(scan, content)) isFirstCall = maySign
+    const parts = nodeOf(scan, content, 'parts')
+    if (parts === undefined || scan.kindOf(parts) !== 'array') return 'stays'
+    const changed = changedArray(scan, parts, (part) => {
+      const isCall = nodeOf(scan, part, CALL) !== undefined
+      const needsSignature = isCall && isFirstCall && isModels(scan, content)
+      if (isCall) isFirstCall = false
+      return fateOf(scan, part, needsSignature)
+    })
+    if (changed === undefined) return 'stays'
+    return changed === '[]' ? 'goes' : { text: withMember(scan, content, parts, changed) }
+  })
+  return text === undefined ? undefined : [contents.key, text]
+}
+
+function isModels(scan: ScannedObject, content: Node): boolean {
+  const role = nodeOf(scan, content, 'role')
+  return role !== undefined && scan.parse(role) === 'model'
+}
+
+function fateOf(scan: ScannedObject, part: Node, needsSignature: boolean): Fate {
+  const signature = nodeOf(scan, part, SIGNATURE)
+  const value = signature === undefined ? '' : scan.parse(signature)
+  const isSealed = typeof value === 'string' && isEnvelope(Buffer.from(value, 'base64').toString())
+  if (!isSealed && (!needsSignature || value !== '')) return 'stays'
+  const thought = nodeOf(scan, part, 'thought')
+  if (isSealed && thought !== undefined && scan.parse(thought) === true) return 'goes'
+  const inner = scanObject(Buffer.from(scan.textOf(part)))
+  const remove = [SIGNATURE, snakeCase(SIGNATURE)]
+  const replace = new Map(needsSignature ? [[SIGNATURE, JSON.stringify(UNSIGNED_CALL)]] : [])
+  return { text: edit(inner.bytes, inner, { remove, replace }).toString() }
+}

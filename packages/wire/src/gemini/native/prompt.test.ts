@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { scanObject } from '../../json/json-scan.ts'
+import { promptTextOf } from '../../prompt-text.ts'
+import { mediaOf } from './prompt.ts'
+import { GEMINI_PROMPT } from '../prompt-levels.ts'
+
+const promptText = (body: Buffer) => promptTextOf(body, GEMINI_PROMPT, '')
+
+test('the text of a prompt has its words, calls and responses, and an allowance for media', () => {
+  const body = {
+    systemInstruction: { parts: [{ text: 'Be good.' }] },
+    contents: [
+      { parts: [{ text: 'Look.' }, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
+      { role: 'model', parts: [{ functionCall: { name: 'f', args: { a: 1 } } }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'f', response: { output: 'Done.' } } }] },
+    ],
+    tools: [{ functionDeclarations: [{ name: 'f' }] }],
+  }
+  const { text, extraTokens } = promptText(Buffer.from(JSON.stringify(body)))
+  for (const piece of ['Be good.', 'Look.', 'f', '{"a":1}', 'Done.', 'functionDeclarations'])
+    expect(text).toContain(piece)
+  expect(text).not.toContain('AAAA')
+  expect(extraTokens).toBeGreaterThan(1000)
+})
+
+test.each(['inlineData', 'inline_data', 'fileData', 'file_data', String.raw`inlineD\u0061ta`])(
+  'media are counted under the name %s',
+  (name) => {
+    const bodyOf = (part: string): string => `{"contents":[{"parts":[${part}]}]}`
+    const seen = scanObject(Buffer.from(bodyOf(`{"${name}":{"mimeType":"image/png"}}`)))
+    const unseen = scanObject(Buffer.from(bodyOf(`{"text":"${name} and file"}`)))
+    expect(mediaOf(unseen, 'm')).toEqual({ isAny: false, excess: 0 })
+    expect(mediaOf(seen, 'm').isAny).toBe(true)
+    expect(mediaOf(seen, 'm').excess).toBeGreaterThan(5_000)
+  },
+)

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../../json/json-scan.ts'
+import { decodeRequest } from '../decode/request.ts'
+import { type GeminiRequest, readGeminiRequest } from './request.ts'
+
+const read = (body: object): GeminiRequest =>
+  readGeminiRequest(scanObject(Buffer.from(JSON.stringify(body))), 'm')
+const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }]
+
+describe('a Gemini request', () => {
+  test('a Gemini request is read in either spelling of its fields', () => {
+    for (const config of [
+      { generationConfig: { maxOutputTokens: 5, candidateCount: 2 } },
+      { generation_config: { max_output_tokens: 5, candidate_count: 2 } },
+    ])
+      expect(read({ contents, ...config })).toMatchObject({
+        maxTokens: 5,
+        candidateCount: 2,
+      })
+    expect(read({ contents, tools: [{ google_search: {} }, { functionDeclarations: [] }] })).toMatchObject({
+      providerTools: { tools: [{ type: 'googleSearch' }] },
+    })
+    expect(read({ contents })).toMatchObject({ maxTokens: undefined, candidateCount: 1 })
+  })
+
+  test.each<[object, RegExp]>([
+    [{}, /'contents' is required/],
+    [{ contents: [] }, /'contents'.*at least one content/],
+    [{ contents: 'Hi' }, /'contents'/],
+    [{ contents: ['Hi'] }, /'contents\[0\]'/],
+    [{ contents: [{ parts: ['Hi'] }] }, /'contents\[0\]\.parts\[0\]'/],
+    [{ contents, generationConfig: [] }, /'generationConfig'/],
+    [{ contents, generationConfig: { maxOutputTokens: 0 } }, /maxOutputTokens.*got 0/],
+    [{ contents, generationConfig: { candidateCount: 9 } }, /candidateCount/],
+    [{ contents, serviceTier: 1 }, /serviceTier/],
+  ])('an invalid Gemini request is refused: %j', (body, message) => {
+    expect(() => read(body)).toThrow(message)
+  })
+
+  test.each<[object, RegExp]>([
+    [{ contents, systemInstruction: 'Be good.' }, /'systemInstruction'/],
+    [{ contents, tool_config: [] }, /'tool_config'/],
+    [{ contents, safetySettings: 1 }, /'safetySettings'/],
+    [{ contents, cachedContent: 1 }, /'cachedContent': expected a string/],
+    [{ contents, generation_config: { temperature: 3 } }, /temperature.*got 3/],
+    [{ contents, generationConfig: { topP: -1 } }, /topP.*got -1/],
+    [{ contents, generationConfig: { top_k: 1001 } }, /topK.*got 1001/],
+    [{ contents, generationConfig: { seed: 2 ** 31 } }, /seed/],
+    [{ contents, generationConfig: { presencePenalty: 3 } }, /presencePenalty/],
+    [{ contents, generationConfig: { frequencyPenalty: '1' } }, /frequencyPenalty/],
+    [{ contents, generationConfig: { stopSequences: ['a', 1] } }, /stopSequences/],
+  ])('a Gemini request is refused only where it is to be converted: %j', (body, message) => {
+    const scan = scanObject(Buffer.from(JSON.stringify(body)))
+    expect(() => readGeminiRequest(scan, 'm')).not.toThrow()
+    expect(() => decodeRequest(scan, new Set())).toThrow(message)
+  })
+
+  test('unknown fields, and null in optional fields, are accepted', () => {
+    expect(() =>
+      read({ contents, secret: 1, generationConfig: { secret: 1, topK: null }, tools: null }),
+    ).not.toThrow()
+  })
+})
+
+describe('the upper bound of a Gemini prompt', () => {
+  const bound = (...parts: readonly object[]): number => read({ contents: [{ parts }] }).promptBound
+
+  test('the bound counts an image as one, whatever its size', () => {
+    const data = 'A'.repeat(400_000)
+    expect(bound({ inlineData: { mimeType: 'image/png', data } })).toBeLessThan(11_000)
+    expect(bound({ inline_data: { mime_type: 'image/png', data } })).toBeLessThan(11_000)
+  })
+
+  test('the bound counts content that is only named as its maximum', () => {
+    expect(bound({ fileData: { fileUri: 'https://youtu.be/x' } })).toBeGreaterThan(1_000_000)
+    expect(read({ contents, cachedContent: 'cachedContents/x' }).namesPrompt).toBe(true)
+    expect(read({ contents, cached_content: 'cachedContents/x' }).namesPrompt).toBe(true)
+    expect(read({ contents }).namesPrompt).toBe(false)
+  })
+
+  test('the bound is small for a word', () => {
+    expect(bound({ text: 'Hi' })).toBeLessThan(200)
+  })
+})

@@ -1,0 +1,118 @@
+import type { Usage } from '../../usage.ts'
+import type { Fields } from '../../field.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
+import { isError } from '../../reply-facts.ts'
+import { isErrorEvent } from '../../sse/frame-splitter.ts'
+import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
+import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
+import type { ErrorParts } from '../../upstream-error.ts'
+import { blockReason, partsOf, plainText } from '../answer.ts'
+import { noteArrived } from '../note-received-media.ts'
+import { geminiErrorText, statusOf } from '../errors.ts'
+import { generatedText } from '../generated-text.ts'
+import { KEEP_ALIVE_FRAME } from '../keep-alive-frame.ts'
+import { finishReasonOf } from '../stop-reasons.ts'
+import { StreamUsage } from '../usage.ts'
+
+/** Maximum number of candidates that are tracked; the protocol allows no more. */
+const MAX_CANDIDATES = 8
+
+/**
+ * Watches a native stream. The protocol has no terminator, and usage may follow the finish reason. From the
+ * chunk in which the last candidate finishes, everything is held until the upstream has closed and the call
+ * is charged.
+ */
+export class GeminiTap extends StreamTap {
+  readonly #usage = new StreamUsage()
+  override readonly tools = this.#usage.tools
+  /** Whether each candidate has finished, by its index. */
+  readonly #finished = new Map<number, boolean>()
+  /** Chunks held until the charge. */
+  readonly #held: Buffer[] = []
+  /** Whether the next frame to be read was already forwarded. */
+  #isForwarded = false
+
+  get sawFinish(): boolean {
+    return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
+  }
+
+  override push(chunk: Buffer): TapStep {
+    this.#isForwarded = this.isMidEvent
+    return super.push(chunk)
+  }
+
+  override finalBytes(charged: Usage): Buffer {
+    return Buffer.concat([...this.#held, super.finalBytes(charged)])
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
+  }
+
+  /** Returns a comment; undefined in the middle of an event. */
+  override keepAliveFrame(): Buffer | undefined {
+    return this.isMidEvent ? undefined : Buffer.from(KEEP_ALIVE_FRAME)
+  }
+
+  protected read(data: string, frame: string): Verdict {
+    this.sentEvents++
+    const wasForwarded = this.#isForwarded
+    this.#isForwarded = false
+    const chunk = parseRecord(data)
+    if (isErrorEvent(frame) || (chunk && isError(chunk['error']))) {
+      if (chunk) this.#takeUsage(chunk)
+      this.error = { data, afterContent: this.contentFrames > 0 }
+      return 'end'
+    }
+    if (chunk) this.#take(chunk)
+    if (!this.sawFinish || wasForwarded) return 'forward'
+    this.resetTemplates()
+    this.#held.push(Buffer.from(frame))
+    return 'swallow'
+  }
+
+  protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
+    const isRead = super.readTemplated(known, bytes)
+    if (isRead) this.sentEvents++
+    return isRead
+  }
+
+  /**
+   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
+   */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const chunk = this.sawFinish ? undefined : parseRecord(data)
+    const piece = chunk && plainText(chunk)
+    return piece && { index: 0, text: piece.text }
+  }
+
+  /** A last frame counts if it is complete, because the protocol has no terminator. */
+  protected isTerminator(data: string): boolean {
+    return parseRecord(data) !== undefined
+  }
+
+  #take(chunk: Fields): void {
+    this.#takeUsage(chunk)
+    const candidates = Array.isArray(chunk['candidates']) ? (chunk['candidates'] as readonly unknown[]) : []
+    for (const value of candidates) {
+      const candidate = asRecord(value) ?? {}
+      const number = indexOf(candidate)
+      const hasReason = finishReasonOf(candidate['finishReason']) !== undefined
+      this.#finished.set(number, hasReason || this.#finished.get(number) === true)
+      const parts = partsOf(candidate)
+      noteArrived(parts, this.arrived, this.elidedBytes)
+      for (const piece of parts.flatMap(generatedText)) this.emit(number, piece)
+    }
+    if (candidates.length === 0 && blockReason(chunk) !== undefined) this.#finished.set(0, true)
+  }
+
+  #takeUsage(chunk: Fields): void {
+    this.#usage.read(chunk)
+    this.usage = this.#usage.usage
+  }
+}
+
+function indexOf({ index }: Fields): number {
+  return Number.isInteger(index) && (index as number) > 0 ? Math.min(index as number, MAX_CANDIDATES) : 0
+}

@@ -1,0 +1,146 @@
+import { asRecord, parseRecord } from '../../json/record.ts'
+import type { Fields } from '../../field.ts'
+import { isError } from '../../reply-facts.ts'
+import type { CopiedPart } from '../../copied-text.ts'
+import type { ReportedUsage } from '../../reported-usage.ts'
+import { isErrorEvent } from '../../sse/frame-splitter.ts'
+import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
+import { ofChoice } from '../../choices.ts'
+import type { Stop } from '../../reply.ts'
+import type { EventMemory } from '../../sse/event-memory.ts'
+import { FrameReader } from '../../sse/frame-reader.ts'
+import { argumentsIn, blockReason, candidateAt, identityOf, partsOf, plainText } from '../answer.ts'
+import { noteArrived } from '../note-received-media.ts'
+import { readGeminiError } from '../errors.ts'
+import { citationsIn } from '../grounding.ts'
+import { logprobsOf } from '../logprobs.ts'
+import { ReplyParts } from '../reply-parts.ts'
+import { finishReasonOf, stopOf } from '../stop-reasons.ts'
+import type { SeenTools } from '../../tool-tally.ts'
+import { StreamUsage } from '../usage.ts'
+
+/** Index of the text in a frame. */
+const TEXT = 0
+const THINKING = 1
+
+/** Candidate that is being read. */
+interface OpenChoice {
+  readonly parts: ReplyParts
+  finishReason: string | undefined
+}
+
+/**
+ * Decodes a stream with as many candidates as were requested. The protocol has no terminator: parts and usage
+ * may follow the finish reason, so the `end` event is emitted when the upstream closes. The stream is
+ * truncated if a candidate that began has no finish reason.
+ */
+export class GeminiStreamDecoder extends FrameReader {
+  /** Candidates by index; each further one is added with its first chunk. */
+  readonly #choices: OpenChoice[] = [
+    { parts: new ReplyParts((event) => this.emit(event)), finishReason: undefined },
+  ]
+  readonly #asked: number
+  readonly #usage = new StreamUsage()
+  #isStarted = false
+  #id = ''
+
+  constructor(memory?: EventMemory, choices = 1) {
+    super(memory)
+    this.#asked = choices
+  }
+
+  get tools(): SeenTools {
+    return this.#usage.tools
+  }
+
+  get usage(): ReportedUsage | undefined {
+    return this.#usage.usage
+  }
+
+  protected read(data: string, frame: string): void {
+    const chunk = parseRecord(data)
+    if (isErrorEvent(frame) || (chunk && isError(chunk['error']))) return this.#fail(data, chunk)
+    if (chunk) this.#take(chunk, data)
+    return undefined
+  }
+
+  /**
+   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
+   */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const chunk = parseRecord(data)
+    const piece = chunk && plainText(chunk)
+    return piece && { index: piece.isThought ? THINKING : TEXT, text: piece.text }
+  }
+
+  protected readPiece(index: number, text: string): void {
+    this.#choice(0).parts.grow(index === THINKING ? 'thinking' : 'text', text)
+  }
+
+  protected override copyPiece(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
+    return this.#choice(0).parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
+  }
+
+  /** A last frame counts if it is complete, because the protocol has no terminator. */
+  protected isTerminator(data: string): boolean {
+    return parseRecord(data) !== undefined
+  }
+
+  protected handleClose(): void {
+    const stops = this.#choices.flatMap(({ parts, finishReason }): Stop[] =>
+      finishReason === undefined ? [] : [stopOf(finishReason, parts)],
+    )
+    const [stop, ...others] = stops
+    if (!stop || stops.length < this.#choices.length) return
+    for (const { parts } of this.#choices) parts.end()
+    this.emit({ kind: 'end', stop, usage: this.usage, ...(others.length > 0 && { others }) })
+  }
+
+  #take(chunk: Fields, data: string): void {
+    this.#usage.read(chunk)
+    this.#start(chunk)
+    for (let number = 0; number < this.#asked; number++) {
+      const found = candidateAt(chunk, number)
+      if (!found) continue
+      const { candidate, at } = found
+      const open = this.#choice(number)
+      const parts = partsOf(candidate)
+      noteArrived(parts, this.arrived)
+      open.parts.read(parts, argumentsIn(data, at, parts), citationsIn(candidate), logprobsOf(candidate))
+      open.finishReason = finishReasonOf(candidate['finishReason']) ?? open.finishReason
+    }
+    if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
+  }
+
+  /** The candidate with this index. Missing ones before it are created too. */
+  #choice(number: number): OpenChoice {
+    for (let next = this.#choices.length; next <= number; next++) {
+      const parts = new ReplyParts((event) => this.emit(ofChoice(next, event)))
+      parts.setAnswerId(`${this.#id}_${next}`)
+      this.#choices.push({ parts, finishReason: undefined })
+    }
+    return this.#choices[number] as OpenChoice
+  }
+
+  #start(chunk: Fields): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    const identity = identityOf(chunk)
+    this.#id = identity.id
+    this.#choice(0).parts.setAnswerId(identity.id)
+    this.emit({ kind: 'start', ...identity, usage: this.usage })
+  }
+
+  #fail(data: string, chunk: Fields | undefined): void {
+    this.isOver = true
+    if (chunk) this.#usage.read(chunk)
+    const { type, message, code, status } = readGeminiError(Buffer.from(data))
+    this.emit({
+      kind: 'failure',
+      type,
+      message: message ?? 'The upstream reported an error in the middle of its answer.',
+      code: code ?? asRecord(chunk?.['error'])?.['code'],
+      status,
+    })
+  }
+}

@@ -1,0 +1,60 @@
+import { WireError } from '../../wire-error.ts'
+import { parseExact } from '../../json/exact-json.ts'
+import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
+import { asRecord } from '../../json/record.ts'
+import type { Reply, ReplyPart } from '../../reply.ts'
+import { isError } from '../../reply-facts.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { readBlock } from '../reply-block.ts'
+import { ServerSearches } from '../server-tools.ts'
+import { readStop } from '../stop-reasons.ts'
+import { usesIn } from '../tool-blocks.ts'
+import { readMessagesUsage } from '../usage.ts'
+
+/**
+ * Decodes a whole reply. A call's input is the text that the upstream wrote. Throws `upstream_error` if it is
+ * not a reply.
+ */
+export function decodeReply(bytes: Buffer): Reply {
+  const scan = scanned(bytes)
+  const content = scan?.span('content')
+  if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
+    throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
+  const tools = usesIn(scan.value('content'))
+  const searches = new ServerSearches()
+  const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
+  return {
+    id: textAt(scan, 'id'),
+    model: textAt(scan, 'model'),
+    parts: scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)),
+    stop: readStop(stop) ?? { reason: 'end' },
+    usage: readMessagesUsage(scan.value('usage'), tools),
+    ...(tools.length > 0 && { tools }),
+  }
+}
+
+/** Returns the text of a tool's input in a block, as it was written; '' if there is none. */
+export function inputText(scan: ScannedObject, block: Node): string {
+  const input = scan.memberOf(block, 'input')
+  return input === undefined ? '' : scan.textOf(input)
+}
+
+function partsAt(scan: ScannedObject, node: Node, searches: ServerSearches): ReplyPart[] {
+  const block = asRecord(parseExact(scan.textOf(node)))
+  if (!block) return []
+  const search = searches.note(block)
+  return [readBlock(block, inputText(scan, node)), ...(search ? [search] : [])]
+}
+
+function scanned(bytes: Buffer): ScannedObject | undefined {
+  try {
+    return scanObject(bytes, RESPONSE_LIMITS)
+  } catch {
+    return undefined
+  }
+}
+
+function textAt(scan: ScannedObject, key: string): string {
+  const value = scan.value(key)
+  return typeof value === 'string' ? value : ''
+}

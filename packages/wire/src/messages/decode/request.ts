@@ -1,0 +1,227 @@
+import type { Dropped } from '../../codec.ts'
+import type {
+  Conversation,
+  Effort,
+  SearchLocation,
+  TextPart,
+  Thinking,
+  Tool,
+  ToolChoice,
+  Turn,
+  WebSearch,
+} from '../../conversation.ts'
+import { refuse } from '../../field-check.ts'
+import { asRecord } from '../../json/record.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { readCache } from '../cache-mark.ts'
+import { decodeContent, decodeSystem } from '../decode-content.ts'
+import { drop, dropField } from '../dropped-fields.ts'
+import { decodeEndUser, STANDARD_TIER } from '../end-user.ts'
+import { decodeOutputFormat } from '../output-format.ts'
+
+/** Fields that the conversion reads; all others are dropped and reported. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'max_tokens',
+  'messages',
+  'system',
+  'stream',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+  'service_tier',
+])
+
+const EFFORTS: ReadonlySet<unknown> = new Set<Effort>(['low', 'medium', 'high', 'xhigh', 'max'])
+
+/** Decodes a checked messages request; `docs/api.md: Messages`. */
+export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  for (const { key, node } of scan.members.values()) {
+    if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
+  }
+  // With 0 a request only fills the prompt cache; other dialects have no such request.
+  if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
+  const { system, turns } = decodeTurns(scan, dropped)
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    system,
+    turns,
+    ...decodeTools(scan, dropped),
+    maxTokens: numberAt(scan, 'max_tokens'),
+    temperature: numberAt(scan, 'temperature'),
+    topP: numberAt(scan, 'top_p'),
+    topK: numberAt(scan, 'top_k'),
+    seed: undefined,
+    presencePenalty: undefined,
+    frequencyPenalty: undefined,
+    stop: (scan.value('stop_sequences') ?? []) as readonly string[],
+    thinking: decodeThinking(scan, dropped),
+    outputFormat: decodeOutputFormat(scan),
+    ...decodeEndUser(scan.value('metadata'), dropped),
+    ...decodeTier(scan.value('service_tier'), dropped),
+    includeUsage: true,
+  }
+}
+
+/**
+ * Joins system messages between the turns with the system prompt, because other dialects have only one place
+ * for both.
+ */
+function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: TextPart[]; turns: Turn[] } {
+  const system: TextPart[] = []
+  const turns: Turn[] = []
+  const top = scan.span('system')
+  if (top && scan.kindOf(top.node) !== 'null')
+    system.push(...decodeSystem({ scan, node: top.node, path: 'system', dropped }))
+  const messages = scan.span('messages')
+  for (const [i, message] of (messages ? scan.elements(messages.node) : []).entries()) {
+    const path = `messages[${i}].content`
+    const role = scan.parse(scan.memberOf(message, 'role') as Node)
+    const place = { scan, node: scan.memberOf(message, 'content') as Node, path, dropped }
+    if (role === 'system') system.push(...decodeSystem(place))
+    else if (role === 'user' || role === 'assistant') turns.push({ role, parts: decodeContent(place, role) })
+    else refuse(`messages[${i}].role`, `'user' or 'assistant'`, 'another role')
+  }
+  return { system, turns }
+}
+
+function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undefined {
+  const thinking = asRecord(scan.value('thinking'))
+  const config = asRecord(scan.value('output_config'))
+  const given = config?.['effort'] ?? undefined
+  if (given !== undefined && !EFFORTS.has(given))
+    refuse('output_config.effort', `'low', 'medium', 'high', 'xhigh' or 'max'`, 'something else')
+  const effort = given as Effort | undefined
+  if (thinking?.['display'] !== undefined) drop(dropped, 'thinking')
+
+  const kind = thinking?.['type']
+  const isEffortUsed = kind === 'adaptive' || kind === undefined
+  const others = Object.keys(config ?? {}).some((key) => key !== 'effort' && key !== 'format')
+  if (others || (effort !== undefined && !isEffortUsed)) drop(dropped, 'output_config')
+  switch (kind) {
+    case undefined:
+      return effort && { kind: 'adaptive', effort }
+    case 'disabled':
+      return { kind: 'off' }
+    case 'adaptive':
+      return { kind: 'adaptive', effort }
+    case 'enabled':
+      return { kind: 'budget', tokens: thinking?.['budget_tokens'] as number }
+    default:
+      return refuse('thinking.type', `'enabled', 'adaptive' or 'disabled'`, 'something else')
+  }
+}
+
+/** Reads the tier. `auto` is the default and is ignored. */
+function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
+  if (tier === STANDARD_TIER) return { isStandardTier: true }
+  if (typeof tier === 'string' && tier !== 'auto') drop(dropped, 'service_tier')
+  return {}
+}
+
+function numberAt(scan: ScannedObject, field: string): number | undefined {
+  return (scan.value(field) ?? undefined) as number | undefined
+}
+
+type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
+
+const WEB_SEARCH = /^web_search_\d+$/
+/** Default maximum of searches: that of the search context size `medium`. */
+const DEFAULT_SEARCHES = 5
+const READ_FIELDS: ReadonlySet<string> = new Set([
+  'type',
+  'name',
+  'description',
+  'input_schema',
+  'strict',
+  'cache_control',
+])
+const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 'user_location'])
+const PLACES = ['city', 'country', 'region', 'timezone'] as const
+
+/**
+ * Decodes the tools and the tool choice. Of the provider's own tools, only web search has an equivalent in
+ * other dialects. If no tool is left, the choice is dropped.
+ */
+function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
+  const tools: Tool[] = []
+  let webSearch: Offer['webSearch']
+  const list = scan.span('tools')
+  for (const [i, node] of (list?.count ? scan.elements(list.node) : []).entries()) {
+    const tool = asRecord(scan.parse(node)) ?? {}
+    const type = tool['type'] ?? 'custom'
+    if (type === 'custom') tools.push(decodeTool(scan, node, tool, `tools[${i}]`, dropped))
+    else if (typeof type === 'string' && WEB_SEARCH.test(type)) webSearch = decodeSearch(tool, dropped)
+    else drop(dropped, 'tools.server')
+  }
+  const choice = asRecord(scan.value('tool_choice'))
+  if (tools.length === 0) {
+    if (choice && choice['type'] !== 'none') drop(dropped, 'tool_choice')
+    return { tools, webSearch, toolChoice: undefined, parallelTools: undefined }
+  }
+  const disable = choice?.['disable_parallel_tool_use']
+  return {
+    tools,
+    webSearch,
+    toolChoice: choice && decodeChoice(choice),
+    parallelTools: typeof disable === 'boolean' ? !disable : undefined,
+  }
+}
+
+function decodeTool(
+  scan: ScannedObject,
+  node: Node,
+  tool: Readonly<Record<string, unknown>>,
+  path: string,
+  dropped: Dropped,
+): Tool {
+  if (hasOthers(tool, READ_FIELDS)) drop(dropped, 'tools.unknown')
+  const schema = scan.memberOf(node, 'input_schema')
+  const { description, strict } = tool
+  return {
+    name: tool['name'] as string,
+    description: typeof description === 'string' ? description : undefined,
+    schema: schema === undefined ? undefined : scan.textOf(schema),
+    strict: typeof strict === 'boolean' ? strict : undefined,
+    ...readCache(tool, path),
+  }
+}
+
+function decodeSearch(tool: Readonly<Record<string, unknown>>, dropped: Dropped): WebSearch {
+  if (hasOthers(tool, SEARCH_FIELDS)) drop(dropped, 'web_search')
+  const uses = tool['max_uses']
+  const place = asRecord(tool['user_location'])
+  const location: SearchLocation = Object.fromEntries(
+    PLACES.map((name) => [name, place?.[name]]).filter(([, value]) => typeof value === 'string'),
+  )
+  return {
+    maxUses: typeof uses === 'number' ? uses : DEFAULT_SEARCHES,
+    listsPages: true,
+    ...(Object.keys(location).length > 0 && { location }),
+  }
+}
+
+function decodeChoice(choice: Readonly<Record<string, unknown>>): ToolChoice {
+  switch (choice['type']) {
+    case 'auto':
+    case 'any':
+    case 'none':
+      return { kind: choice['type'] }
+    case 'tool':
+      return { kind: 'tool', name: choice['name'] as string }
+    default:
+      return refuse('tool_choice.type', `'auto', 'any', 'tool' or 'none'`, 'something else')
+  }
+}
+
+function hasOthers(tool: Readonly<Record<string, unknown>>, read: ReadonlySet<string>): boolean {
+  return Object.entries(tool).some(([key, value]) => !read.has(key) && value !== null)
+}

@@ -1,0 +1,219 @@
+import { WireError } from '../../wire-error.ts'
+import { refuseChoices } from '../../choices.ts'
+import type { Dropped, UpstreamModel } from '../../codec.ts'
+import type {
+  Conversation,
+  MediaPart,
+  OutputSchema,
+  Part,
+  Tool,
+  ToolResultPart,
+  WebSearch,
+} from '../../conversation.ts'
+import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-text.ts'
+import { parseRecord } from '../../json/record.ts'
+import { dropLogprobs } from '../../logprobs-asked.ts'
+import type { SearchPart } from '../../provider-search.ts'
+import { dropSeedAndPenalties } from '../../sampling.ts'
+import { dropSharedFields } from '../../shared-fields.ts'
+import { inputObject } from '../../tool-input.ts'
+import { writeCache } from '../cache-mark.ts'
+import { drop } from '../dropped-fields.ts'
+import { encodableTurns, isBlank } from './turns.ts'
+import { STANDARD_TIER } from '../end-user.ts'
+import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
+import { encodeSampling } from './thinking.ts'
+
+/** Version of the web search tool; `docs/api.md: Chat completions`, translations. */
+const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
+
+/**
+ * Encodes a conversation as a messages request. The order of fields is fixed, so that equal conversations
+ * give equal bytes, which hit the upstream's cache. Throws `invalid_request` if messages cannot express
+ * something that must not be dropped.
+ */
+export function encodeRequest(
+  requested: Conversation,
+  { name: upstreamModel, capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  dropSharedFields(requested, dropped, { keepsEndUser: true })
+  dropLogprobs(requested, dropped)
+  if (requested.choices?.field === 'n') drop(dropped, 'n')
+  else refuseChoices(requested)
+  dropSeedAndPenalties(requested, dropped)
+  const conversation = withSupportedFormat(requested, capabilities, dropped)
+  const turns = encodableTurns(conversation.turns, dropped)
+  const sampled = encodeSampling(conversation, capabilities, turns, dropped)
+  const { max_tokens, thinking, output_config, ...sampling } = sampled
+  const system = conversation.system.filter((part) => !isBlank(part))
+  const messages = turns.map(
+    ({ role, parts }) => `{"role":"${role}","content":${arrayOf(parts.map(encodePart))}}`,
+  )
+  const body = objectOf([
+    ['model', JSON.stringify(upstreamModel)],
+    ['max_tokens', String(max_tokens)],
+    ['system', system.length > 0 ? arrayOf(system.map(encodePart)) : undefined],
+    ['messages', arrayOf(messages)],
+    ...encodeTools(conversation, dropped),
+    ...membersOf({ thinking }),
+    ['output_config', encodeOutputConfig(output_config, conversation.outputFormat)],
+    ...membersOf({
+      ...sampling,
+      stop_sequences: encodeStop(conversation.stop, dropped),
+      stream: conversation.stream || undefined,
+      metadata: conversation.endUser && { user_id: conversation.endUser.id },
+      service_tier: conversation.isStandardTier && STANDARD_TIER,
+    }),
+  ])
+  return Buffer.from(body)
+}
+
+function encodeOutputConfig(
+  config: object | undefined,
+  format: OutputSchema | undefined,
+): string | undefined {
+  if (!config && !format) return undefined
+  return objectOf([...membersOf(config ?? {}), ['format', format && encodeOutputFormat(format)]])
+}
+
+function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[] {
+  const { webSearch, toolChoice, parallelTools } = conversation
+  const tools = [
+    ...conversation.tools.map(encodeTool),
+    ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : []),
+  ]
+  if (tools.length > 0)
+    return [['tools', arrayOf(tools)], ...membersOf({ tool_choice: encodeChoice(conversation) })]
+  // Upstreams refuse a tool choice without tools.
+  if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+  if (parallelTools !== undefined) drop(dropped, 'parallel_tool_calls')
+  return []
+}
+
+function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): string {
+  return objectOf([
+    ...membersOf({ name, description }),
+    ['input_schema', withType(schema)],
+    ...membersOf({ strict, ...writeCache(cache) }),
+  ])
+}
+
+/** Adds `type` at the root of a schema, because upstreams require it. */
+function withType(schema: string): string {
+  const given = parseRecord(schema) ?? {}
+  if (Object.hasOwn(given, 'type')) return schema
+  const added = ['"type":"object"', ...(Object.hasOwn(given, 'properties') ? [] : ['"properties":{}'])]
+  const rest = schema.slice(1)
+  return `{${added.join(',')}${Object.keys(given).length > 0 ? ',' : ''}${rest}`
+}
+
+function encodeSearch({ maxUses, location }: WebSearch): object {
+  return {
+    ...WEB_SEARCH,
+    max_uses: maxUses,
+    user_location: location && { type: 'approximate', ...location },
+  }
+}
+
+/**
+ * Encodes the tool choice; undefined for the dialect's default. With the choice `none`, `parallelTools` is
+ * dropped.
+ */
+function encodeChoice({ toolChoice, parallelTools }: Conversation): object | undefined {
+  if (!toolChoice && parallelTools === undefined) return undefined
+  const kind = toolChoice?.kind ?? 'auto'
+  return {
+    type: kind,
+    ...(toolChoice?.kind === 'tool' && { name: toolChoice.name }),
+    ...(parallelTools === false && kind !== 'none' && { disable_parallel_tool_use: true }),
+  }
+}
+
+/** Encodes stop sequences, except for blank ones, which upstreams refuse. */
+function encodeStop(stop: readonly string[], dropped: Dropped): readonly string[] | undefined {
+  const visible = stop.filter((sequence) => sequence.trim() !== '')
+  if (visible.length < stop.length) drop(dropped, 'stop')
+  return visible.length > 0 ? visible : undefined
+}
+
+const DEFAULT_DOCUMENT = 'application/pdf'
+
+/**
+ * Encodes a part as the JSON text of its block. A tool's input keeps the text that the model wrote. Throws
+ * `invalid_request` if that is not a JSON object, which messages requires.
+ */
+function encodePart(part: Exclude<Part, SearchPart>): string {
+  switch (part.kind) {
+    case 'text':
+      return JSON.stringify({ type: 'text', text: part.text, ...writeCache(part.cache) })
+    case 'media':
+      return encodeMedia(part)
+    case 'thinking':
+      return JSON.stringify({ type: 'thinking', thinking: part.text, signature: part.proof?.value ?? '' })
+    case 'tool-call': {
+      const input = inputObject(part.input)
+      if (input === undefined)
+        throw new WireError(
+          'invalid_request',
+          `Invalid arguments of the tool call ${JSON.stringify(part.id.slice(0, 64))}: expected the text of a JSON object.`,
+        )
+      const head = JSON.stringify({ type: 'tool_use', id: wireId(part.id), name: part.name })
+      return joined(head, `"input":${input}`, writeCache(part.cache))
+    }
+    case 'tool-result':
+      return encodeResult(part)
+    case 'opaque':
+      return JSON.stringify(part.value)
+  }
+}
+
+function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string {
+  const head = JSON.stringify({ type: 'tool_result', tool_use_id: wireId(callId) })
+  const [first] = parts
+  const isPlain = parts.length === 1 && first?.kind === 'text' && !first.cache
+  const content = isPlain ? JSON.stringify(first.text) : `[${parts.map(encodePart).join(',')}]`
+  return joined(head, parts.length > 0 ? `"content":${content}` : undefined, {
+    ...(isError && { is_error: true }),
+    ...writeCache(cache),
+  })
+}
+
+/** Encodes media: an image as an image, everything else as a document of its type, plain text as text. */
+function encodeMedia({ source, name, cache }: MediaPart): string {
+  const { mediaType } = source
+  const isImage = mediaType?.startsWith('image/') ?? source.kind === 'url'
+  return JSON.stringify({
+    type: isImage ? 'image' : 'document',
+    source: encodeSource(source),
+    ...(!isImage && name !== undefined && { title: name }),
+    ...writeCache(cache),
+  })
+}
+
+function encodeSource(source: MediaPart['source']): object {
+  if (source.kind === 'url') return { type: 'url', url: source.url }
+  const mediaType = source.mediaType || DEFAULT_DOCUMENT
+  if (mediaType.split(';')[0]?.trim() === 'text/plain') {
+    const text = Buffer.from(source.data, 'base64').toString()
+    if (Buffer.from(text).equals(Buffer.from(source.data, 'base64')))
+      return { type: 'text', media_type: 'text/plain', data: text }
+  }
+  return { type: 'base64', media_type: mediaType, data: source.data }
+}
+
+/** Adds members to an object's text: one that is JSON text, and others given as values. */
+function joined(object: string, member: string | undefined, more: object): string {
+  const rest = JSON.stringify(more).slice(1, -1)
+  return (
+    [object.slice(0, -1), member, rest].filter((text) => text !== undefined && text !== '').join(',') + '}'
+  )
+}
+
+/**
+ * Replaces characters in other providers' ids that messages upstreams refuse. The ids of a call and its
+ * result remain equal.
+ */
+function wireId(id: string): string {
+  return /^[\w-]+$/.test(id) ? id : id.replaceAll(/[^\w-]/g, '_') || '_'
+}

@@ -1,0 +1,143 @@
+import type { Dropped } from '../../codec.ts'
+import type { Conversation, Effort, Thinking, Turn } from '../../conversation.ts'
+import {
+  budgetOf,
+  DEFAULT_EFFORT,
+  isThinkingOff,
+  offEffort,
+  requestedEffort,
+  THINKING_OFF,
+} from '../../thinking.ts'
+import type { Capabilities } from '../../model-capabilities.ts'
+import { drop } from '../dropped-fields.ts'
+import { encodableTurns } from './turns.ts'
+
+/** Maximum of output tokens if a request has none, because messages requires one. */
+export const DEFAULT_MAX_TOKENS = 8192
+/** Smallest budget that upstreams accept. */
+const MIN_BUDGET = 1024
+/** Maximum temperature in messages; other dialects go up to 2. */
+const MAX_TEMPERATURE = 1
+
+/** Fields that depend on each other, in the format of messages; undefined ones are omitted. */
+export interface Sampling {
+  readonly max_tokens: number
+  readonly thinking:
+    | { readonly type: 'enabled'; readonly budget_tokens: number }
+    | { readonly type: 'adaptive' | 'disabled' }
+    | undefined
+  readonly output_config: { readonly effort: Effort } | undefined
+  readonly temperature: number | undefined
+  readonly top_p: number | undefined
+  readonly top_k: number | undefined
+}
+
+type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK' | 'toolChoice'> & {
+  readonly thinking: Thinking | undefined
+}
+
+/**
+ * Encodes thinking, the maximum of tokens and sampling so that an upstream accepts them together: a budget
+ * must be below the maximum, which grows if needed; no sampling settings are sent with thinking; and thinking
+ * is impossible with a forced tool, with a prefill, or if the last tool calls lack the thoughts before them.
+ */
+export function encodeSampling(
+  requested: Requested,
+  capabilities: Capabilities,
+  turns: readonly Turn[],
+  dropped: Dropped,
+): Sampling {
+  const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
+  const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
+  if (!thinking && requested.thinking && !isThinkingOff(requested.thinking)) drop(dropped, 'thinking')
+  if (!capabilities.isKnown && offEffort(requested.thinking) === 'minimal') drop(dropped, 'thinking')
+  switch (thinking?.kind) {
+    case 'budget': {
+      dropSampling(requested, dropped)
+      const budget = Math.max(thinking.tokens, MIN_BUDGET)
+      return {
+        max_tokens: maxTokens > budget ? maxTokens : budget + maxTokens,
+        thinking: { type: 'enabled', budget_tokens: budget },
+        output_config: undefined,
+        temperature: capabilities.sampling === 'none' ? undefined : 1,
+        top_p: undefined,
+        top_k: undefined,
+      }
+    }
+    case 'adaptive':
+      dropSampling(requested, dropped)
+      return {
+        max_tokens: maxTokens,
+        thinking: { type: 'adaptive' },
+        output_config: thinking.effort && { effort: thinking.effort },
+        temperature: undefined,
+        top_p: undefined,
+        top_k: undefined,
+      }
+    case 'off':
+    case undefined:
+      return {
+        max_tokens: maxTokens,
+        thinking: thinking && { type: 'disabled' },
+        output_config: undefined,
+        temperature: temperatureOf(requested, dropped),
+        top_p: requested.topP,
+        top_k: requested.topK,
+      }
+  }
+}
+
+/** Returns the maximum of tokens that is sent for a conversation. */
+export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
+  const turns = encodableTurns(conversation.turns, new Set())
+  return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
+}
+
+/** Converts the thinking to the form that the model supports; undefined if it supports none. */
+function knownThinking(
+  requested: Thinking | undefined,
+  { thinking, alwaysThinks }: Capabilities,
+): Thinking | undefined {
+  if (!requested || thinking === 'none') return undefined
+  if (isThinkingOff(requested)) return alwaysThinks ? { kind: 'adaptive', effort: 'low' } : THINKING_OFF
+  if (thinking === 'adaptive') return { kind: 'adaptive', effort: requestedEffort(requested) }
+  return requested.kind === 'adaptive'
+    ? { kind: 'budget', tokens: budgetOf(requested.effort ?? DEFAULT_EFFORT) }
+    : requested
+}
+
+function allowedThinking(
+  { toolChoice }: Requested,
+  thinking: Thinking | undefined,
+  turns: readonly Turn[],
+): Thinking | undefined {
+  if (!thinking || thinking.kind === 'off') return thinking
+  if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') return undefined
+  if (turns.at(-1)?.role === 'assistant') return undefined
+  return thinking.kind === 'budget' && lacksThoughts(turns) ? undefined : thinking
+}
+
+/**
+ * Reports whether the thoughts before the last tool calls are missing; upstreams require them if thinking has
+ * a budget.
+ */
+function lacksThoughts(turns: readonly Turn[]): boolean {
+  const last = turns.findLast(({ role }) => role === 'assistant')
+  if (!last?.parts.some(({ kind }) => kind === 'tool-call')) return false
+  if (!turns.at(-1)?.parts.some(({ kind }) => kind === 'tool-result')) return false
+  const [first] = last.parts
+  return first?.kind !== 'thinking' && first?.kind !== 'opaque'
+}
+
+/** Returns the temperature, limited to the maximum of messages. */
+function temperatureOf({ temperature }: Requested, dropped: Dropped): number | undefined {
+  if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
+  drop(dropped, 'temperature')
+  return MAX_TEMPERATURE
+}
+
+function dropSampling({ temperature, topP, topK }: Requested, dropped: Dropped): void {
+  if (temperature !== undefined && temperature !== 1) drop(dropped, 'temperature')
+  if (topP !== undefined && topP !== 1) drop(dropped, 'top_p')
+  if (topK !== undefined) drop(dropped, 'top_k')
+}

@@ -1,0 +1,109 @@
+import type { Dropped } from '../../codec.ts'
+import type { MediaPart, OpaquePart, Part, TextPart, ToolResultPart, Turn } from '../../conversation.ts'
+import type { SearchPart } from '../../provider-search.ts'
+import { drop } from '../dropped-fields.ts'
+import { isSearchResult } from '../server-tools.ts'
+
+/** Part that messages can express. */
+type EncodablePart = Exclude<Part, SearchPart>
+
+/** Turn that messages can express. */
+export interface EncodableTurn extends Turn {
+  readonly parts: readonly EncodablePart[]
+}
+
+/** Placeholder for an empty user turn. Upstreams require the turn, and refuse one without text. */
+const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
+
+/**
+ * Prepares turns for messages: drops parts that it cannot express, merges consecutive turns of one role,
+ * begins with the user, and moves tool results to the start of their turn. An empty assistant turn is
+ * dropped. An empty user turn is kept, because otherwise the conversation would end with another turn.
+ */
+export function encodableTurns(turns: readonly Turn[], dropped: Dropped): EncodableTurn[] {
+  const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
+  for (const { role, parts } of turns) {
+    const encodable = parts
+      .filter((part, i): part is EncodablePart => isEncodable(part, { role, before: parts[i - 1] }, dropped))
+      .map((part) => withoutUnencodable(part, dropped))
+    const last = merged.at(-1)
+    if (last?.role === role) last.parts.push(...encodable)
+    else if (role === 'user' || encodable.length > 0) merged.push({ role, parts: encodable })
+  }
+  if (merged[0]?.role !== 'user') merged.unshift({ role: 'user', parts: [] })
+  return merged.map(({ role, parts }, i) => {
+    if (role === 'assistant') return { role, parts: i === merged.length - 1 ? trimmedPrefill(parts) : parts }
+    const results = parts.filter(({ kind }) => kind === 'tool-result')
+    const others = parts.filter(({ kind }) => kind !== 'tool-result')
+    return { role, parts: parts.length === 0 ? [PLACEHOLDER] : [...results, ...others] }
+  })
+}
+
+/**
+ * Trims a prefill, the beginning of a reply that the model continues, because upstreams refuse trailing white
+ * space in it.
+ */
+function trimmedPrefill(parts: readonly EncodablePart[]): readonly EncodablePart[] {
+  const last = parts.at(-1)
+  return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
+}
+
+/** Reports whether a text is empty or white space, which upstreams refuse. */
+export function isBlank({ text }: TextPart): boolean {
+  return text.trim() === ''
+}
+
+/** Position of a part. */
+interface Standing {
+  readonly role: Turn['role']
+  /** The part before it. */
+  readonly before: Part | undefined
+}
+
+function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): boolean {
+  switch (part.kind) {
+    case 'text':
+      return !isBlank(part)
+    case 'thinking': {
+      // Upstreams accept only signatures that they made themselves.
+      const isOwn = part.proof?.protocol === 'messages'
+      if (!isOwn) drop(dropped, 'reasoning_content')
+      return isOwn
+    }
+    case 'media':
+      if (role === 'assistant') drop(dropped, 'content')
+      nameDetail(part, dropped)
+      return role === 'user'
+    case 'search':
+      // Upstreams accept only their own search results, in their own blocks.
+      if (before?.kind !== 'opaque' || !isSearchResult(before.value)) drop(dropped, 'content')
+      return false
+    case 'opaque':
+      return isOwn(part, dropped)
+    case 'tool-call':
+    case 'tool-result':
+      return true
+  }
+}
+
+/** Drops the parts of a tool result that messages cannot express. */
+function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePart {
+  if (part.kind !== 'tool-result') return part
+  const parts = part.parts.filter((inner) => {
+    if (inner.kind === 'text') return !isBlank(inner)
+    if (inner.kind === 'media') nameDetail(inner, dropped)
+    return inner.kind === 'media' || isOwn(inner, dropped)
+  })
+  return { ...part, parts } satisfies ToolResultPart
+}
+
+/** Messages cannot express the resolution at which an image is read. */
+function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
+  if (detail !== undefined) drop(dropped, 'image_url.detail')
+}
+
+function isOwn(part: OpaquePart, dropped: Dropped): boolean {
+  const own = part.protocol === 'messages'
+  if (!own) drop(dropped, 'content')
+  return own
+}

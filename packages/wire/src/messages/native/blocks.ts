@@ -1,0 +1,134 @@
+import { checkEachObject, kindName, refuse } from '../../field-check.ts'
+import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
+
+/** Rule for a member of an object. */
+export interface FieldRule {
+  readonly expected: string
+  readonly kinds: readonly JsonKind[]
+  /** Whether it may be absent or null. */
+  readonly optional?: boolean
+  /** Whether a string must be empty. */
+  readonly emptyText?: boolean
+}
+
+/**
+ * Checks a member of an object in place. Returns undefined if it is optional and absent or null. Throws
+ * `invalid_request` with its path.
+ */
+export function checkField(
+  scan: ScannedObject,
+  holder: Node,
+  path: string,
+  key: string,
+  { expected, kinds, optional }: FieldRule & { readonly optional?: false },
+): Node
+export function checkField(
+  scan: ScannedObject,
+  holder: Node,
+  path: string,
+  key: string,
+  rule: FieldRule,
+): Node | undefined
+export function checkField(
+  scan: ScannedObject,
+  holder: Node,
+  path: string,
+  key: string,
+  { expected, kinds, optional, emptyText }: FieldRule,
+): Node | undefined {
+  const node = scan.memberOf(holder, key)
+  if (node === undefined) return optional ? undefined : refuse(`${path}.${key}`, expected, 'nothing')
+  const kind = scan.kindOf(node)
+  const isTooLong = emptyText === true && kind === 'string' && scan.endOf(node) - scan.startOf(node) > 2
+  if (kinds.includes(kind) && !isTooLong) return node
+  if (kind === 'null' && optional) return undefined
+  return refuse(`${path}.${key}`, expected, kindName(scan, node))
+}
+
+const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
+const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
+/**
+ * Rule for a tool's input. For an empty input some clients send `null` or the empty string; `docs/api.md:
+ * Messages`.
+ */
+const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'string'], emptyText: true }
+const CACHE: FieldRule = { ...OBJECT, optional: true }
+
+/** Rules for a type of block. */
+export type Fields = readonly (readonly [key: string, rule: FieldRule])[]
+
+/** Rules by type of block; blocks of other types pass. `docs/api.md: Messages`, content blocks. */
+export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+  ['text', [['text', TEXT]]],
+  ['image', [['source', OBJECT]]],
+  [
+    'tool_use',
+    [
+      ['id', TEXT],
+      ['name', TEXT],
+      ['input', INPUT],
+    ],
+  ],
+  [
+    'tool_result',
+    [
+      ['tool_use_id', TEXT],
+      ['content', { expected: 'a string or an array of blocks', kinds: ['string', 'array'], optional: true }],
+    ],
+  ],
+])
+
+/** Rules by type of source. */
+export const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+  [
+    'base64',
+    [
+      ['media_type', TEXT],
+      ['data', TEXT],
+    ],
+  ],
+  ['url', [['url', TEXT]]],
+])
+
+/** Rules for blocks and sources of all types. */
+export const KNOWN_TO_ALL: Fields = [
+  ['type', TEXT],
+  ['cache_control', CACHE],
+]
+
+/** Checks the content of a message: a string or blocks. */
+export function checkContent(scan: ScannedObject, content: Node, path: string): void {
+  if (scan.kindOf(content) === 'string') return
+  checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at))
+}
+
+/** Checks blocks; text is the only type whose fields are checked. */
+export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
+  checkEachObject(scan, content, path, (block, at) => {
+    const type = typeOf(scan, block, at)
+    checkFields(scan, block, at, type === 'text' ? BLOCKS.get(type) : undefined)
+  })
+}
+
+function checkBlock(scan: ScannedObject, block: Node, path: string): void {
+  const type = typeOf(scan, block, path)
+  checkFields(scan, block, path, BLOCKS.get(type))
+  if (type === 'image') {
+    const source = scan.memberOf(block, 'source') as Node
+    const at = `${path}.source`
+    checkFields(scan, source, at, SOURCES.get(typeOf(scan, source, at)))
+  }
+  if (type !== 'tool_result') return
+  const content = scan.memberOf(block, 'content')
+  if (content !== undefined && scan.kindOf(content) === 'array')
+    checkContent(scan, content, `${path}.content`)
+}
+
+function checkFields(scan: ScannedObject, holder: Node, path: string, fields: Fields = []): void {
+  for (const [key, rule] of fields) checkField(scan, holder, path, key, rule)
+  checkField(scan, holder, path, 'cache_control', CACHE)
+}
+
+function typeOf(scan: ScannedObject, holder: Node, path: string): string {
+  return scan.parse(checkField(scan, holder, path, 'type', TEXT) as Node) as string
+}

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../../../../test/channel.ts'
+import type { GatedField } from '../../allowed-field.ts'
+import type { UpstreamSettings } from '../../upstream-settings.ts'
+import { sealProof } from '../../envelope.ts'
+import { scanObject } from '../../json/json-scan.ts'
+import { encodeBlocks } from '../encode-block.ts'
+import { type GatedMessages, gateMessagesRequest } from './gate.ts'
+import { readMessagesRequest } from './request.ts'
+import { writeCitation } from '../reply-block.ts'
+
+const CHANNEL = channelOf({ protocol: ['messages'], model_mapping: new Map([['big', 'vendor/big-2026']]) })
+
+function gate(
+  source: string,
+  channel: Partial<UpstreamSettings> = {},
+  passThrough = false,
+): GatedMessages & { same: boolean } {
+  const bytes = Buffer.from(source)
+  const scan = scanObject(bytes)
+  const gated = gateMessagesRequest(scan, readMessagesRequest(scan), { ...CHANNEL, ...channel }, passThrough)
+  return { ...gated, same: gated.body === bytes }
+}
+
+const body = (fields: string, model = 'small'): string =>
+  `{"model":"${model}","max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{ "ttl":"1h","type":"ephemeral"}}]}]${fields}}`
+const GATED = ',"service_tier":"auto","inference_geo":"eu","speed":"fast"'
+const SAMPLING = ',"temperature":1,"top_p":0.9,"top_k":5'
+
+describe('channel-gated fields', () => {
+  test('gated fields are removed, and no other byte changes', () => {
+    const rest = ',"x": 12345678901234567890 ,"safety_identifier":"u"'
+    expect(gate(body(GATED + rest)).body.toString()).toBe(body(rest))
+  })
+
+  test('gated fields pass where the channel allows them, one by one', () => {
+    const all = new Set<GatedField>(['service_tier', 'inference_geo', 'speed'])
+    expect(gate(body(GATED), { allow: all }).same).toBe(true)
+    expect(gate(body(GATED), { allow: new Set<GatedField>(['inference_geo']) }).body.toString()).toBe(
+      body(',"inference_geo":"eu"'),
+    )
+  })
+})
+
+describe('sampling', () => {
+  test.each(['{"type":"enabled","budget_tokens":1024}', '{"type":"adaptive"}'])(
+    'sampling is removed with thinking %s',
+    (thinking) => {
+      const field = `,"thinking":${thinking}`
+      expect(gate(body(field + SAMPLING)).body.toString()).toBe(body(field))
+    },
+  )
+
+  test('sampling passes without thinking, and with thinking disabled', () => {
+    expect(gate(body(SAMPLING)).same).toBe(true)
+    expect(gate(body(`${SAMPLING},"thinking":{"type":"disabled"}`)).same).toBe(true)
+    expect(gate(body(`${SAMPLING},"thinking":null`)).same).toBe(true)
+  })
+})
+
+test('the model is mapped, in pass-through mode too', () => {
+  const { body: sent, upstreamModel } = gate(body('', 'big'))
+  expect(sent.toString()).toBe(body('', 'vendor/big-2026'))
+  expect(upstreamModel).toBe('vendor/big-2026')
+  const all = `,"thinking":{"type":"adaptive"}${GATED}${SAMPLING}`
+  expect(gate(body(all, 'big'), { pass_through: true }).body.toString()).toBe(body(all, 'vendor/big-2026'))
+  expect(gate(body(all), {}, true).same).toBe(true)
+})
+
+test('the bytes are unchanged where nothing has to change', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ depthSize: 'small' }), fc.boolean(), (value, spaced) => {
+      const other = `,"x_other":${JSON.stringify(value, null, spaced ? 2 : 0)}`
+      expect(gate(body(other)).same).toBe(true)
+    }),
+  )
+})
+
+describe('a thought of another provider', () => {
+  const signature = sealProof({ protocol: 'gemini', value: 'c2lnbmVk', signs: 'call' }, 'messages')
+  const foreign = `{"type":"thinking","thinking":"","signature":"${signature}"}`
+  const own = '{"type":"thinking", "thinking":"I look.","signature":"c2lnbmVk"}'
+  const text = '{"type":"text","text":"é"}'
+  const messages = (...contents: string[]): string =>
+    `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}],"x":1}`).join(',')}],"y":1.0}`
+
+  test("another provider's thought is left out, as upstreams refuse its envelope; all else is unchanged", () => {
+    expect(gate(messages(`${own},${foreign},${text}`, foreign, text)).body.toString()).toBe(
+      messages(`${own},${text}`, text),
+    )
+    expect(gate(messages(foreign, own), {}, true).body.toString()).toBe(messages(own))
+    expect(gate(messages(own, text)).same).toBe(true)
+  })
+})
+
+describe('a web search of another provider', () => {
+  const search = { kind: 'search', protocol: 'responses', query: 'q', isFailed: false } as const
+  const page = { url: 'https://a.test/', title: 'A' }
+  const foreign = (pages: readonly (typeof page)[]): string =>
+    encodeBlocks({ ...search, pages }, '1').join(',')
+  const cited = writeCitation(page)
+  const own = { ...cited, encrypted_index: 'Eo8B' }
+  const text = (...citations: readonly object[]): string =>
+    `{"type":"text", "text":"é","citations":${citations.length > 0 ? JSON.stringify(citations) : 'null'}}`
+  const messages = (...contents: string[]): string =>
+    `{"model":"small","max_tokens":9,"messages":[${contents.map((content) => `{"role":"assistant", "content":[${content}]}`).join(',')}]}`
+
+  test("another provider's search is left out with its results, as upstreams refuse results that they did not make", () => {
+    expect(gate(messages(`${foreign([page])},${text(own)}`, foreign([]))).body.toString()).toBe(
+      messages(text(own)),
+    )
+  })
+
+  test("another provider's search is not cited: the text stays, and so do citations of the upstream's own searches", () => {
+    expect(gate(messages(text(cited, own, cited), text(cited))).body.toString()).toBe(
+      messages(text(own), text()),
+    )
+    expect(gate(messages(text(own))).same).toBe(true)
+  })
+})

@@ -1,0 +1,88 @@
+import type { GatedField } from '../../allowed-field.ts'
+import type { UpstreamSettings } from '../../upstream-settings.ts'
+import { type EditedRequest, editRequest } from '../../edit-request.ts'
+import { isEnvelope, mayHoldEnvelope } from '../../envelope.ts'
+import { changedArray, type Fate, withMember } from '../../json/change-array.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import type { MessagesRequest } from './request.ts'
+import { FOREIGN_SEARCH } from '../server-tools.ts'
+
+/** Request for a channel. */
+export interface GatedMessages extends EditedRequest {
+  /** The model's name at the upstream. */
+  readonly upstreamModel: string
+}
+
+/** Fields that are removed unless the channel allows them; `docs/api.md: Messages`, channel-gated fields. */
+const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
+
+/** Fields that are removed while thinking is active; `docs/api.md: Messages`. */
+const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
+
+/**
+ * Adapts a native request to a channel: maps the model's name, removes gated fields, thoughts of other
+ * providers, and sampling fields if thinking is active. All other bytes stay, including cache marks and
+ * signatures. In pass-through mode (`passThrough` is the gateway's option; the channel has its own) the
+ * fields stay too.
+ */
+export function gateMessagesRequest(
+  scan: ScannedObject,
+  request: MessagesRequest,
+  channel: UpstreamSettings,
+  passThrough: boolean,
+): GatedMessages {
+  const remove: string[] = []
+  const replace = new Map<string, string>()
+  const upstreamModel = channel.model_mapping.get(request.model) ?? request.model
+  if (upstreamModel !== scan.value('model')) replace.set('model', JSON.stringify(upstreamModel))
+  const messages = messagesWithoutEnvelopes(scan)
+  if (messages !== undefined) replace.set('messages', messages)
+  const isOpen = passThrough || channel.pass_through
+  if (!isOpen) {
+    remove.push(...GATED.filter((field) => !channel.allow.has(field)))
+    if (request.thinking) remove.push(...SAMPLING)
+  }
+  return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel }
+}
+
+/** Beginning of the id of another provider's search, as a JSON string. */
+const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH}`)
+
+/**
+ * Text of `messages` without other providers' thoughts, searches and citations, which upstreams of this
+ * dialect refuse; undefined if there are none. A message without any other content is removed too.
+ */
+function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
+  const messages = scan.span('messages')
+  if (!messages || scan.kindOf(messages.node) !== 'array') return undefined
+  if (!mayHoldEnvelope(scan) && !scan.hasStringFrom(SEARCH_BEGINNING)) return undefined
+  return changedArray(scan, messages.node, (message): Fate => {
+    const content = scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
+    if (content === undefined || scan.kindOf(content) !== 'array') return 'stays'
+    const text = changedArray(scan, content, (block) => fateOf(scan, block))
+    if (text === undefined) return 'stays'
+    return text === '[]' ? 'goes' : { text: withMember(scan, message, content, text) }
+  })
+}
+
+function fateOf(scan: ScannedObject, block: Node): Fate {
+  if (scan.kindOf(block) !== 'object') return 'stays'
+  if (isEnvelope(textOf(scan, block, 'signature'))) return 'goes'
+  if (['id', 'tool_use_id'].some((key) => textOf(scan, block, key).startsWith(FOREIGN_SEARCH))) return 'goes'
+  const citations = scan.memberOf(block, 'citations')
+  if (citations === undefined || scan.kindOf(citations) !== 'array') return 'stays'
+  const own = changedArray(scan, citations, (citation) => (isForeign(scan, citation) ? 'goes' : 'stays'))
+  if (own === undefined) return 'stays'
+  return { text: withMember(scan, block, citations, own === '[]' ? 'null' : own) }
+}
+
+/** Reports whether a citation is of a page that another provider found. */
+function isForeign(scan: ScannedObject, citation: Node): boolean {
+  return scan.kindOf(citation) === 'object' && isEnvelope(textOf(scan, citation, 'encrypted_index'))
+}
+
+/** Returns the text of a member; '' if there is none. */
+function textOf(scan: ScannedObject, holder: Node, key: string): string {
+  const member = scan.memberOf(holder, key)
+  return member !== undefined && scan.kindOf(member) === 'string' ? String(scan.parse(member)) : ''
+}

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import { scanObject } from '../../json/json-scan.ts'
+import { promptTextOf } from '../../prompt-text.ts'
+import { promptBounds } from './prompt.ts'
+import { MESSAGES_PROMPT } from '../prompt-levels.ts'
+
+const promptText = (body: Buffer) => promptTextOf(body, MESSAGES_PROMPT, '')
+
+const request = (fields: object): Buffer =>
+  Buffer.from(JSON.stringify({ model: 'm', max_tokens: 1, messages: [], ...fields }))
+const says = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
+const bound = (fields: object): number => promptBounds(scanObject(request(fields))).promptBound
+const picture = (size: number) => ({
+  type: 'image',
+  source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(size) },
+})
+
+describe('the upper bound of a messages prompt', () => {
+  test('the bound is at least the bytes of text, whatever the text is', () => {
+    for (const text of ['a'.repeat(500), '漢字'.repeat(100), '']) {
+      const fields = says({ type: 'text', text })
+      expect(bound(fields)).toBeGreaterThan(Buffer.byteLength(text))
+    }
+  })
+
+  test('the bound has no allowance for what a request does not contain', () => {
+    const plain = { ...says({ type: 'text', text: 'Hi' }), system: 's', stream: true, thinking: null }
+    // Markup for the message, and a template around the conversation.
+    expect(bound(plain)).toBe(request(plain).length + 8 + 64)
+    for (const feature of [{ thinking: { type: 'adaptive' } }, { output_config: {} }, { mcp_servers: [] }])
+      expect(bound({ ...plain, ...feature })).toBe(request({ ...plain, ...feature }).length + 8 + 64 + 256)
+  })
+
+  test('the bound counts images by their size, within tool results too', () => {
+    const result = (block: object) => says({ type: 'tool_result', tool_use_id: 'a', content: [block] })
+    for (const wrap of [says, result]) {
+      const small = bound(wrap(picture(10)))
+      expect(bound(wrap(picture(5_000_000)))).toBe(small)
+      expect(small).toBeGreaterThan(10_000)
+      expect(small).toBeLessThan(11_000)
+    }
+  })
+
+  test('a document of text counts as its text, any other as its pages', () => {
+    const text = {
+      type: 'document',
+      source: { type: 'text', media_type: 'text/plain', data: 'x'.repeat(1000) },
+    }
+    expect(bound(says(text))).toBeLessThan(2000)
+    const pdf = { type: 'document', source: { type: 'url', url: 'https://a/b.pdf' } }
+    expect(bound(says(pdf))).toBeGreaterThan(20_000)
+  })
+
+  const data = 'A'.repeat(500_000)
+  test.each([
+    ['an image of text', { type: 'image', source: { type: 'base64', media_type: 'text/plain', data } }],
+    ['an image of no type', { type: 'image', source: { type: 'base64', data } }],
+    ['an image by a data URL', { type: 'image', source: { type: 'url', url: `data:text/plain,${data}` } }],
+    [
+      'a document of text as base64',
+      { type: 'document', source: { type: 'base64', media_type: 'text/plain', data } },
+    ],
+  ])('content that may become text counts its bytes: %s', (_, block) => {
+    expect(bound(says(block))).toBeGreaterThan(500_000)
+    expect(bound(says(block))).toBeLessThan(521_000)
+  })
+
+  test('a document has at most as many tokens as the largest common context', () => {
+    const source = { type: 'base64', media_type: 'application/pdf', data: 'A'.repeat(3_000_000) }
+    const around = JSON.stringify({ type: 'document', source: { ...source, data: '' } }).length - '""'.length
+    expect(bound(says({ type: 'document', source })) - bound(says())).toBe(1_048_576 + around)
+  })
+
+  test('an image within the content of a document counts, too', () => {
+    const image = { type: 'image', source: { type: 'url', url: 'https://a/b.png' } }
+    const within = { type: 'document', source: { type: 'content', content: [image, image] } }
+    expect(bound(says(within))).toBeGreaterThan(20_000)
+    expect(bound(says(within))).toBeLessThan(21_000)
+  })
+
+  test("the bound grows with tools, and more with the provider's own", () => {
+    const own = { type: 'web_search_20250305', name: 'web_search' }
+    const callers = { name: 'f', input_schema: {} }
+    expect(bound({ tools: [callers] }) - bound({})).toBeGreaterThan(500)
+    expect(bound({ tools: [own] }) - bound({})).toBeGreaterThan(2000)
+  })
+})
+
+describe('the text to count', () => {
+  test('the text to count is everything that a model reads', () => {
+    const fields = {
+      system: [{ type: 'text', text: 'S' }],
+      tools: [{ name: 'f', input_schema: { type: 'object' } }],
+      messages: [
+        { role: 'user', content: 'U' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'T', signature: 'sig' },
+            { type: 'redacted_thinking', data: 'R' },
+            { type: 'tool_use', id: 'a', name: 'f', input: { q: 1 } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'plain' },
+            { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'block' }, picture(9)] },
+            { type: 'document', title: 'D', source: { type: 'text', media_type: 'text/plain', data: 'doc' } },
+            { type: 'search_result', title: 'found' },
+          ],
+        },
+      ],
+    }
+    const { text, extraTokens } = promptText(request(fields))
+    expect(text.split('\n')).toEqual([
+      'S',
+      '[{"name":"f","input_schema":{"type":"object"}}]',
+      'U',
+      'T',
+      'f',
+      '{"q":1}',
+      'plain',
+      'block',
+      'D',
+      'doc',
+      'found',
+    ])
+    // An image, and one token of hidden thoughts.
+    expect(extraTokens).toBe(3 + 3 * 4 + 1000 + 1)
+  })
+
+  test.each([
+    [{ output_config: { effort: 'low', format: { type: 'json_schema' } } }, '{"type":"json_schema"}'],
+    [{ output_format: { type: 'json_schema' } }, '{"type":"json_schema"}'],
+    [{ output_config: { effort: 'low' } }, ''],
+    [{ output_config: { format: {} }, output_format: null }, '{}'],
+    [{ output_config: 5, output_format: null }, ''],
+  ])('the text to count has the output format, and no other setting: %j', (fields, text) => {
+    expect(promptText(request(fields)).text).toBe(text)
+  })
+
+  test('the text to count begins with the text of the earlier turns', () => {
+    const turn = { role: 'user', content: 'again' }
+    const asked = (...messages: object[]): string =>
+      promptText(request({ system: 'S', messages, tools: [{ name: 'f' }], output_format: { type: 'json' } }))
+        .text
+    expect(asked(turn, turn)).toBe(`${asked(turn)}\nagain`)
+  })
+
+  test('the text to count is what an invalid request contains', () => {
+    expect(
+      promptText(request({ messages: [1, { role: 'user' }, { content: 5 }, { content: [1, {}] }] })).text,
+    ).toBe('')
+  })
+})

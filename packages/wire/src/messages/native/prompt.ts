@@ -1,0 +1,105 @@
+import {
+  featureTokens,
+  mediaExcess,
+  MESSAGE_TOKENS,
+  type PromptBounds,
+  REQUEST_TOKENS,
+  respondsInMedia,
+  TOOLS_TOKENS,
+} from '../../prompt-tokens.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { findMedia, textMember } from '../prompt-media.ts'
+
+/** Fields that add no more tokens to the model's input than they have bytes. */
+const PLAIN_FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'max_tokens',
+  'stream',
+  'stop_sequences',
+  'temperature',
+  'top_p',
+  'top_k',
+  'metadata',
+  'cache_control',
+  'service_tier',
+  'inference_geo',
+  'speed',
+])
+
+/** Tokens of the instructions for one of the provider's tools: 200 to 750, and more for computer use. */
+const SERVER_TOOL_TOKENS = 1500
+
+/**
+ * Upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
+ * the bytes of the body bound its text; media are counted by their maximum. Input that the provider's tools
+ * add, such as found pages, is not known in advance and not included.
+ */
+export function promptBounds(scan: ScannedObject): PromptBounds {
+  const model = String(scan.value('model'))
+  let hasMedia = respondsInMedia(model)
+  let namesPrompt = false
+  let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
+  tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
+  const tools = elementsOf(scan, scan.span('tools')?.node)
+  if (tools.length > 0) tokens += TOOLS_TOKENS
+  tokens += SERVER_TOOL_TOKENS * tools.filter((tool) => isServerTool(scan, tool)).length
+  for (const message of elementsOf(scan, scan.span('messages')?.node)) {
+    const addMedia = (block: Node, type: string): void => {
+      const media = findMedia(scan, block)
+      namesPrompt ||= isNamed(scan, block, type)
+      if (media) {
+        hasMedia = true
+        tokens += mediaExcess(scan, media, model)
+        // A document's content may contain images.
+      } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
+    }
+    eachBlock(scan, contentOf(scan, message), addMedia)
+  }
+  return { promptBound: tokens, hasMedia, namesPrompt }
+}
+
+/** Visits all blocks, including those in tool results. */
+function eachBlock(
+  scan: ScannedObject,
+  content: Node | undefined,
+  visit: (block: Node, type: string) => void,
+): void {
+  for (const block of elementsOf(scan, content)) {
+    if (scan.kindOf(block) !== 'object') continue
+    const type = textMember(scan, block, 'type') ?? ''
+    visit(block, type)
+    if (type === 'tool_result') eachBlock(scan, scan.memberOf(block, 'content'), visit)
+  }
+}
+
+/** Reports whether a block refers to a file stored at the provider. */
+function isNamed(scan: ScannedObject, block: Node, type: string): boolean {
+  if (type === 'container_upload') return true
+  const source = type === 'document' || type === 'image' ? sourceOf(scan, block) : undefined
+  return source !== undefined && textMember(scan, source, 'type') === 'file'
+}
+
+function sourceOf(scan: ScannedObject, block: Node): Node | undefined {
+  const source = scan.memberOf(block, 'source')
+  return source !== undefined && scan.kindOf(source) === 'object' ? source : undefined
+}
+
+function sourceContent(scan: ScannedObject, block: Node): Node | undefined {
+  const source = sourceOf(scan, block)
+  return source === undefined ? undefined : scan.memberOf(source, 'content')
+}
+
+function isServerTool(scan: ScannedObject, tool: Node): boolean {
+  const type = scan.kindOf(tool) === 'object' ? textMember(scan, tool, 'type') : undefined
+  return type !== undefined && type !== 'custom'
+}
+
+function contentOf(scan: ScannedObject, message: Node): Node | undefined {
+  return scan.kindOf(message) === 'object' ? scan.memberOf(message, 'content') : undefined
+}
+
+function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
+  return node !== undefined && scan.kindOf(node) === 'array' ? scan.elements(node) : []
+}

@@ -1,0 +1,229 @@
+import { withSchema, type JsonSchema, implies } from '../../with-schema.ts'
+import {
+  type Check,
+  checkMembers,
+  checkEachObject,
+  boolean,
+  integer,
+  isNumber,
+  isText,
+  isTexts,
+  kindName,
+  modelName,
+  object,
+  checkValue,
+  outputTokensOrNone,
+  refuse,
+  requestSchema,
+  checkSecret,
+  text,
+} from '../../field-check.ts'
+import type { OfferedTool, ProviderTools } from '../../tool-use.ts'
+import { asRecord } from '../../json/record.ts'
+import type { Member, ScannedObject } from '../../json/scanned-object.ts'
+import { BLOCKS, checkContent, checkField, checkTextBlocks, type FieldRule } from './blocks.ts'
+import { blocksSchema, fieldSchema } from '../block-schema.ts'
+import type { PromptBounds } from '../../prompt-tokens.ts'
+import { toolsBesides } from '../../tools-besides.ts'
+import { promptBounds } from './prompt.ts'
+
+/** Fields of a messages request that the gateway reads; all others pass as they came. */
+export interface MessagesRequest extends PromptBounds {
+  readonly model: string
+  readonly stream: boolean
+  /** Maximum of output tokens; with 0 the request only fills the prompt cache. */
+  readonly maxTokens: number
+  readonly messageCount: number
+  /** Whether thinking is enabled or adaptive. */
+  readonly thinking: boolean
+  /** Tools that the provider runs; absent if there are none. */
+  readonly providerTools?: ProviderTools
+}
+
+const typed = checkSecret(
+  'an object with a type',
+  withSchema({ type: 'object', required: ['type'], properties: { type: isText.schema } }, (value: unknown) =>
+    isText(asRecord(value)?.['type']),
+  ),
+)
+
+const STRING: FieldRule = { expected: 'a string', kinds: ['string'] }
+const STRING_IF_ANY: FieldRule = { ...STRING, optional: true }
+const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
+const FLAG_IF_ANY: FieldRule = { expected: 'true or false', kinds: ['true', 'false'], optional: true }
+const CONTENT = { expected: 'a string or an array of blocks', kinds: ['string', 'array'] } as const
+
+const message: JsonSchema = {
+  type: 'object',
+  required: ['role', 'content'],
+  properties: { role: isText.schema, content: { anyOf: [isText.schema, blocksSchema()] } },
+}
+
+const system: JsonSchema = {
+  anyOf: [isText.schema, blocksSchema(new Map([...BLOCKS].filter(([type]) => type === 'text')))],
+}
+
+const tool: JsonSchema = {
+  type: 'object',
+  properties: {
+    type: fieldSchema(STRING_IF_ANY),
+    name: fieldSchema(STRING_IF_ANY),
+    description: fieldSchema(STRING_IF_ANY),
+    input_schema: fieldSchema({ ...OBJECT, optional: true }),
+  },
+  ...implies(
+    { properties: { type: { enum: ['custom', null] } } },
+    {
+      required: ['name', 'input_schema'],
+      properties: { name: fieldSchema(STRING), input_schema: fieldSchema(OBJECT) },
+    },
+  ),
+}
+
+const toolChoice: JsonSchema = {
+  ...typed.schema,
+  properties: {
+    type: isText.schema,
+    disable_parallel_tool_use: fieldSchema(FLAG_IF_ANY),
+    name: fieldSchema(STRING_IF_ANY),
+  },
+  ...implies(
+    { properties: { type: { const: 'tool' } } },
+    { required: ['name'], properties: { name: fieldSchema(STRING) } },
+  ),
+}
+
+const thinking: JsonSchema = {
+  ...typed.schema,
+  properties: { type: isText.schema, budget_tokens: { type: ['integer', 'null'], minimum: 1 } },
+  ...implies(
+    { properties: { type: { const: 'enabled' } } },
+    { required: ['budget_tokens'], properties: { budget_tokens: { type: 'integer' } } },
+  ),
+}
+
+/**
+ * Table of `docs/api.md: Messages`, row for row. Enumerations are open, because a provider may have further
+ * values.
+ */
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['model', modelName],
+  ['max_tokens', outputTokensOrNone],
+  ['messages', withSchema({ type: 'array', minItems: 1, items: message }, checkMessages)],
+  ['system', withSchema(system, checkSystem)],
+  ['stream', boolean],
+  ['temperature', checkValue('a number from 0 to 1', isNumber(0, 1))],
+  [
+    'top_p',
+    checkValue(
+      'a number',
+      withSchema({ type: 'number' }, (value: unknown) => typeof value === 'number'),
+    ),
+  ],
+  ['top_k', integer],
+  ['stop_sequences', checkSecret('an array of strings', isTexts)],
+  ['tools', withSchema({ type: 'array', items: tool }, checkTools)],
+  ['tool_choice', withSchema(toolChoice, checkToolChoice)],
+  ['thinking', withSchema(thinking, checkThinking)],
+  ['metadata', object],
+  ['cache_control', typed],
+  ['service_tier', text],
+  ['inference_geo', text],
+  ['speed', text],
+])
+
+const REQUIRED = ['model', 'max_tokens', 'messages'] as const
+
+/** Builds the JSON Schema of requests that `readMessagesRequest` accepts. */
+export function messagesRequestSchema(): JsonSchema {
+  return requestSchema(REQUIRED, CHECKS)
+}
+
+/** Kinds of thinking that do not allow sampling fields. */
+const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
+
+/**
+ * Checks every row of the table in `docs/api.md: Messages` and the content blocks that it names; null in an
+ * optional field counts as absent, fields outside the table and other blocks pass. Throws `invalid_request`
+ * that names the field, the expected and the actual value. For a field that can contain a prompt the error
+ * shows only the kind of value.
+ */
+export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
+  checkMembers(scan, REQUIRED, CHECKS)
+  const offered = offeredTools(scan)
+  return {
+    model: scan.value('model') as string,
+    stream: scan.value('stream') === true,
+    maxTokens: scan.value('max_tokens') as number,
+    messageCount: scan.span('messages')?.count ?? 0,
+    thinking: ACTIVE_THINKING.has(asRecord(scan.value('thinking'))?.['type']),
+    ...(offered && { providerTools: offered }),
+    ...promptBounds(scan),
+  }
+}
+
+function checkMessages(scan: ScannedObject, { node, count }: Member): void {
+  if (scan.kindOf(node) !== 'array') refuse('messages', 'a non-empty array of messages', kindName(scan, node))
+  if (count === 0) refuse('messages', 'a non-empty array of messages', 'an empty array')
+  checkEachObject(scan, node, 'messages', (message, path) => {
+    checkField(scan, message, path, 'role', STRING)
+    const content = checkField(scan, message, path, 'content', CONTENT)
+    checkContent(scan, content, `${path}.content`)
+  })
+}
+
+function checkSystem(scan: ScannedObject, { node }: Member): void {
+  if (scan.kindOf(node) === 'string') return
+  if (scan.kindOf(node) !== 'array') refuse('system', 'a string or an array of blocks', kindName(scan, node))
+  checkTextBlocks(scan, node, 'system')
+}
+
+/** Checks tools. The client's own have a name and a schema; those of other types are the provider's. */
+function checkTools(scan: ScannedObject, { node }: Member): void {
+  checkEachObject(scan, node, 'tools', (tool, path) => {
+    const type = checkField(scan, tool, path, 'type', STRING_IF_ANY)
+    const isCallers = type === undefined || scan.parse(type) === 'custom'
+    checkField(scan, tool, path, 'name', { ...STRING, optional: !isCallers })
+    checkField(scan, tool, path, 'description', STRING_IF_ANY)
+    checkField(scan, tool, path, 'input_schema', { ...OBJECT, optional: !isCallers })
+  })
+}
+
+function checkToolChoice(scan: ScannedObject, member: Member): void {
+  typed(scan, member)
+  const { node } = member
+  checkField(scan, node, 'tool_choice', 'disable_parallel_tool_use', FLAG_IF_ANY)
+  const isTool = asRecord(scan.value('tool_choice'))?.['type'] === 'tool'
+  checkField(scan, node, 'tool_choice', 'name', { ...STRING, optional: !isTool })
+}
+
+function checkThinking(scan: ScannedObject, member: Member): void {
+  typed(scan, member)
+  const { type, budget_tokens: budget } = asRecord(scan.value('thinking')) ?? {}
+  const isGiven = budget !== undefined && budget !== null
+  if (type !== 'enabled' && !isGiven) return
+  if (!Number.isInteger(budget) || (budget as number) < 1) {
+    const node = scan.memberOf(member.node, 'budget_tokens')
+    refuse(
+      'thinking.budget_tokens',
+      'a positive integer',
+      node === undefined ? 'nothing' : kindName(scan, node),
+    )
+  }
+}
+
+/** Types of tools that the client runs; most of these tools have no type. */
+const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
+
+function offeredTools(scan: ScannedObject): ProviderTools | undefined {
+  const tools = toolsBesides(scan, OF_CLIENTS).flatMap(offered)
+  const servers = scan.span('mcp_servers')
+  if (servers && scan.kindOf(servers.node) === 'array' && servers.count > 0)
+    tools.push({ type: 'mcp_toolset' })
+  return tools.length > 0 ? { tools } : undefined
+}
+
+function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>): OfferedTool[] {
+  if (typeof type !== 'string' || type === 'custom') return []
+  return [{ type, ...(typeof maxUses === 'number' && { maxUses }) }]
+}

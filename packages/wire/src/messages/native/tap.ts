@@ -1,0 +1,134 @@
+import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FramePiece } from '../../sse/frame-template.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
+import { isError } from '../../reply-facts.ts'
+import { isErrorEvent } from '../../sse/frame-splitter.ts'
+import { SharedTemplates } from '../../sse/shared-templates.ts'
+import { StreamTap } from '../../sse/stream-tap.ts'
+import type { ErrorParts } from '../../upstream-error.ts'
+import { messagesErrorFrame } from '../errors.ts'
+import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
+import { deltaText, generatedText } from '../generated-text.ts'
+import { noteBlock } from '../tool-blocks.ts'
+import { StreamedUsage } from '../usage.ts'
+
+/** Maximum number of blocks that are tracked; no reply has more. */
+const MAX_BLOCKS = 1024
+const SHARED = new SharedTemplates()
+
+/**
+ * Watches a native messages stream, whose terminator is `message_stop`. Usage is known from `message_start`
+ * on, and final with `message_delta`. A stream that the upstream closed after a stop reason is complete too.
+ */
+export class MessagesTap extends StreamTap {
+  #sawFinish = false
+  #id: unknown
+  readonly #counts = new StreamedUsage()
+
+  override readonly tools = this.#counts.tools
+
+  constructor() {
+    super(undefined, SHARED)
+  }
+
+  get sawFinish(): boolean {
+    return this.#sawFinish
+  }
+
+  failureFrame(error: ErrorParts): Buffer {
+    return messagesErrorFrame(error)
+  }
+
+  protected read(data: string, frame: string): Verdict {
+    const event = parseRecord(data)
+    if (!event) return isErrorEvent(frame) ? this.#fail(data, undefined) : 'forward'
+    switch (eventType(event, frame)) {
+      case 'message_start':
+        this.#start(asRecord(event['message']))
+        return 'forward'
+      case 'content_block_start':
+        this.resetTemplates()
+        this.#noteHidden(event, asRecord(event['content_block'])?.['data'])
+        noteBlock(this.tools, blockIndex(event), event['content_block'])
+        for (const piece of generatedText(asRecord(event['content_block']))) this.emit(indexOf(event), piece)
+        return 'forward'
+      case 'content_block_delta': {
+        const text = deltaText(asRecord(event['delta']))
+        if (text !== undefined) this.emit(indexOf(event), text)
+        else this.#noteHidden(event, asRecord(event['delta'])?.['signature'])
+        return 'forward'
+      }
+      case 'message_delta':
+        this.#finish(asRecord(event['delta']))
+        this.#count(event['usage'], true)
+        return 'forward'
+      case 'message_stop':
+        this.done = true
+        this.usage = this.#counts.final
+        return 'end'
+      case 'error':
+        return this.#fail(data, event)
+      default:
+        // A proxy between the gateway and the provider may report errors in another format.
+        return isError(event['error']) ? this.#fail(data, event) : 'forward'
+    }
+  }
+
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    const text = event?.['type'] === 'content_block_delta' ? deltaText(asRecord(event['delta'])) : undefined
+    return event && text !== undefined ? { index: indexOf(event), text } : undefined
+  }
+
+  protected isTerminator(data: string): boolean {
+    return parseRecord(data)?.['type'] === 'message_stop'
+  }
+
+  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
+  #start(message: Event | undefined): void {
+    if (isSameMessage(this.#id, message?.['id'])) {
+      this.#counts.addRepeatedStart(message?.['usage'])
+      return this.#update()
+    }
+    this.#id = message?.['id']
+    this.#finish(message)
+    this.#count(message?.['usage'], this.#sawFinish)
+    const content = message?.['content']
+    if (!Array.isArray(content)) return
+    for (const [index, block] of content.entries()) {
+      noteBlock(this.tools, index, block)
+      for (const piece of generatedText(asRecord(block))) this.emit(Math.min(index, MAX_BLOCKS), piece)
+    }
+  }
+
+  #count(usage: unknown, isLast: boolean): void {
+    this.#counts.add(usage, isLast)
+    this.#update()
+  }
+
+  #update(): void {
+    this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
+  }
+
+  /** Counts thoughts that are redacted, or longer than the summary that comes with them. */
+  #noteHidden(event: Event, encrypted: unknown): void {
+    if (typeof encrypted === 'string')
+      this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))
+  }
+
+  #finish(holder: Event | undefined): void {
+    const reason = holder?.['stop_reason']
+    if (typeof reason === 'string' && reason !== '') this.#sawFinish = true
+  }
+
+  #fail(data: string, event: Event | undefined): Verdict {
+    this.error = { data, afterContent: this.contentFrames > 0 }
+    this.#counts.add(usageInError(event), false)
+    this.usage = this.#counts.partial ?? this.usage
+    return 'end'
+  }
+}
+
+function indexOf(event: Event): number {
+  return Math.min(blockIndex(event), MAX_BLOCKS)
+}

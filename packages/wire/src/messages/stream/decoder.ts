@@ -1,0 +1,332 @@
+import type { CopiedPart } from '../../copied-text.ts'
+import { parseExact } from '../../json/exact-json.ts'
+import { scanObject } from '../../json/json-scan.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { isError } from '../../reply-facts.ts'
+import type { ReplyPart, StartedPart, Stop } from '../../reply.ts'
+import type { ReportedUsage } from '../../reported-usage.ts'
+import type { EventMemory } from '../../sse/event-memory.ts'
+import { FrameReader } from '../../sse/frame-reader.ts'
+import { isErrorEvent } from '../../sse/frame-splitter.ts'
+import type { FramePiece } from '../../sse/frame-template.ts'
+import { SharedTemplates } from '../../sse/shared-templates.ts'
+import type { ToolTally } from '../../tool-tally.ts'
+import { readUpstreamError } from '../../upstream-error.ts'
+import { inputText } from '../decode/reply.ts'
+import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
+import { readBlock, readCitation } from '../reply-block.ts'
+import { ServerSearches } from '../server-tools.ts'
+import { readStop } from '../stop-reasons.ts'
+import { noteBlock } from '../tool-blocks.ts'
+import { StreamedUsage } from '../usage.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Block that has begun and not ended. */
+interface OpenBlock {
+  readonly kind: ReplyPart['kind']
+  /** Number of the part. An opaque part gets its number when it is complete. */
+  readonly index: number
+  /** Contents of an opaque block so far. */
+  block: Fields
+  /** Input at the start of the call; used if no deltas follow. */
+  input: string
+}
+
+/** Deltas with text: the member that contains it, and the kind of its part. */
+const TEXTS = [
+  { type: 'text_delta', key: 'text', kind: 'text' },
+  { type: 'thinking_delta', key: 'thinking', kind: 'thinking' },
+  { type: 'input_json_delta', key: 'partial_json', kind: 'tool-call' },
+] as const
+
+type TextKind = (typeof TEXTS)[number]['kind']
+
+const SHARED = new SharedTemplates()
+
+/**
+ * Decodes a messages stream. A block without a start begins with its first text; other gaps (input of an
+ * unknown call, a second message) are failures. The stream is complete with `message_stop`, or if the
+ * upstream closed after a stop reason.
+ */
+export class MessagesStreamDecoder extends FrameReader {
+  readonly #open = new Map<number, OpenBlock>()
+  #parts = 0
+  #started = false
+  #id = ''
+  readonly #counts = new StreamedUsage()
+  readonly #searches = new ServerSearches()
+  #stop: Stop | undefined
+  #isComplete = false
+
+  /** `memory` accounts for incomplete events. */
+  constructor(memory?: EventMemory) {
+    super(memory, SHARED)
+  }
+
+  get tools(): ToolTally {
+    return this.#counts.tools
+  }
+
+  get usage(): ReportedUsage | undefined {
+    return this.#isComplete ? this.#counts.final : this.#counts.partial
+  }
+
+  protected read(data: string, frame: string): void {
+    const event = parseRecord(data)
+    if (!event) {
+      if (isErrorEvent(frame)) this.#report(data, undefined)
+      return
+    }
+    const type = eventType(event, frame)
+    if (!this.#started && type.startsWith('content_block'))
+      return this.#fail('api_error', 'The upstream sent a part of a message that it did not begin.')
+    switch (type) {
+      case 'message_start':
+        return this.#start(asRecord(event['message']) ?? {}, data)
+      case 'content_block_start':
+        this.resetTemplates()
+        noteBlock(this.tools, blockIndex(event), event['content_block'])
+        return this.#begin(blockIndex(event), asRecord(event['content_block']) ?? {}, data, startedBlock)
+      case 'content_block_delta':
+        return this.#grow(blockIndex(event), asRecord(event['delta']) ?? {})
+      case 'content_block_stop':
+        return this.#end(blockIndex(event))
+      case 'message_delta':
+        this.#counts.add(event['usage'], true)
+        this.#stop = readStop(event['delta']) ?? this.#stop
+        return
+      case 'message_stop':
+        return this.#finish()
+      case 'ping':
+        return this.emit({ kind: 'ping' })
+      case 'error':
+        return this.#report(data, event)
+      default:
+        // A proxy between the gateway and the provider may report errors in another format.
+        if (isError(event['error'])) this.#report(data, event)
+    }
+  }
+
+  /** The index includes the kind of text, so that frames of different kinds never match. */
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    if (event?.['type'] !== 'content_block_delta') return undefined
+    const delta = asRecord(event['delta'])
+    const kind = TEXTS.findIndex(({ type }) => type === delta?.['type'])
+    const text = delta?.[TEXTS[kind]?.key ?? '']
+    if (typeof text !== 'string' || text === '') return undefined
+    return { index: blockIndex(event) * TEXTS.length + kind, text }
+  }
+
+  protected readPiece(index: number, text: string): void {
+    const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
+    this.#add(Math.floor(index / TEXTS.length), kind, text)
+  }
+
+  protected override copyPiece(index: number): CopiedPart | undefined {
+    const { kind } = TEXTS[index % TEXTS.length] as (typeof TEXTS)[number]
+    const open = this.#open.get(Math.floor(index / TEXTS.length))
+    if (open?.kind !== kind || open.input !== '') return undefined
+    return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: open.index }
+  }
+
+  protected isTerminator(data: string): boolean {
+    return parseRecord(data)?.['type'] === 'message_stop'
+  }
+
+  protected handleClose(): void {
+    if (this.#stop !== undefined) this.#finish()
+  }
+
+  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
+  #start(message: Fields, data: string): void {
+    if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
+    if (this.#started)
+      return this.#fail('api_error', 'The upstream began a second message within its response.')
+    this.#started = true
+    this.#id = textOf(message['id'])
+    this.#stop = readStop(message)
+    this.#counts.add(message['usage'], this.#stop !== undefined)
+    this.emit({
+      kind: 'start',
+      id: this.#id,
+      model: textOf(message['model']),
+      usage: this.#counts.partial,
+    })
+    const content = message['content']
+    if (!Array.isArray(content)) return
+    for (const [index, block] of content.entries()) {
+      this.#begin(index, asRecord(block) ?? {}, data, contentBlock(index))
+      this.#end(index)
+    }
+  }
+
+  /** Begins a block; `data` is the data of its event. */
+  #begin(index: number, block: Fields, data = '', find = startedBlock): void {
+    this.#end(index)
+    const part = readBlock(block, inputIn(data, block, find))
+    const open: OpenBlock = { kind: part.kind, index: this.#parts, block, input: '' }
+    this.#open.set(index, open)
+    if (part.kind === 'opaque') return
+    this.emit({ kind: 'part-start', index: this.#parts++, part: startedOf(part) })
+    if (part.kind === 'tool-call') open.input = part.input
+    else {
+      if (part.text !== '') this.emit({ kind: part.kind, index: open.index, text: part.text })
+      if (part.kind === 'text')
+        for (const citation of part.citations ?? [])
+          this.emit({ kind: 'citation', index: open.index, citation })
+      else if (part.proof) this.emit({ kind: 'proof', index: open.index, proof: part.proof })
+    }
+  }
+
+  #grow(index: number, delta: Fields): void {
+    const found = TEXTS.find(({ type }) => type === delta['type'])
+    const open = this.#open.get(index)
+    if (found) {
+      const text = delta[found.key]
+      if (typeof text === 'string' && text !== '') this.#add(index, found.kind, text)
+    } else if (delta['type'] === 'signature_delta' && open?.kind === 'thinking') {
+      const proof = { protocol: 'messages', value: textOf(delta['signature']) } as const
+      if (proof.value !== '') this.emit({ kind: 'proof', index: open.index, proof })
+    } else if (delta['type'] === 'citations_delta' && open?.kind === 'text') {
+      const citation = readCitation(asRecord(delta['citation']))
+      if (citation) this.emit({ kind: 'citation', index: open.index, citation })
+    } else if (open?.kind === 'opaque') {
+      open.block = grown(open.block, delta)
+    }
+  }
+
+  #add(index: number, kind: TextKind, text: string): void {
+    let open = this.#open.get(index)
+    if (open?.kind === 'opaque') {
+      if (kind === 'tool-call') open.input += text
+      else open.block = grown(open.block, { type: `${kind}_delta`, [kind]: text })
+      return
+    }
+    if (open?.kind !== kind) {
+      if (kind === 'tool-call')
+        return this.#fail('api_error', 'The upstream sent the input of a tool call that it did not begin.')
+      this.#begin(index, { type: kind })
+      open = this.#open.get(index) as OpenBlock
+    }
+    if (kind === 'tool-call') {
+      open.input = ''
+      this.emit({ kind: 'tool-input', index: open.index, text })
+    } else {
+      this.emit({ kind, index: open.index, text })
+    }
+  }
+
+  #end(index: number): void {
+    const open = this.#open.get(index)
+    if (!open) return
+    this.#open.delete(index)
+    if (open.kind === 'opaque') {
+      const value = withInput(open.block, open.input)
+      this.emit({
+        kind: 'part-start',
+        index: this.#parts,
+        part: { kind: 'opaque', protocol: 'messages', value },
+      })
+      this.emit({ kind: 'part-end', index: this.#parts++ })
+      const search = this.#searches.note(value)
+      if (!search) return
+      this.emit({ kind: 'part-start', index: this.#parts, part: search })
+      this.emit({ kind: 'part-end', index: this.#parts++ })
+      return
+    }
+    if (open.input !== '') this.emit({ kind: 'tool-input', index: open.index, text: open.input })
+    this.emit({ kind: 'part-end', index: open.index })
+  }
+
+  #finish(): void {
+    if (!this.#started) return this.#fail('api_error', 'The upstream ended a message that it did not begin.')
+    for (const index of this.#open.keys()) this.#end(index)
+    this.isOver = true
+    this.#isComplete = true
+    this.emit({ kind: 'end', stop: this.#stop ?? { reason: 'end' }, usage: this.usage })
+  }
+
+  /** Reports an error of the upstream. */
+  #report(data: string, event: Event | undefined): void {
+    this.#counts.add(usageInError(event), false)
+    const { type = 'error', message = '' } = readUpstreamError(Buffer.from(data))
+    this.#fail(type === 'error' ? 'api_error' : type, message)
+  }
+
+  #fail(type: string, message: string): void {
+    this.isOver = true
+    this.emit({ kind: 'failure', type, message })
+  }
+}
+
+function startedOf(part: Exclude<ReplyPart, { kind: 'opaque' | 'search' }>): StartedPart {
+  return part.kind === 'tool-call' ? { kind: 'tool-call', id: part.id, name: part.name } : { kind: part.kind }
+}
+
+/** Finds a block in an event. */
+type Finder = (scan: ScannedObject) => Node | undefined
+
+const startedBlock: Finder = (scan) => scan.span('content_block')?.node
+
+const contentBlock =
+  (index: number): Finder =>
+  (scan) => {
+    const message = scan.span('message')
+    const content = message && scan.memberOf(message.node, 'content')
+    return content === undefined ? undefined : scan.elements(content)[index]
+  }
+
+/** Returns the text of the input with which a block began, as it was written; usually it is empty. */
+function inputIn(data: string, block: Fields, find: Finder): string {
+  const input = asRecord(block['input'])
+  if (!input || Object.keys(input).length === 0) return ''
+  try {
+    const scan = scanObject(Buffer.from(data))
+    const node = find(scan)
+    return node === undefined ? '' : inputText(scan, node)
+  } catch {
+    // Beyond the scanner's limits, integers above 2^53 lose digits.
+    return JSON.stringify(input)
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+type Block = Readonly<Record<string, unknown>>
+
+/** Applies a delta to a block that other dialects do not have. */
+type Growth = (block: Block, delta: Block) => Block
+
+const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
+  ['text_delta', (block, delta) => added(block, 'text', delta['text'])],
+  ['thinking_delta', (block, delta) => added(block, 'thinking', delta['thinking'])],
+  ['compaction_delta', (block, delta) => added(block, 'content', delta['content'])],
+  ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
+])
+
+/** Applies a delta to a block; unknown types of deltas are ignored. */
+function grown(block: Block, delta: Block): Block {
+  return GROWTHS.get(delta['type'])?.(block, delta) ?? block
+}
+
+/** Sets a block's input, which arrived as text; unchanged if the text is not JSON. */
+function withInput(block: Block, input: string): Block {
+  if (input === '') return block
+  try {
+    return { ...block, input: parseExact(input) }
+  } catch {
+    return block
+  }
+}
+
+function added(block: Block, key: string, text: unknown): Block {
+  const before = block[key]
+  return typeof text === 'string'
+    ? { ...block, [key]: (typeof before === 'string' ? before : '') + text }
+    : block
+}

@@ -1,0 +1,279 @@
+import type { ReplyIdentity, StreamEncoder } from '../../codec.ts'
+import type { Citation } from '../../citation.ts'
+import { type CopiedText, frameOf, type TextFrame } from '../../copied-text.ts'
+import type { Proof } from '../../conversation.ts'
+import { sealProof } from '../../envelope.ts'
+import type { FrameWriter } from '../../frame-writer.ts'
+import type { SearchPart } from '../../provider-search.ts'
+import type { ReplyEvent, StartedPart, Stop } from '../../reply.ts'
+import type { Usage } from '../../usage.ts'
+import { messageId, writtenSearch } from '../encode-block.ts'
+import { messagesErrorText } from '../errors.ts'
+import { writeCitation } from '../reply-block.ts'
+import { writeStop } from '../stop-reasons.ts'
+import type { ErrorParts } from '../../upstream-error.ts'
+import { writeUsage } from '../write-usage.ts'
+
+/** Part that waits for the end of an earlier one. */
+interface Waiting {
+  readonly index: number
+  readonly part: StartedPart
+  readonly texts: string[]
+  readonly citations: Citation[]
+  proof: Proof | undefined
+  isEnded: boolean
+}
+
+const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
+
+/** Beginning of a delta up to its text, by kind of part. */
+const DELTAS = {
+  text: '{"type":"text_delta","text":',
+  thinking: '{"type":"thinking_delta","thinking":',
+  'tool-call': '{"type":"input_json_delta","partial_json":',
+} as const
+const DELTA_TAIL = '}}\n\n'
+
+/**
+ * Encodes a messages stream; `docs/api.md: Events`. Blocks are sequential and numbered without gaps: one part
+ * is open and is written as it arrives, others wait until it has ended. Empty texts produce no block.
+ */
+export class MessagesStreamEncoder implements StreamEncoder {
+  readonly #identity: ReplyIdentity
+  #isStarted = false
+  /** Stop of the message, and its usage. */
+  #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
+  #calledTools = false
+  #refused = false
+  /** Number of the next block. */
+  #next = 0
+  /** Part whose block is open, or will open with its first text. */
+  #current:
+    | {
+        readonly index: number
+        readonly part: StartedPart
+        readonly citations: Citation[]
+        isWritten: boolean
+        /** Frame for more of its text. */
+        frame?: TextFrame | undefined
+      }
+    | undefined
+  readonly #waiting = new Map<number, Waiting>()
+  #out = ''
+
+  constructor(identity: ReplyIdentity) {
+    this.#identity = identity
+  }
+
+  push(events: readonly ReplyEvent[]): string {
+    this.#out = ''
+    for (const event of events) if (!this.#ended) this.#write(event)
+    return this.#out
+  }
+
+  copy(event: CopiedText, out: FrameWriter): boolean {
+    const current = this.#current
+    if (current?.index !== event.index || !current.isWritten || this.#ended) return false
+    const frame = (current.frame ??= this.#deltaFrame(current.part.kind))
+    if (frame) out.copied(frame, event)
+    return frame !== undefined
+  }
+
+  finalFrames(charged = this.#ended?.usage): string {
+    if (!this.#ended) return ''
+    const delta = writeStop(this.#ended.stop, { calledTools: this.#calledTools, refused: this.#refused })
+    return eventText('message_delta', { delta, usage: writeUsage(charged) }) + STOP_FRAME
+  }
+
+  keepAliveFrame(): string {
+    return this.#isStarted ? PING_FRAME : ''
+  }
+
+  failureFrame(error: ErrorParts): string {
+    return messagesErrorText(error)
+  }
+
+  #write(event: ReplyEvent): void {
+    switch (event.kind) {
+      case 'start':
+        return this.#start(event.id, event.model, event.usage)
+      case 'part-start':
+        return this.#begin(event.index, event.part)
+      case 'text':
+      case 'thinking':
+      case 'tool-input':
+        return this.#add(event.index, event.text)
+      case 'citation':
+        return this.#cite(event.index, event.citation)
+      case 'proof':
+        return this.#prove(event.index, event.proof)
+      case 'part-end':
+        return this.#end(event.index)
+      case 'ping':
+        if (this.#isStarted) this.#out += PING_FRAME
+        return
+      case 'end':
+        return this.#finish(event.stop, event.usage)
+      case 'failure':
+    }
+  }
+
+  #start(id: string, model: string, usage: Usage | undefined): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#frame('message_start', {
+      message: {
+        id: messageId(id, this.#identity),
+        type: 'message',
+        role: 'assistant',
+        model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: writeUsage(usage),
+      },
+    })
+  }
+
+  #begin(index: number, part: StartedPart): void {
+    if (part.kind === 'opaque' && part.protocol !== 'messages') return
+    if (part.kind === 'tool-call') this.#calledTools = true
+    if (part.kind === 'text' && part.refusal) this.#refused = true
+    if (this.#current) {
+      this.#waiting.set(index, { index, part, texts: [], citations: [], proof: undefined, isEnded: false })
+      return
+    }
+    this.#current = { index, part, citations: [], isWritten: false }
+    if (part.kind !== 'text' && part.kind !== 'search') this.#open()
+  }
+
+  #add(index: number, text: string): void {
+    const current = this.#current
+    if (current?.index !== index) {
+      this.#waiting.get(index)?.texts.push(text)
+      return
+    }
+    const { kind } = current.part
+    if (text === '' || kind === 'opaque' || kind === 'search') return
+    this.#open()
+    this.#out += `${this.#deltaHead(kind)}${JSON.stringify(text)}${DELTA_TAIL}`
+  }
+
+  #deltaFrame(kind: StartedPart['kind']): TextFrame | undefined {
+    return kind === 'opaque' || kind === 'search' ? undefined : frameOf(this.#deltaHead(kind), DELTA_TAIL)
+  }
+
+  /** Beginning of a delta of the open block, up to its text. */
+  #deltaHead(kind: keyof typeof DELTAS): string {
+    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}`
+  }
+
+  /**
+   * Records a citation. It is written at the end of its block, because a block opens only with its first
+   * text.
+   */
+  #cite(index: number, citation: Citation): void {
+    const part = this.#current?.index === index ? this.#current : this.#waiting.get(index)
+    part?.citations.push(citation)
+  }
+
+  #prove(index: number, proof: Proof): void {
+    const waiting = this.#waiting.get(index)
+    if (waiting) waiting.proof = proof
+    if (this.#current?.index !== index) return
+    this.#frame('content_block_delta', {
+      index: this.#next,
+      delta: { type: 'signature_delta', signature: sealProof(proof, 'messages') },
+    })
+  }
+
+  #end(index: number): void {
+    const waiting = this.#waiting.get(index)
+    if (waiting) waiting.isEnded = true
+    if (this.#current?.index !== index) return
+    this.#close()
+    this.#takeUp()
+  }
+
+  /** Writes the waiting parts in order, up to one that is still growing. */
+  #takeUp(): void {
+    for (const { index, part, texts, citations, proof, isEnded } of this.#waiting.values()) {
+      this.#waiting.delete(index)
+      this.#begin(index, part)
+      this.#add(index, texts.join(''))
+      for (const citation of citations) this.#cite(index, citation)
+      if (proof) this.#prove(index, proof)
+      if (!isEnded) return
+      this.#close()
+    }
+  }
+
+  /** Writes the start of the current part's block, once. */
+  #open(): void {
+    const current = this.#current
+    if (!current || current.isWritten || current.part.kind === 'search') return
+    current.isWritten = true
+    this.#startBlock(startOf(current.part))
+  }
+
+  #startBlock(block: unknown): void {
+    if (!this.#isStarted) this.#start('', '', undefined)
+    this.#frame('content_block_start', { index: this.#next, content_block: block })
+  }
+
+  #close(): void {
+    const current = this.#current
+    this.#current = undefined
+    if (current?.part.kind === 'search') return this.#writeSearch(current.part)
+    if (!current?.isWritten) return
+    for (const citation of current.citations) {
+      const delta = { type: 'citations_delta', citation: writeCitation(citation) }
+      this.#frame('content_block_delta', { index: this.#next, delta })
+    }
+    this.#frame('content_block_stop', { index: this.#next++ })
+  }
+
+  /** Writes the blocks of a search. Its input is written as a delta, as for any tool. */
+  #writeSearch(search: SearchPart): void {
+    for (const block of writtenSearch(search, `${this.#identity.id}${this.#next}`)) {
+      const { input, ...rest } = block as { readonly input?: unknown }
+      this.#startBlock(input === undefined ? rest : { ...rest, input: {} })
+      if (input !== undefined) {
+        const delta = { type: 'input_json_delta', partial_json: JSON.stringify(input) }
+        this.#frame('content_block_delta', { index: this.#next, delta })
+      }
+      this.#frame('content_block_stop', { index: this.#next++ })
+    }
+  }
+
+  #finish(stop: Stop, usage: Usage | undefined): void {
+    this.#start('', '', undefined)
+    if (this.#current) this.#close()
+    for (const waiting of this.#waiting.values()) waiting.isEnded = true
+    this.#takeUp()
+    this.#ended = { stop, usage }
+  }
+
+  #frame(type: string, fields: object): void {
+    this.#out += eventText(type, fields)
+  }
+}
+
+function eventText(type: string, fields: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+}
+
+/** Start of a part's block; its text follows in deltas. */
+function startOf(part: Exclude<StartedPart, SearchPart>): unknown {
+  switch (part.kind) {
+    case 'text':
+      return { type: 'text', text: '' }
+    case 'thinking':
+      return { type: 'thinking', thinking: '', signature: '' }
+    case 'tool-call':
+      return { type: 'tool_use', id: part.id, name: part.name, input: {} }
+    case 'opaque':
+      return part.value
+  }
+}

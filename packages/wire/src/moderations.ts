@@ -1,0 +1,98 @@
+import { type Check, checkMembers, kindName, modelName, refuse, requestSchema } from './field-check.ts'
+import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
+import type { FoundMedia, PromptLevels } from './prompt-levels.ts'
+import { IMAGE_TOKENS, MESSAGE_TOKENS } from './prompt-tokens.ts'
+import { names, requestNames } from './request-names.ts'
+import { type JsonSchema, withSchema } from './with-schema.ts'
+
+/** Fields of a moderation request that the gateway reads; all others pass as they came. */
+export interface ModerationsRequest {
+  readonly model: string
+  /** Upper bound on the tokens that the upstream can count. */
+  readonly promptBound: number
+}
+
+/** The protocol's default if the request names no model. */
+const DEFAULT_MODEL = 'omni-moderation-latest'
+
+const inputSchema: JsonSchema = {
+  anyOf: [{ type: 'string' }, { type: 'array', minItems: 1, items: { type: ['string', 'object'] } }],
+}
+
+/** Table of `docs/api.md: Moderations`, row for row. */
+export const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
+  ['model', modelName],
+  ['input', withSchema(inputSchema, checkInput)],
+])
+
+/**
+ * Checks every row of the table in `docs/api.md: Moderations`; fields outside it pass. Throws
+ * `invalid_request` that names the field and never contains the client's text.
+ */
+export function readModerationsRequest(scan: ScannedObject): ModerationsRequest {
+  checkMembers(scan, ['input'], CHECKS)
+  return {
+    model: (scan.value('model') as string | null | undefined) ?? DEFAULT_MODEL,
+    promptBound: promptBound(scan),
+  }
+}
+
+/** Builds the JSON Schema of requests that `readModerationsRequest` accepts. */
+export function moderationsRequestSchema(): JsonSchema {
+  return requestSchema(['input'], CHECKS)
+}
+
+const EXPECTED = 'a string, or a non-empty array of strings or objects'
+
+function checkInput(scan: ScannedObject, { node, count }: Member): void {
+  const kind = scan.kindOf(node)
+  if (kind === 'string') return
+  if (kind !== 'array') refuse('input', EXPECTED, kindName(scan, node))
+  if (count === 0) refuse('input', EXPECTED, 'an empty array')
+  for (const [index, element] of scan.elements(node).entries()) {
+    const isInput = ['string', 'object'].includes(scan.kindOf(element))
+    if (!isInput) refuse(`input[${index}]`, 'a string or an object', kindName(scan, element))
+  }
+}
+
+/**
+ * Upper bound on the tokens of a checked request, without a tokenizer: one per byte, and the maximum for each
+ * image.
+ */
+function promptBound(scan: ScannedObject): number {
+  const input = scan.span('input')
+  if (!input) return 0
+  const { node, start, end, count } = input
+  const isList = scan.kindOf(node) === 'array'
+  const elements = isList ? scan.elements(node) : []
+  const images = elements.filter((element) => isImage(scan, element)).length
+  return end - start + (count + 1) * MESSAGE_TOKENS + images * IMAGE_TOKENS.max(0, '')
+}
+
+function isImage(scan: ScannedObject, node: number): boolean {
+  return scan.kindOf(node) === 'object' && scan.memberOf(node, 'image_url') !== undefined
+}
+
+/** The prompt of a moderation request. */
+export const MODERATIONS_PROMPT = {
+  levels: {
+    request: { notPrompt: { model: 'service' }, read: { input: 'part' } },
+    part: { notPrompt: { type: 'kind' }, read: { text: 'text', image_url: 'media' }, media: findMedia },
+    media: { notPrompt: {}, read: { url: 'text' } },
+  },
+  turns: 'input',
+} as const satisfies PromptLevels
+
+/** Finds the image of a part. */
+function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
+  const held = scan.memberOf(part, 'image_url')
+  if (held === undefined) return undefined
+  const url = scan.kindOf(held) === 'object' ? scan.memberOf(held, 'url') : held
+  const data = url !== undefined && scan.kindOf(url) === 'string' ? url : undefined
+  return { tokens: IMAGE_TOKENS, data }
+}
+
+/** Names of the fields of moderation requests. */
+export const moderationsNames = requestNames(CHECKS.keys(), {
+  input: names('type text', { image_url: names('url') }),
+})

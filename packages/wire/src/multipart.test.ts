@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { FormReader, type FormPart } from './multipart.ts'
+
+const B = 'xyz'
+
+function read(body: string | Buffer, pieces = 1, boundary = B): readonly FormPart[] {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body, 'latin1')
+  const reader = new FormReader(boundary)
+  const size = Math.max(1, Math.ceil(bytes.length / pieces))
+  for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size))
+  return reader.end()
+}
+
+const field = (name: string, value: string, more = ''): string =>
+  `--${B}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`
+const end = `--${B}--\r\n`
+
+describe('a form', () => {
+  test('a form is read to the positions of its parts, and to the texts of its fields', () => {
+    const body = field('file', 'RIFF\r\n--xy\r\n', '; filename="a.wav"') + field('model', 'whisper-1') + end
+    for (const pieces of [1, 2, 7, body.length]) {
+      const parts = read(body, pieces)
+      expect(parts.map(({ name, filename, text }) => ({ name, filename, text }))).toEqual([
+        { name: 'file', filename: 'a.wav', text: undefined },
+        { name: 'model', filename: undefined, text: 'whisper-1' },
+      ])
+      expect(parts.map(({ start, end: to }) => body.slice(start, to))).toEqual([
+        'RIFF\r\n--xy\r\n',
+        'whisper-1',
+      ])
+    }
+  })
+
+  test('a form may have empty fields, preceding types, bytes after its end, and names without quotes', () => {
+    const typed = `--${B}\r\ncontent-type: text/plain\r\ncontent-disposition: form-data;name=a\r\n\r\n\r\n`
+    expect(read(`${typed}${end}rest`)).toMatchObject([{ name: 'a', text: '', contentType: 'text/plain' }])
+  })
+
+  test('of a field of more than 256 KiB only the position is kept', () => {
+    const [large, model] = read(field('prompt', 'p'.repeat(300_000)) + field('model', 'm') + end, 9)
+    expect(large?.text).toBeUndefined()
+    expect((large?.end ?? 0) - (large?.start ?? 0)).toBe(300_000)
+    expect(model?.text).toBe('m')
+  })
+
+  test('any contents of a form are read back, in any pieces', () => {
+    const content = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes).toString('latin1'))
+    const safe = content.filter((text) => !`\n${text}`.includes(`\n--${B}`))
+    fc.assert(
+      fc.property(fc.array(safe, { maxLength: 6 }), fc.integer({ min: 1, max: 40 }), (values, pieces) => {
+        const body = values.map((value, i) => field(`f${i}`, value, '; filename="f"')).join('') + end
+        const parts = read(values.length === 0 ? end : body, pieces)
+        expect(parts.map(({ start, end: to }) => body.slice(start, to))).toEqual(values)
+      }),
+    )
+  })
+})
+
+describe('bytes before the first boundary', () => {
+  test.each(['', 'This is a multi-part message.', '\r\n--', 'p'.repeat(8_192)])(
+    'bytes before the first boundary are skipped up to 8 KiB, in any pieces: %#',
+    (preamble) => {
+      const body = `${preamble}\r\n${field('a', 'b')}${end}`
+      for (const pieces of [1, 5, 700, body.length]) {
+        const [part, ...others] = read(body, pieces)
+        expect(others).toEqual([])
+        expect(part && body.slice(part.start, part.end)).toBe('b')
+      }
+    },
+  )
+})
+
+describe('ambiguous forms', () => {
+  const refused: Record<string, string> = {
+    'no last boundary': field('a', 'b'),
+    'nothing at all': '',
+    'more than 8 KiB before the first boundary': `${'p'.repeat(8_193)}\r\n${field('a', 'b')}${end}`,
+    'more than 8 KiB and no boundary': 'p'.repeat(9_000),
+    'a first boundary after a bare line feed': `preamble\n${field('a', 'b')}${end}`,
+    'a line before the first boundary that begins like it': `--${B}c\r\n${field('a', 'b')}${end}`,
+    'a line that begins like the boundary': field('a', `b\r\n--${B}c`) + end,
+    'a boundary after a bare line feed': `${field('a', `b\n--${B}`)}${end}`,
+    'a part without a head': `--${B}\r\n\r\nb\r\n${end}`,
+    'a part without a name': `--${B}\r\nContent-Disposition: form-data\r\n\r\nb\r\n${end}`,
+    'a name that is stated twice': field('a', 'b', '; name="c"') + end,
+    'a name in another coding': field('a', 'b', "; name*=utf-8''model") + end,
+    'a name with a backslash': field('mo\\del', 'b') + end,
+    'a file name that hides a name': `--${B}\r\nContent-Disposition: form-data; filename="a\\"; name="model"\r\n\r\nb\r\n${end}`,
+    'two dispositions': `--${B}\r\nContent-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="b"\r\n\r\nb\r\n${end}`,
+    'a folded header': `--${B}\r\nContent-Disposition: form-data;\r\n name="a"\r\n\r\nb\r\n${end}`,
+    'an encoded part': `--${B}\r\nContent-Disposition: form-data; name="a"\r\nContent-Transfer-Encoding: base64\r\n\r\nYg==\r\n${end}`,
+    'a head without an end': `--${B}\r\nContent-Disposition: form-data; name="${'a'.repeat(9_000)}`,
+    'two hundred parts': Array.from({ length: 200 }, (_, i) => field(`f${i}`, 'v')).join('') + end,
+  }
+  test.each(Object.entries(refused))(
+    'a form that another parser may understand differently is refused: %s',
+    (_what, body) => {
+      for (const pieces of [1, 5, body.length || 1])
+        expect(() => read(body, pieces)).toThrow(/^the form of the request is invalid/)
+    },
+  )
+})

@@ -1,0 +1,233 @@
+import { WireError } from './wire-error.ts'
+
+const LF = 0x0a
+const CR = 0x0d
+const HYPHEN = 0x2d
+const HEAD_END = Buffer.from('\r\n\r\n')
+
+/** Maximum parts of one form. A form with 16 images has about 30. */
+const MAX_PARTS = 128
+/** Maximum bytes before the first boundary; they are ignored (RFC 2046). */
+const MAX_PREAMBLE_BYTES = 8_192
+/** Maximum bytes of the head of a part. */
+const MAX_HEAD_BYTES = 8_192
+/** Maximum bytes kept of a field that is not a file, and of all such fields together. */
+const MAX_TEXT_BYTES = 262_144
+const MAX_ALL_TEXT_BYTES = 524_288
+
+const CRLF_BYTES = 2
+const TOO_LONG = `more than ${MAX_PREAMBLE_BYTES} bytes stand in front of its first boundary`
+
+/** Part of a form: its head, and the position of its content in the body. */
+export interface FormPart extends PartHead {
+  /** Offset of the first byte of the content. */
+  readonly start: number
+  /** Offset after the last byte. */
+  readonly end: number
+  /** Content of a field that is not a file; undefined if it is too long to be kept. */
+  readonly text: string | undefined
+}
+
+/** Reads a form (RFC 7578) while it arrives: keeps the positions of its parts and the short texts. */
+export class FormReader {
+  readonly #delimiter: Buffer
+  readonly #parts: FormPart[] = []
+  #state: 'start' | 'delimited' | 'head' | 'content' | 'over' = 'start'
+  /** Bytes that are not read yet, and the offset of the first of them. */
+  #rest: Buffer = Buffer.alloc(0)
+  #offset = 0
+  #head: PartHead = { name: '', filename: undefined, contentType: '' }
+  #contentStart = 0
+  /** Content of the current field, if it is kept. */
+  #text: Buffer[] | undefined
+  #textBytes = 0
+  #allTextBytes = 0
+
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`\n--${boundary}`, 'latin1')
+  }
+
+  /** Reads more bytes. Throws `invalid_request` if they are not a valid form. */
+  push(chunk: Buffer): void {
+    if (this.#state === 'over') return
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    while (this.#readOn());
+    // A few remaining bytes must not keep the memory of a whole chunk.
+    if (this.#rest.length > 0 && this.#rest.length < this.#rest.buffer.byteLength)
+      this.#rest = Buffer.from(this.#rest)
+  }
+
+  /** Ends the reading and returns the parts in order. */
+  end(): readonly FormPart[] {
+    if (this.#state !== 'over') throw refusal('it ends before its last boundary')
+    return this.#parts
+  }
+
+  /** Makes one step. Returns false if it needs more bytes. */
+  #readOn(): boolean {
+    switch (this.#state) {
+      case 'start':
+        return this.#readStart()
+      case 'delimited':
+        return this.#readDelimited()
+      case 'head':
+        return this.#readHead()
+      case 'content':
+        return this.#readContent()
+      case 'over':
+        this.#rest = Buffer.alloc(0)
+        return false
+    }
+  }
+
+  #readStart(): boolean {
+    const first = this.#delimiter.subarray(1)
+    if (this.#rest.length < first.length) return false
+    const isFirst = this.#rest.subarray(0, first.length).equals(first)
+    const at = isFirst ? -1 : this.#rest.indexOf(this.#delimiter)
+    if (!isFirst && at < 0) {
+      if (this.#rest.length > MAX_PREAMBLE_BYTES + CRLF_BYTES + first.length) throw refusal(TOO_LONG)
+      return false
+    }
+    if (at > MAX_PREAMBLE_BYTES + 1) throw refusal(TOO_LONG)
+    if (!isFirst && this.#rest[at - 1] !== CR) throw refusal('a line that is no boundary begins like one')
+    this.#drop(at + 1 + first.length)
+    this.#state = 'delimited'
+    return true
+  }
+
+  #readDelimited(): boolean {
+    if (this.#rest.length < 2) return false
+    const [a, b] = this.#rest
+    const isLast = a === HYPHEN && b === HYPHEN
+    if (!isLast && (a !== CR || b !== LF)) throw refusal('a boundary is followed by other bytes')
+    if (isLast) this.#state = 'over'
+    else {
+      if (this.#parts.length === MAX_PARTS) throw refusal(`it has more than ${MAX_PARTS} parts`)
+      this.#drop(2)
+      this.#state = 'head'
+    }
+    return true
+  }
+
+  #readHead(): boolean {
+    const end = this.#rest.indexOf(HEAD_END)
+    if (end > MAX_HEAD_BYTES || (end < 0 && this.#rest.length > MAX_HEAD_BYTES))
+      throw refusal(`the head of a part is larger than ${MAX_HEAD_BYTES} bytes`)
+    if (end < 0) return false
+    this.#head = readPartHead(this.#rest.subarray(0, end))
+    // The last line feed of the head stays unread, because a delimiter may begin with it.
+    this.#drop(end + HEAD_END.length - 1)
+    this.#contentStart = this.#offset + 1
+    this.#text = this.#head.filename === undefined ? [] : undefined
+    this.#textBytes = 0
+    this.#state = 'content'
+    return true
+  }
+
+  #readContent(): boolean {
+    const at = this.#rest.indexOf(this.#delimiter)
+    if (at < 0) {
+      // The last bytes may be the beginning of a delimiter with the carriage return before it.
+      const sure = this.#rest.length - this.#delimiter.length
+      if (sure > 0) this.#takeContent(sure)
+      return false
+    }
+    const end = this.#offset + at - 1
+    const isEmptyHead = end < this.#contentStart
+    const before = at > 0 ? this.#rest[at - 1] : undefined
+    if (isEmptyHead || before !== CR) throw refusal('a line that is no boundary begins like one')
+    this.#takeContent(at - 1)
+    this.#parts.push({ ...this.#head, start: this.#contentStart, end, text: this.#textSoFar() })
+    this.#drop(1 + this.#delimiter.length)
+    this.#state = 'delimited'
+    return true
+  }
+
+  #takeContent(length: number): void {
+    // The first byte may be the line feed of the head.
+    const from = this.#contentStart - this.#offset
+    const piece = this.#rest.subarray(Math.max(0, from), length)
+    if (this.#text && piece.length > 0) {
+      this.#textBytes += piece.length
+      this.#allTextBytes += piece.length
+      if (this.#textBytes > MAX_TEXT_BYTES || this.#allTextBytes > MAX_ALL_TEXT_BYTES) this.#text = undefined
+      else this.#text.push(Buffer.from(piece))
+    }
+    this.#drop(length)
+  }
+
+  #textSoFar(): string | undefined {
+    return this.#text && Buffer.concat(this.#text).toString()
+  }
+
+  #drop(length: number): void {
+    this.#rest = this.#rest.subarray(length)
+    this.#offset += length
+  }
+}
+
+function refusal(reason: string): WireError {
+  return new WireError('invalid_request', `the form of the request is invalid: ${reason}`)
+}
+
+/** Head of a part. */
+interface PartHead {
+  readonly name: string
+  /** Undefined for a field that is not a file. */
+  readonly filename: string | undefined
+  /** Empty if none is stated. */
+  readonly contentType: string
+}
+
+const FIELD = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/s
+/** A parameter: a token, or a quoted string in which a backslash escapes the next character. */
+const PARAMETER = /;[ \t]*([\w!#$&'+.^`|~-]+\*?)=(?:"((?:[^"\\\r\n]|\\[^\r\n])*)"|([^\s;"]+))[ \t]*/y
+/** Transfer encodings that do not change the bytes. */
+const IDENTITY = /^(?:7bit|8bit|binary)$/i
+
+/**
+ * Reads the head of a part. Throws `invalid_request` for anything that another parser might understand
+ * differently, because the client is charged for the model named in it.
+ */
+function readPartHead(bytes: Buffer): PartHead {
+  let disposition: string | undefined
+  let contentType = ''
+  for (const line of bytes.toString().split('\r\n')) {
+    const [, name = '', value = ''] = FIELD.exec(line) ?? []
+    if (name === '' || /[\r\n\0]/.test(value)) throw refusal('a header line of a part cannot be read')
+    switch (name.toLowerCase()) {
+      case 'content-disposition':
+        if (disposition !== undefined) throw refusal('a part has two content-dispositions')
+        disposition = value
+        break
+      case 'content-type':
+        contentType = value
+        break
+      case 'content-transfer-encoding':
+        if (!IDENTITY.test(value)) throw refusal('a part is encoded; send its bytes as they are')
+    }
+  }
+  return { ...named(disposition), contentType }
+}
+
+function named(disposition: string | undefined): Pick<PartHead, 'name' | 'filename'> {
+  const parameters = new Map<string, string>()
+  if (disposition === undefined || !/^form-data[ \t]*(?:;|$)/i.test(disposition))
+    throw refusal('a part has no "content-disposition: form-data"')
+  const at = disposition.indexOf(';')
+  PARAMETER.lastIndex = at < 0 ? disposition.length : at
+  while (PARAMETER.lastIndex < disposition.length) {
+    const found = PARAMETER.exec(disposition)
+    if (!found) throw refusal('the content-disposition of a part cannot be read')
+    const [, key = '', quoted, plain = ''] = found
+    const name = key.toLowerCase()
+    if (parameters.has(name)) throw refusal('the content-disposition of a part names something twice')
+    parameters.set(name, quoted ?? plain)
+  }
+  const name = parameters.get('name')
+  if (name === undefined || name === '' || parameters.has('name*')) throw refusal('a part has no name')
+  // Some parsers treat the backslash as an escape character, others as an ordinary one.
+  if (name.includes('\\')) throw refusal('the name of a part has a backslash')
+  return { name, filename: parameters.get('filename') ?? parameters.get('filename*') }
+}

@@ -1,0 +1,339 @@
+import { WireError } from '../../wire-error.ts'
+import type { Dropped } from '../../codec.ts'
+import type { Part, TextPart, ToolCallPart, ToolForm, ToolResultPart, Turn } from '../../conversation.ts'
+import { customArguments } from '../../custom-tool.ts'
+import { open } from '../../envelope.ts'
+import { kindName, refuse } from '../../field-check.ts'
+import { type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { inputOrEmpty } from '../../tool-input.ts'
+import { decodeContent } from '../decode-content.ts'
+import type { OfferedTools } from './tools.ts'
+import { drop } from '../dropped-fields.ts'
+import { isSearch, readSearch } from '../search-item.ts'
+import type { ToolNames } from '../tool-names.ts'
+
+/** System texts and turns of a conversation. */
+export interface Transcript {
+  readonly system: readonly TextPart[]
+  readonly turns: readonly Turn[]
+}
+
+/** Turn that is still being read. */
+interface OpenTurn {
+  readonly role: Turn['role']
+  readonly parts: Part[]
+  /** Index of the turn. */
+  readonly number: number
+}
+
+/** Items that other dialects cannot express, with the names under which they are reported as dropped. */
+const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof drop>[1]> = new Map([
+  ['compaction', 'input.compaction'],
+  ['compaction_trigger', 'input.compaction'],
+  ['context_compaction', 'input.compaction'],
+  ['item_reference', 'input.item_reference'],
+])
+
+/** Position of an item. */
+interface Place {
+  readonly node: Node
+  readonly path: string
+}
+
+/**
+ * Reads `input`. Consecutive items of one role become one turn. System messages before the first turn become
+ * system texts; later ones become user texts, so that they keep their position. The output of a tool moves to
+ * the turn after its call. Throws `invalid_request` with the path of an unreadable value, for a call without
+ * its output, and for an output without its call.
+ */
+export class InputReader {
+  readonly #scan: ScannedObject
+  readonly #reader: CallReader
+  readonly #tools: OfferedTools
+  readonly #system: TextPart[] = []
+  readonly #turns: OpenTurn[] = []
+  /** Calls without an output so far, with their turns. */
+  readonly #openCalls = new Map<string, OpenTurn>()
+
+  constructor(scan: ScannedObject, reader: CallReader, tools: OfferedTools) {
+    this.#scan = scan
+    this.#reader = reader
+    this.#tools = tools
+  }
+
+  /** Reads the instructions and all items. */
+  read(): Transcript {
+    const instructions = present(this.#scan.value('instructions'))
+    if (instructions !== undefined) this.#readInstructions(instructions)
+    const input = this.#scan.span('input')
+    if (!input) return { system: this.#system, turns: this.#turns }
+    if (this.#scan.kindOf(input.node) === 'string')
+      this.#turnOf('user').parts.push(...decodeContent(this.#scan.value('input'), 'input', this.#dropped))
+    else
+      for (const [index, node] of this.#scan.elements(input.node).entries())
+        this.#readItem({ node, path: `input[${index}]` })
+    const [waiting] = this.#openCalls.keys()
+    if (waiting !== undefined) refuseCall('output', 'call', waiting)
+    const turns = this.#turns.filter(({ parts }) => parts.length > 0)
+    return { system: this.#system, turns: turns.map(({ role, parts }) => ({ role, parts })) }
+  }
+
+  get #dropped(): Dropped {
+    return this.#reader.dropped
+  }
+
+  /** Some clients send items in `instructions`. */
+  #readInstructions(value: unknown): void {
+    if (typeof value === 'string')
+      this.#system.push(...textsOf(decodeContent(value, 'instructions', this.#dropped), 'instructions'))
+    else {
+      const items = this.#scan.span('instructions')
+      for (const [index, node] of (items ? this.#scan.elements(items.node) : []).entries())
+        this.#readItem({ node, path: `instructions[${index}]` })
+    }
+  }
+
+  #readItem(place: Place): void {
+    const { node, path } = place
+    if (this.#scan.kindOf(node) !== 'object') refuse(path, 'an object', kindName(this.#scan, node))
+    const item = fieldsAt(this.#scan.parse(node), path)
+    const type =
+      present(item['type']) === undefined ? typeOfUntyped(item) : textAt(item['type'], `${path}.type`)
+    if (type === 'message') return this.#readMessage(item, path)
+    if (type === 'reasoning') return this.#readReasoning(item, path)
+    if (type === 'additional_tools')
+      return this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
+    if (isServerRun(type, item)) return drop(this.#dropped, 'input.tools')
+    const textOf = (member: string): string | undefined => {
+      const found = this.#scan.memberOf(node, member)
+      return found === undefined || this.#scan.kindOf(found) === 'null' ? undefined : this.#scan.textOf(found)
+    }
+    const call = readCall(type, item, path, { ...this.#reader, textOf })
+    if (call) {
+      const turn = this.#turnOf('assistant')
+      turn.parts.push(call)
+      this.#openCalls.set(call.id, turn)
+      return undefined
+    }
+    if (isSearch(item)) {
+      this.#turnOf('assistant').parts.push(readSearch(item))
+      return undefined
+    }
+    const output = readOutput(type, item, path, this.#reader)
+    if (!output)
+      return drop(
+        this.#dropped,
+        DROPPED_ITEMS.get(type) ?? (/_call|mcp_|program/.test(type) ? 'input.tools' : 'input.unknown'),
+      )
+    if (type === 'tool_search_output') this.#tools.read(this.#scan.memberOf(node, 'tools'), `${path}.tools`)
+    const turn = this.#openCalls.get(output.callId)
+    if (!turn) refuseCall('call', 'call output', output.callId)
+    this.#openCalls.delete(output.callId)
+    this.#turnBehind(turn).parts.push(output)
+    return undefined
+  }
+
+  #readMessage(item: Fields, path: string): void {
+    const role = textAt(item['role'], `${path}.role`)
+    const parts = decodeContent(item['content'], `${path}.content`, this.#dropped)
+    switch (role) {
+      case 'user':
+      case 'assistant':
+        this.#turnOf(role).parts.push(...parts)
+        return
+      case 'system':
+      case 'developer': {
+        const texts = textsOf(parts, `${path}.content`)
+        if (this.#turns.length === 0) this.#system.push(...texts)
+        else this.#turnOf('user').parts.push(...texts)
+        return
+      }
+      default:
+        refuse(`${path}.role`, 'user, assistant, system or developer', 'another role')
+    }
+  }
+
+  /** Reads summaries, or the thoughts themselves if a model provides them. */
+  #readReasoning(item: Fields, path: string): void {
+    const summary = listAt(present(item['summary']) ?? [], `${path}.summary`)
+    const content = listAt(present(item['content']) ?? [], `${path}.content`)
+    const texts = (summary.length > 0 ? summary : content).map(
+      (part, index) => fieldsAt(part, `${path}[${index}]`)['text'],
+    )
+    const text = texts.filter((piece) => typeof piece === 'string').join('\n\n')
+    const encrypted = present(item['encrypted_content'])
+    const enclosed =
+      encrypted === undefined ? undefined : open(textAt(encrypted, `${path}.encrypted_content`), 'responses')
+    const { parts } = this.#turnOf('assistant')
+    if (enclosed && 'opaque' in enclosed) parts.push(enclosed.opaque)
+    else if (text !== '' || enclosed) parts.push({ kind: 'thinking', text, ...enclosed })
+  }
+
+  #turnOf(role: Turn['role']): OpenTurn {
+    const last = this.#turns.at(-1)
+    if (last?.role === role) return last
+    const turn: OpenTurn = { role, parts: [], number: this.#turns.length }
+    this.#turns.push(turn)
+    return turn
+  }
+
+  #turnBehind(turn: OpenTurn): OpenTurn {
+    const next = this.#turns[turn.number + 1]
+    if (next) return next
+    return this.#turnOf('user')
+  }
+}
+
+/** A message may omit its type, and so may a reference to an item. */
+function typeOfUntyped(item: Fields): string {
+  if (item['role'] !== undefined) return 'message'
+  return item['id'] === undefined ? '' : 'item_reference'
+}
+
+/** Reports whether the provider ran the call itself. */
+function isServerRun(type: string, item: Fields): boolean {
+  const environment = item['environment'] as { readonly type?: unknown } | null | undefined
+  if (type === 'tool_search_call' || type === 'tool_search_output') return item['execution'] !== 'client'
+  return type === 'shell_call' && String(environment?.type).startsWith('container')
+}
+
+function textsOf(parts: readonly Part[], path: string): TextPart[] {
+  return parts.map((part) => (part.kind === 'text' ? part : refuse(path, 'text', part.kind)))
+}
+
+function refuseCall(missing: string, given: string, id: string): never {
+  const named = /^[\w-]{1,64}$/.test(id) ? ` '${id}'` : ''
+  throw new WireError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
+}
+
+/** What the readers of calls and of their outputs need. */
+interface CallReader {
+  readonly names: ToolNames
+  readonly dropped: Dropped
+}
+
+type Item = Fields
+
+/** Reads a call by the type of its item. `textOf` returns a member as it was written. */
+function readCall(
+  type: string,
+  item: Item,
+  path: string,
+  { names, textOf }: CallReader & { readonly textOf: (member: string) => string | undefined },
+): ToolCallPart | undefined {
+  const part = (form: ToolForm, input: string): ToolCallPart => ({
+    kind: 'tool-call',
+    id: callId(item, path),
+    name: names.nameOf(form),
+    input,
+  })
+  switch (type) {
+    case 'function_call':
+      return part(named('function', item, path), inputOrEmpty(optionalText(item, 'arguments', path)))
+    case 'custom_tool_call':
+      return part(named('custom', item, path), customArguments(textAt(item['input'], `${path}.input`)))
+    case 'local_shell_call':
+    case 'shell_call':
+      fieldsAt(item['action'], `${path}.action`)
+      return part(typed(type), withoutMember(item['action'], 'type', textOf('action')))
+    case 'apply_patch_call':
+      fieldsAt(item['operation'], `${path}.operation`)
+      return part(typed(type), textOf('operation') ?? '{}')
+    case 'tool_search_call':
+      return part(typed(type), textOf('arguments') ?? '{}')
+    default:
+      return undefined
+  }
+}
+
+/** Reads the output of a call by the type of its item. */
+function readOutput(
+  type: string,
+  item: Item,
+  path: string,
+  { dropped }: CallReader,
+): ToolResultPart | undefined {
+  const result = (parts: ToolResultPart['parts'], id = callId(item, path)): ToolResultPart => ({
+    kind: 'tool-result',
+    callId: id,
+    parts,
+    isError: item['status'] === 'failed',
+  })
+  switch (type) {
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+    case 'apply_patch_call_output':
+      return result(decodeContent(item['output'], `${path}.output`, dropped))
+    case 'local_shell_call_output':
+      // The `id` of this item is the call's id.
+      return result(
+        decodeContent(item['output'], `${path}.output`, dropped),
+        textAt(item['call_id'] ?? item['id'], `${path}.id`),
+      )
+    case 'shell_call_output':
+      return result(textParts(shellOutput(item['output'], `${path}.output`)))
+    case 'tool_search_output':
+      return result(textParts(foundTools(item['tools'], `${path}.tools`)))
+    default:
+      return undefined
+  }
+}
+
+/** The form of the tool to which a call belongs. */
+function named(type: 'function' | 'custom', item: Item, path: string): ToolForm {
+  const namespace = present(item['namespace'])
+  return {
+    type,
+    name: textAt(item['name'], `${path}.name`),
+    ...(namespace !== undefined && { namespace: textAt(namespace, `${path}.namespace`) }),
+  }
+}
+
+function typed(itemType: `${Exclude<ToolForm['type'], 'function' | 'custom'>}_call`): ToolForm {
+  const type = itemType.slice(0, -'_call'.length) as ToolForm['type']
+  return { type, name: type }
+}
+
+function callId(item: Item, path: string): string {
+  return textAt(item['call_id'], `${path}.call_id`)
+}
+
+/** An action without its `type`, which is always the same. */
+function withoutMember(value: unknown, member: string, text: string | undefined): string {
+  const fields = value as Readonly<Record<string, unknown>>
+  if (!Object.hasOwn(fields, member)) return text ?? '{}'
+  const { [member]: _, ...rest } = fields
+  return JSON.stringify(rest)
+}
+
+/** Renders the output of each command as a shell would show it. */
+function shellOutput(value: unknown, path: string): string {
+  if (typeof value === 'string') return value
+  return listAt(value, path)
+    .map((entry, index) => {
+      const { stdout, stderr, outcome } = fieldsAt(entry, `${path}[${index}]`)
+      const { type, exit_code: code } = fieldsAt(present(outcome) ?? {}, `${path}[${index}].outcome`)
+      const end = type === 'timeout' ? 'timed out' : typeof code === 'number' ? `exit code ${code}` : ''
+      return [stdout, stderr, end && `(${end})`]
+        .filter((text) => typeof text === 'string' && text !== '')
+        .join('\n')
+    })
+    .join('\n')
+}
+
+function foundTools(value: unknown, path: string): string {
+  const names = listAt(present(value) ?? [], path).map(
+    (tool, index) => fieldsAt(tool, `${path}[${index}]`)['name'],
+  )
+  return `Found tools: ${names.filter((name) => typeof name === 'string').join(', ') || 'none'}`
+}
+
+function textParts(text: string): ToolResultPart['parts'] {
+  return text === '' ? [] : [{ kind: 'text', text }]
+}
+
+function optionalText(item: Item, key: string, path: string): string {
+  const value = present(item[key])
+  return value === undefined ? '' : textAt(value, `${path}.${key}`)
+}

@@ -1,0 +1,102 @@
+import type { Dropped } from '../../codec.ts'
+import type { Conversation, EndUser, RepeatedFields, SharedField } from '../../conversation.ts'
+import { checkMembers, refuse } from '../../field-check.ts'
+import { fieldsAt, present } from '../../field.ts'
+import { logprobsAsked } from '../../logprobs-asked.ts'
+import type { ScannedObject } from '../../json/scanned-object.ts'
+import { sharedField, sharedFields } from '../../shared-fields.ts'
+import { CONVERTED_CHECKS } from '../converted-checks.ts'
+import { InputReader } from './input.ts'
+import { OfferedTools } from './tools.ts'
+import { LOGPROBS, nameDroppedFields } from '../dropped-fields.ts'
+import { decodeOutputFormat } from '../output-format.ts'
+import { REPEATED_FIELDS } from '../response-object.ts'
+import { decodeThinking } from '../thinking.ts'
+import { decodeToolChoice } from '../tool-choice.ts'
+import { ToolNames } from '../tool-names.ts'
+
+/** Fields that refer to something stored at an upstream, which other upstreams cannot read. */
+const STATEFUL = ['conversation', 'prompt'] as const
+
+/** Shared fields that are top-level members in this dialect. */
+const SHARED: readonly SharedField[] = [
+  'metadata',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'service_tier',
+  'store',
+  'user',
+]
+
+/**
+ * Decodes a checked request. What a conversation cannot express is reported in `dropped`. Throws
+ * `invalid_request` with the path of an unreadable value, and if the request continues something that an
+ * upstream stored. If it continues a response that the gateway keeps, the items of that response are already
+ * part of the input.
+ */
+export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
+  const value = (key: string): unknown => present(scan.value(key))
+  checkMembers(scan, [], CONVERTED_CHECKS)
+  for (const field of STATEFUL)
+    if (value(field) !== undefined)
+      refuse(field, `all items in 'input' (this model's channel and the gateway store none)`, 'a reference')
+  if (value('background') === true) refuse('background', `false for this model's channel`, 'true')
+  nameDroppedFields(scan, dropped)
+  const names = new ToolNames()
+  const offered = new OfferedTools(scan, names, dropped)
+  offered.read(scan.span('tools')?.node, 'tools')
+  const { system, turns } = new InputReader(scan, { names, dropped }, offered).read()
+  const text = value('text')
+  const verbosity = sharedField(
+    'verbosity',
+    text === undefined ? undefined : fieldsAt(text, 'text')['verbosity'],
+  )
+  const shared = new Map([...(sharedFields(scan, SHARED).shared ?? []), ...verbosity])
+  return {
+    model: value('model') as string,
+    stream: value('stream') === true,
+    system,
+    turns,
+    ...decodeToolChoice(value('tool_choice'), offered),
+    parallelTools: value('parallel_tool_calls') as boolean | undefined,
+    maxTokens: value('max_output_tokens') as number | undefined,
+    temperature: value('temperature') as number | undefined,
+    topP: value('top_p') as number | undefined,
+    topK: undefined,
+    seed: undefined,
+    presencePenalty: undefined,
+    frequencyPenalty: undefined,
+    stop: [],
+    thinking: decodeThinking(value('reasoning'), dropped),
+    outputFormat: decodeOutputFormat(scan),
+    ...logprobsAsked(asksForLogprobs(value('include')), value('top_logprobs')),
+    ...endUserOf(value),
+    ...(value('service_tier') === 'default' && { isStandardTier: true }),
+    includeUsage: true,
+    ...(shared.size > 0 && { shared }),
+    repeated: repeatedFields(scan),
+  }
+}
+
+function asksForLogprobs(include: unknown): boolean {
+  return Array.isArray(include) && include.includes(LOGPROBS)
+}
+
+/** Identifier of the client's user. `user` is the older field. */
+function endUserOf(value: (key: string) => unknown): { endUser?: EndUser } {
+  for (const field of ['safety_identifier', 'user'] as const) {
+    const id = value(field)
+    if (typeof id === 'string' && id !== '') return { endUser: { id, field } }
+  }
+  return {}
+}
+
+function repeatedFields(scan: ScannedObject): RepeatedFields {
+  return new Map(
+    REPEATED_FIELDS.flatMap((name) => {
+      const member = scan.span(name)
+      return member && scan.kindOf(member.node) !== 'null' ? [[name, scan.textOf(member.node)] as const] : []
+    }),
+  )
+}

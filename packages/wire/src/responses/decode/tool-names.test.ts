@@ -1,0 +1,39 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ToolNames } from '../tool-names.ts'
+
+describe('names of tools as functions', () => {
+  test('names of tools as functions are their own names, with their namespace before them', () => {
+    const names = new ToolNames()
+    expect(names.nameOf({ type: 'function', name: 'read' })).toBe('read')
+    expect(names.nameOf({ type: 'function', name: 'read', namespace: 'mcp__files' })).toBe('mcp__files__read')
+    expect(names.nameOf({ type: 'custom', name: 'write', namespace: 'a b' })).toBe('a_b__write')
+  })
+
+  test('names of tools as functions are the same for the same tool, and different for others that would have the same', () => {
+    const names = new ToolNames()
+    expect(names.nameOf({ type: 'function', name: 'c', namespace: 'a__b' })).toBe('a__b__c')
+    expect(names.nameOf({ type: 'function', name: 'b__c', namespace: 'a' })).toBe('a__b__c_2')
+    expect(names.nameOf({ type: 'function', name: 'c', namespace: 'a__b' })).toBe('a__b__c')
+    expect(names.nameOf({ type: 'custom', name: 'apply_patch' })).toBe('apply_patch')
+    expect(names.nameOf({ type: 'apply_patch', name: 'apply_patch' })).toBe('apply_patch_2')
+  })
+
+  test('names of tools as functions fit other dialects, never collide, and are the same for the same request', () => {
+    const tool = fc.record({
+      type: fc.constantFrom('function' as const, 'custom' as const),
+      name: fc.string({ maxLength: 70 }),
+      namespace: fc.string({ maxLength: 70 }),
+    })
+    fc.assert(
+      fc.property(fc.uniqueArray(tool, { selector: (one) => JSON.stringify(one), maxLength: 8 }), (tools) => {
+        const names = new ToolNames()
+        const given = tools.map((one) => names.nameOf(one))
+        expect(new Set(given).size).toBe(given.length)
+        for (const name of given) expect(name).toMatch(/^[\w-]{1,64}$/)
+        const again = new ToolNames()
+        expect(tools.map((one) => again.nameOf(one))).toEqual(given)
+      }),
+    )
+  })
+})

@@ -1,0 +1,254 @@
+import type { Dropped } from '../../codec.ts'
+import type { SearchLocation, Tool, ToolForm, WebSearch } from '../../conversation.ts'
+import { customTool } from '../../custom-tool.ts'
+import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
+import { asRecord, parseRecord } from '../../json/record.ts'
+import type { Node, ScannedObject } from '../../json/scanned-object.ts'
+import { schemaText } from '../../schema-text.ts'
+import { SEARCHES } from '../../search-size.ts'
+import { drop } from '../dropped-fields.ts'
+import type { ToolNames } from '../tool-names.ts'
+
+/**
+ * Prefixes of the types of tools that only the provider can run, with the names under which they are dropped.
+ */
+const PROVIDER_TOOLS = [
+  ['code_interpreter', 'tools.code_interpreter'],
+  ['computer', 'tools.computer'],
+  ['file_search', 'tools.file_search'],
+  ['image_generation', 'tools.image_generation'],
+  ['mcp', 'tools.mcp'],
+  ['programmatic_tool_calling', 'tools.programmatic_tool_calling'],
+] as const
+
+const PLACES = ['city', 'country', 'region', 'timezone'] as const
+
+/** The tools of a request, from `tools` and from its items. */
+export class OfferedTools {
+  readonly tools: Tool[] = []
+  webSearch: WebSearch | undefined
+  /** Whether a tool was dropped because only the provider can run it. */
+  hasDropped = false
+  /** Index of each tool in the list, by its name. */
+  readonly #places = new Map<string, number>()
+  readonly #scan: ScannedObject
+  readonly #names: ToolNames
+  readonly #dropped: Dropped
+
+  constructor(scan: ScannedObject, names: ToolNames, dropped: Dropped) {
+    this.#scan = scan
+    this.#names = names
+    this.#dropped = dropped
+  }
+
+  /** Reads a list of tools, if there is one. Throws `invalid_request` with the path. */
+  read(list: Node | undefined, path: string): void {
+    if (list === undefined || this.#scan.kindOf(list) === 'null') return
+    const tools = listAt(this.#scan.parse(list), path)
+    for (const [index, node] of this.#scan.elements(list).entries())
+      this.#readTool(node, fieldsAt(tools[index], `${path}[${index}]`), `${path}[${index}]`)
+  }
+
+  #readTool(node: Node, tool: Fields, path: string, namespace?: string): void {
+    const type = textAt(tool['type'], `${path}.type`)
+    const typed = typedTool(type)
+    if (type === 'function') this.#readFunction(node, tool, path, namespace)
+    else if (type === 'custom') this.#readCustom(tool, path, namespace)
+    else if (type === 'namespace' && namespace === undefined) this.#readNamespace(node, tool, path)
+    else if (typed) this.#add({ form: { type: typed, name: typed }, ...TYPED_TOOLS[typed] })
+    else if (type === 'tool_search' && tool['execution'] === 'client') this.#readToolSearch(node, tool, path)
+    else if (type.startsWith('web_search')) this.webSearch = decodeWebSearch(tool, path)
+    else this.#drop(type)
+  }
+
+  #readFunction(node: Node, tool: Fields, path: string, namespace: string | undefined): void {
+    const name = textAt(tool['name'], `${path}.name`)
+    const schema = schemaText(this.#scan, node, 'parameters', path)
+    const strict = present(tool['strict'])
+    this.#add({
+      form: { type: 'function', name, ...(namespace !== undefined && { namespace }) },
+      description: optionalText(tool, 'description', path),
+      schema,
+      strict:
+        strict === undefined ? isStrictSchema(schema) || undefined : booleanAt(strict, `${path}.strict`),
+    })
+  }
+
+  #readCustom(tool: Fields, path: string, namespace: string | undefined): void {
+    const name = textAt(tool['name'], `${path}.name`)
+    const format = present(tool['format'])
+    const fields = format === undefined ? {} : fieldsAt(format, `${path}.format`)
+    const grammar = fields['type'] === 'grammar' && {
+      syntax: textAt(fields['syntax'], `${path}.format.syntax`),
+      definition: textAt(fields['definition'], `${path}.format.definition`),
+    }
+    this.#add({
+      form: { type: 'custom', name, ...(namespace !== undefined && { namespace }) },
+      ...customTool(optionalText(tool, 'description', path), grammar || undefined),
+    })
+  }
+
+  #readNamespace(node: Node, tool: Fields, path: string): void {
+    const namespace = textAt(tool['name'], `${path}.name`)
+    const list = this.#scan.memberOf(node, 'tools')
+    const tools = listAt(tool['tools'], `${path}.tools`)
+    for (const [index, inner] of (list === undefined ? [] : this.#scan.elements(list)).entries()) {
+      const at = `${path}.tools[${index}]`
+      this.#readTool(inner, fieldsAt(tools[index], at), at, namespace)
+    }
+  }
+
+  #readToolSearch(node: Node, tool: Fields, path: string): void {
+    this.#add({
+      form: { type: 'tool_search', name: 'tool_search' },
+      description: optionalText(tool, 'description', path) ?? TOOL_SEARCH.description,
+      schema: schemaText(this.#scan, node, 'parameters', path) ?? TOOL_SEARCH.schema,
+    })
+  }
+
+  /** A tool that is offered again, such as one found by a tool search, replaces the earlier one. */
+  #add(
+    given: Pick<Tool, 'description' | 'schema'> & {
+      form: NonNullable<Tool['form']>
+      strict?: boolean | undefined
+    },
+  ): void {
+    const { form, description, schema, strict } = given
+    const name = this.#names.nameOf(form)
+    const isPlain = form.type === 'function' && form.namespace === undefined && form.name === name
+    const tool: Tool = {
+      name,
+      description: description || undefined,
+      schema,
+      strict,
+      ...(!isPlain && { form }),
+    }
+    const at = this.#places.get(name)
+    if (at !== undefined) this.tools[at] = tool
+    else this.#places.set(name, this.tools.push(tool) - 1)
+  }
+
+  #drop(type: string): void {
+    this.hasDropped = true
+    const known = PROVIDER_TOOLS.find(([prefix]) => type.startsWith(prefix))
+    drop(this.#dropped, type === 'tool_search' ? 'tools.tool_search' : (known?.[1] ?? 'tools.unknown'))
+  }
+}
+
+function decodeWebSearch(tool: Fields, path: string): WebSearch {
+  const place = present(tool['user_location'])
+  const fields = place === undefined ? {} : fieldsAt(place, `${path}.user_location`)
+  const location: SearchLocation = Object.fromEntries(
+    PLACES.map((name) => [name, fields[name]]).filter(([, value]) => typeof value === 'string'),
+  )
+  return {
+    maxUses: enumAt(
+      SEARCHES,
+      present(tool['search_context_size']) ?? 'medium',
+      `${path}.search_context_size`,
+    ),
+    isOptional: true,
+    ...(Object.keys(location).length > 0 && { location }),
+  }
+}
+
+function optionalText(tool: Fields, key: string, path: string): string | undefined {
+  const value = present(tool[key])
+  return value === undefined ? undefined : textAt(value, `${path}.${key}`)
+}
+
+/**
+ * Reports whether a schema follows the rules of strict mode: all objects are closed and require each of their
+ * members. In this dialect tools are strict by default if their schema allows it; in other dialects
+ * strictness must be stated.
+ */
+function isStrictSchema(text: string | undefined): boolean {
+  const schema = text === undefined ? undefined : parseRecord(text)
+  return schema?.['type'] === 'object' && isClosed(schema)
+}
+
+function isClosed(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isClosed)
+  const schema = asRecord(value)
+  if (!schema) return true
+  const properties = asRecord(schema['properties'])
+  if (schema['type'] === 'object' || properties) {
+    const required = schema['required']
+    if (schema['additionalProperties'] !== false) return false
+    const names = Object.keys(properties ?? {})
+    if (names.length > 0 && !hasAll(required, names)) return false
+  }
+  return Object.values(schema).every(isClosed)
+}
+
+function hasAll(list: unknown, names: readonly string[]): boolean {
+  if (!Array.isArray(list)) return false
+  const listed: ReadonlySet<unknown> = new Set(list)
+  return names.every((name) => listed.has(name))
+}
+
+type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
+
+/** Description and schema of the function that replaces a tool with a type of its own. */
+interface Described {
+  readonly description: string
+  /** JSON schema of its input, as text. */
+  readonly schema: string
+}
+
+const text = { type: 'string' }
+const integer = { type: 'integer' }
+const texts = { type: 'array', items: text }
+
+function described(description: string, properties: object, required: readonly string[]): Described {
+  return {
+    description,
+    schema: JSON.stringify({ type: 'object', properties, required, additionalProperties: false }),
+  }
+}
+
+/** Tools that the client runs, by their type. Their input is the content of a call's item. */
+const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
+  local_shell: described(
+    'Runs a command on the local machine and returns its output.',
+    {
+      command: { ...texts, description: 'The command and its arguments.' },
+      working_directory: text,
+      timeout_ms: integer,
+      env: { type: 'object', additionalProperties: text },
+      user: text,
+    },
+    ['command'],
+  ),
+  shell: described(
+    'Runs shell commands and returns the output of each.',
+    { commands: texts, timeout_ms: integer, max_output_length: integer },
+    ['commands'],
+  ),
+  apply_patch: described(
+    'Creates, updates or deletes a file by a diff in the V4A format.',
+    {
+      type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
+      path: text,
+      diff: { ...text, description: 'The diff; left out where a file is deleted.' },
+    },
+    ['type', 'path'],
+  ),
+}
+
+/** The type of a tool that the client runs; undefined for other types. */
+function typedTool(type: string): FormType | undefined {
+  return Object.hasOwn(TYPED_TOOLS, type) ? (type as FormType) : undefined
+}
+
+const SEARCH_SCHEMA = JSON.stringify({
+  type: 'object',
+  properties: { query: { type: 'string', description: 'What the tools are wanted for.' } },
+  required: ['query'],
+})
+
+/** Default description and schema of a tool search, if the client gives none. */
+const TOOL_SEARCH: Described = {
+  description: 'Searches for further tools, which can be called once they were found.',
+  schema: SEARCH_SCHEMA,
+}

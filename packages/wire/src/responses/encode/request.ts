@@ -1,0 +1,264 @@
+import { WireError } from '../../wire-error.ts'
+import { refuseChoices } from '../../choices.ts'
+import type { Dropped, UpstreamModel } from '../../codec.ts'
+import type {
+  Conversation,
+  CustomDefinition,
+  Part,
+  TextPart,
+  ThinkingPart,
+  Tool,
+  ToolResultPart,
+  Turn,
+  WebSearch,
+} from '../../conversation.ts'
+import { customInput } from '../../custom-input.ts'
+import { arrayOf, membersOf, type MemberText, objectOf } from '../../json/json-text.ts'
+import { sizeOf } from '../../search-size.ts'
+import { dropSeedAndPenalties } from '../../sampling.ts'
+import { sharedMembers } from '../../shared-fields.ts'
+import { isThinkingOff } from '../../thinking.ts'
+import { inputOrEmpty } from '../../tool-input.ts'
+import { drop, LOGPROBS } from '../dropped-fields.ts'
+import { contentOf, encodePart, type Written } from '../encode-part.ts'
+import { encodeOutputFormat } from '../output-format.ts'
+import { searchItem } from '../search-item.ts'
+import { encodeThinking } from '../thinking.ts'
+import { encodeToolChoice } from '../tool-choice.ts'
+
+/** Smallest maximum of output tokens that upstreams accept. */
+const MIN_OUTPUT_TOKENS = 16
+
+/** Value of `include` that requests the pages that a search found. */
+const SEARCH_PAGES = 'web_search_call.action.sources'
+
+/** The maximum of tokens that is sent for a conversation. */
+export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): number | undefined {
+  return maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS)
+}
+
+/**
+ * Encodes a request. Nothing is stored unless the client requests it, and reasoning is requested in encrypted
+ * form, so that the client can send it back. The order of fields is fixed, so that equal conversations give
+ * equal bytes, which hit the upstream's cache. Throws `invalid_request` if responses cannot express something
+ * that must not be dropped.
+ */
+export function encodeRequest(
+  conversation: Conversation,
+  { name, capabilities }: UpstreamModel,
+  dropped: Dropped,
+): Buffer {
+  const { stop, thinking, topK, logprobs } = conversation
+  refuseChoices(conversation)
+  if (stop.length > 0) drop(dropped, 'stop')
+  if (topK !== undefined) drop(dropped, 'top_k')
+  dropSeedAndPenalties(conversation, dropped)
+  const { instructions, input } = encodeItems(conversation, dropped)
+  const reasoning = encodeThinking(thinking, capabilities, dropped)
+  const asksForThoughts = reasoning !== undefined && thinking !== undefined && !isThinkingOff(thinking)
+  const { store = 'false', ...others } = Object.fromEntries(sharedMembers(conversation))
+  const { verbosity, ...rest } = others
+  const include = [
+    ...(asksForThoughts ? ['reasoning.encrypted_content'] : []),
+    ...(logprobs ? [LOGPROBS] : []),
+    ...(conversation.webSearch?.listsPages ? [SEARCH_PAGES] : []),
+  ]
+  const request = objectOf([
+    ...membersOf({
+      model: name,
+      instructions,
+      input,
+      max_output_tokens: maxTokensOf(conversation),
+      temperature: conversation.temperature,
+      top_p: conversation.topP,
+      stream: conversation.stream || undefined,
+    }),
+    ...encodeTools(conversation, dropped),
+    ['text', encodeText(conversation, verbosity)],
+    ...membersOf({
+      reasoning,
+      include: include.length > 0 ? include : undefined,
+      top_logprobs: logprobs?.top,
+    }),
+    ['store', store],
+    ...Object.entries(rest),
+  ])
+  return Buffer.from(request)
+}
+
+function encodeText({ outputFormat }: Conversation, verbosity: string | undefined): string | undefined {
+  if (!outputFormat && verbosity === undefined) return undefined
+  return objectOf([
+    ['format', outputFormat && encodeOutputFormat(outputFormat)],
+    ['verbosity', verbosity],
+  ])
+}
+
+/** Upstreams refuse a tool choice without tools. */
+function encodeTools(
+  { tools, toolChoice, parallelTools, webSearch }: Conversation,
+  dropped: Dropped,
+): MemberText[] {
+  const written = [...tools.map(encodeTool), ...(webSearch ? [JSON.stringify(encodeSearch(webSearch))] : [])]
+  if (tools.some(({ cache }) => cache)) drop(dropped, 'cache_control')
+  if (written.length === 0) {
+    if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') drop(dropped, 'tool_choice')
+    return []
+  }
+  return [
+    ['tools', arrayOf(written)],
+    ...membersOf({
+      tool_choice: toolChoice && encodeToolChoice(toolChoice, tools),
+      parallel_tool_calls: parallelTools,
+    }),
+  ]
+}
+
+/** Strictness is always stated, because tools are strict by default in this dialect, but not in others. */
+function encodeTool({ name, description, schema = 'null', strict = false, form }: Tool): string {
+  if (form?.custom) return encodeCustom(name, form.custom)
+  return objectOf([
+    ...membersOf({ type: 'function', name, description }),
+    ['parameters', schema],
+    ...membersOf({ strict }),
+  ])
+}
+
+function encodeSearch({ maxUses, location }: WebSearch): object {
+  return {
+    type: 'web_search',
+    search_context_size: sizeOf(maxUses),
+    user_location: location && { type: 'approximate', ...location },
+  }
+}
+
+function encodeCustom(name: string, { description, grammar }: CustomDefinition): string {
+  const format = grammar && { type: 'grammar', ...grammar }
+  return objectOf(membersOf({ type: 'custom', name, description, format }))
+}
+
+/** A conversation as instructions and input items. */
+interface Items {
+  /** A single plain text becomes the instructions; several, or text with cache marks, become an item. */
+  readonly instructions: string | undefined
+  readonly input: readonly Written[]
+}
+
+/** Placeholder for a user message if the conversation has none, because upstreams require one. */
+const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
+
+/** Encodes the conversation as items. Throws `invalid_request` if nothing is left. */
+function encodeItems({ system, turns }: Conversation, dropped: Dropped): Items {
+  const custom = customCalls(turns)
+  const items = turns.flatMap((turn) =>
+    turn.role === 'user' ? encodeUser(turn, custom, dropped) : encodeAssistant(turn, dropped),
+  )
+  if (items.length === 0 && turns.length > 0)
+    throw new WireError(
+      'invalid_request',
+      `The conversation contains nothing that can be sent to this model.`,
+    )
+  const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
+  if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
+  // Upstreams refuse instructions without input.
+  if (typeof content === 'string' && items.length > 0)
+    return { instructions: content === '' ? undefined : content, input: items }
+  return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
+}
+
+/** Ids of the calls of custom tools. */
+function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
+  const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool-call'))
+  return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
+}
+
+/** Tool outputs become items of their own, before the other parts of the turn. */
+function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
+  const results: Written[] = []
+  const content: Written[] = []
+  for (const part of parts) {
+    if (part.kind === 'tool-result') results.push(encodeResult(part, custom, dropped))
+    else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
+      content.push(...encodePart(part, dropped))
+  }
+  // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
+  if (content.length === 0 && results.length > 0) return results
+  return [...results, { type: 'message', role: 'user', content: contentOf(content) }]
+}
+
+/** Consecutive texts become one message; every other part becomes an item at its position. */
+function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
+  const items: Written[] = []
+  let texts: TextPart[] = []
+  const endMessage = (): void => {
+    if (texts.length > 0) items.push(assistantMessage(texts))
+    texts = []
+  }
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      texts.push(part)
+      continue
+    }
+    const item = encodeOther(part, dropped)
+    if (!item) continue
+    endMessage()
+    items.push(item)
+  }
+  endMessage()
+  return items
+}
+
+function assistantMessage(texts: readonly TextPart[]): Written {
+  const parts = texts.map(({ text }) => ({ type: 'output_text', text, annotations: [] }))
+  return { type: 'message', role: 'assistant', content: contentOf(parts) }
+}
+
+function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written | undefined {
+  if (part.kind === 'tool-call' && part.cache) drop(dropped, 'cache_control')
+  switch (part.kind) {
+    case 'thinking':
+      return encodeThought(part, dropped)
+    case 'tool-call':
+      if (part.isCustom)
+        return { type: 'custom_tool_call', call_id: part.id, name: part.name, input: customInput(part.input) }
+      return { type: 'function_call', call_id: part.id, name: part.name, arguments: inputOrEmpty(part.input) }
+    case 'search':
+      return searchItem(part)
+    case 'opaque':
+      if (part.protocol === 'responses') return part.value as Written
+      drop(dropped, 'content')
+      return undefined
+    case 'media':
+    case 'tool-result':
+      drop(dropped, 'content')
+      return undefined
+  }
+}
+
+/** Upstreams accept only thoughts that they encrypted themselves. */
+function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
+  if (proof?.protocol !== 'responses') {
+    drop(dropped, 'reasoning_content')
+    return undefined
+  }
+  const summary = text === '' ? [] : [{ type: 'summary_text', text }]
+  return { type: 'reasoning', summary, encrypted_content: proof.value }
+}
+
+/** The dialect cannot express that a tool failed. */
+function encodeResult(
+  { callId, parts, isError, cache }: ToolResultPart,
+  custom: ReadonlySet<string>,
+  dropped: Dropped,
+): Written {
+  if (isError) drop(dropped, 'is_error')
+  const last = parts.at(-1)
+  // A cache mark on the result moves to its last part.
+  const marked =
+    cache && last && last.kind !== 'opaque' && !last.cache
+      ? [...parts.slice(0, -1), { ...last, cache }]
+      : parts
+  const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
+  const type = custom.has(callId) ? 'custom_tool_call_output' : 'function_call_output'
+  return { type, call_id: callId, output }
+}

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import { channelOf } from '../../../../../test/channel.ts'
+import type { GatedField } from '../../allowed-field.ts'
+import type { UpstreamSettings } from '../../upstream-settings.ts'
+import { scanObject } from '../../json/json-scan.ts'
+import { gateResponsesRequest } from './gate.ts'
+import { readResponsesRequest } from './request.ts'
+
+const ALL = new Set<GatedField>(['service_tier', 'safety_identifier', 'include_obfuscation'])
+
+interface Options {
+  readonly channel?: Partial<UpstreamSettings>
+  readonly passThrough?: boolean
+  readonly replace?: ReadonlyMap<string, string>
+}
+
+function gate(source: string, { channel, passThrough = false, replace }: Options = {}) {
+  const bytes = Buffer.from(source)
+  const scan = scanObject(bytes)
+  const to = channelOf({ model_mapping: new Map([['big', 'vendor/big-2026']]), ...channel })
+  const gated = gateResponsesRequest(scan, readResponsesRequest(scan), to, {
+    passThrough,
+    ...(replace && { replace }),
+  })
+  return { ...gated, text: gated.body.toString(), same: gated.body === bytes }
+}
+
+const body = (fields: string, model = 'small'): string => `{"model":"${model}","input":"Hi"${fields}}`
+const FILTERED = ',"service_tier":"flex","safety_identifier":"u"'
+
+describe('a request for a channel of its own protocol', () => {
+  test('a native responses request is unchanged where nothing has to change', () => {
+    expect(gate(body(',"seed": 12345678901234567890 ,"x":1.0')).same).toBe(true)
+  })
+
+  test("a native responses request has the upstream's name of the model", () => {
+    expect(gate(body('', 'big'))).toMatchObject({
+      upstreamModel: 'vendor/big-2026',
+      text: body('', 'vendor/big-2026'),
+    })
+  })
+
+  test('a native responses request has no filtered fields, unless the channel allows them or everything passes', () => {
+    expect(gate(body(`${FILTERED},"x":1.0`)).text).toBe(body(',"x":1.0'))
+    expect(gate(body(FILTERED), { channel: { allow: ALL } }).same).toBe(true)
+    expect(gate(body(FILTERED), { passThrough: true }).same).toBe(true)
+    expect(gate(body(FILTERED), { channel: { pass_through: true } }).same).toBe(true)
+  })
+
+  test('a native responses request has no include_obfuscation, and no options where none are left', () => {
+    expect(gate(body(',"stream_options":{"include_obfuscation":false}')).text).toBe(body(''))
+    expect(gate(body(',"stream_options":{"include_obfuscation":false,"x":1}')).text).toBe(
+      body(',"stream_options":{"x":1}'),
+    )
+  })
+
+  test('a native responses request has store: false where the channel disables storing, as absence would mean the opposite', () => {
+    expect(gate(body(''), { channel: { disable_store: true } }).text).toBe(body(',"store":false'))
+    expect(gate(body(',"store":true'), { channel: { disable_store: true } }).text).toBe(
+      body(',"store":false'),
+    )
+    expect(gate(body(',"store":false'), { channel: { disable_store: true } }).same).toBe(true)
+  })
+
+  test('a native responses request has replaced members, such as the id that the upstream knows', () => {
+    const replace = new Map([['previous_response_id', '"resp_up"']])
+    expect(gate(body(',"previous_response_id":"resp_1"'), { replace }).text).toBe(
+      body(',"previous_response_id":"resp_up"'),
+    )
+  })
+})

@@ -1,0 +1,221 @@
+import { asRecord, parseRecord } from '../../json/record.ts'
+import { isError } from '../../reply-facts.ts'
+import type { Verdict } from '../../sse/frame-loop.ts'
+import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
+import { type EventMemory, MAX_EVENT_BYTES } from '../../sse/event-memory.ts'
+import { FrameSplitter, isErrorEvent } from '../../sse/frame-splitter.ts'
+import { StreamTap } from '../../sse/stream-tap.ts'
+import { ToolTally } from '../../tool-tally.ts'
+import type { ErrorParts } from '../../upstream-error.ts'
+import { responseError } from '../errors.ts'
+import { type Event, eventType, outputIndex, responseIn, TERMINAL } from '../event.ts'
+import { encryptedIn } from '../encrypted-content.ts'
+import { generatedText } from '../generated-text.ts'
+import { inItems, itemIdIn } from '../item-texts.ts'
+import { textOr } from '../read-item.ts'
+import { noteItem } from '../tool-items.ts'
+import { usageOf } from '../usage.ts'
+
+/** Events that add generated text; other events repeat it. */
+const DELTA = /\.delta$/
+/** The delta that contains audio. */
+const SOUND = 'response.audio.delta'
+
+/** Matches a response's id if it is the first member. */
+const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
+
+/**
+ * Watches a native stream of a response. Its final event contains the whole usage. A failed response or an
+ * error ends the stream too; later bytes from the upstream are ignored.
+ */
+export class ResponsesTap extends StreamTap {
+  /** The upstream's id of the response; '' until it is known. */
+  responseId = ''
+  /** The upstream's id of the response that it continues; '' if there is none. */
+  previousId = ''
+  /** The final status of the response; undefined until it has ended. */
+  status: string | undefined
+  /** Encrypted contents of the finished items, which only the account that created them can read. */
+  readonly encrypted: string[] = []
+  /** Ids of the finished items. */
+  readonly itemIds: string[] = []
+  #model = ''
+  #created = 0
+  /** Number of the first event that has one; 0 until then. */
+  firstSequence = 0
+  /** Number of the next event. */
+  #sequence = 0
+  #isNumbered = false
+  /** Items whose text arrived in deltas. */
+  readonly #growing = new Set<number>()
+  /** Uses of tools by the items so far; the last event may leave items out. */
+  override readonly tools = new ToolTally()
+
+  /** `memory` accounts for the event in which the response begins; it is held until its id is known. */
+  constructor(memory?: EventMemory) {
+    super(new FrameSplitter(MAX_EVENT_BYTES, memory))
+  }
+
+  get sawFinish(): boolean {
+    return this.done
+  }
+
+  /** Number of the last event so far. */
+  get lastSequence(): number {
+    return Math.max(this.firstSequence, this.#sequence - 1)
+  }
+
+  /**
+   * Returns `response.failed` for a broken stream, numbered after the last forwarded event: clients of this
+   * dialect recognise no other end.
+   */
+  failureFrame(error: ErrorParts): Buffer {
+    return this.#frame('failed', this.#sequence, responseError(error))
+  }
+
+  /**
+   * Repeats `response.in_progress` with the number of the previous event, so that the numbers of the
+   * upstream's own events need no change. Returns undefined before the response has begun and in the middle
+   * of an event.
+   */
+  override keepAliveFrame(): Buffer | undefined {
+    if (this.responseId === '' || this.isMidEvent) return undefined
+    return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
+  }
+
+  /** Clients wait for a final event even after an error event. */
+  override get endsWithError(): boolean {
+    return this.status !== undefined
+  }
+
+  /** The id must be known before any of the event is forwarded; most servers put it first. */
+  protected override asksForWhole(head: string): boolean {
+    this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
+    return this.responseId === ''
+  }
+
+  protected read(data: string, frame: string): Verdict {
+    const event = parseRecord(data)
+    this.sentEvents++
+    if (!event) {
+      if (isErrorEvent(frame)) return this.#fail(data, undefined)
+      // Some servers end this way. If [DONE] were forwarded, a client would not read what the gateway adds to
+      // a stream that was cut off.
+      return data === '[DONE]' ? 'swallow' : 'forward'
+    }
+    this.#count(event)
+    const type = eventType(event, frame)
+    if (TERMINAL.has(type)) return this.#end(type, event, data)
+    if (type === 'error') return this.#fail(data, event)
+    if (type === SOUND) {
+      this.arrived.addSound(textOr(event['delta']).length + this.elidedBytes)
+      return 'forward'
+    }
+    if (DELTA.test(type)) {
+      const delta = event['delta']
+      if (typeof delta !== 'string' || delta === '') return 'forward'
+      this.#growing.add(outputIndex(event))
+      this.emit(outputIndex(event), delta)
+      return 'forward'
+    }
+    const response = responseIn(event)
+    if (response) this.#begin(response)
+    else if (type === 'response.output_item.added') {
+      this.resetTemplates()
+      noteItem(this.tools, outputIndex(event), event['item'])
+    } else if (type === 'response.output_item.done')
+      this.#readDone(outputIndex(event), asRecord(event['item']))
+    return isError(event['error']) ? this.#fail(data, event) : 'forward'
+  }
+
+  protected pieceOf(data: string): FramePiece | undefined {
+    const event = parseRecord(data)
+    const text = event?.['delta']
+    const type = textOr(event?.['type'])
+    if (!event || typeof text !== 'string' || text === '' || type === SOUND || !DELTA.test(type))
+      return undefined
+    return { index: outputIndex(event), text }
+  }
+
+  /** A frame that matches a template is numbered too. */
+  protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
+    const isRead = super.readTemplated(known, bytes)
+    if (isRead) {
+      this.#sequence++
+      this.sentEvents++
+    }
+    return isRead
+  }
+
+  protected isTerminator(data: string): boolean {
+    return TERMINAL.has(textOr(parseRecord(data)?.['type']))
+  }
+
+  #frame(status: 'failed' | 'in_progress', number: number, error: object | null): Buffer {
+    const response = {
+      id: this.responseId,
+      object: 'response',
+      created_at: this.#created,
+      status,
+      error,
+      incomplete_details: null,
+      model: this.#model,
+      output: [],
+      usage: null,
+    }
+    const type = `response.${status}`
+    const data = JSON.stringify({ type, sequence_number: number, response })
+    return Buffer.from(`event: ${type}\ndata: ${data}\n\n`)
+  }
+
+  #count(event: Event): void {
+    const number = event['sequence_number']
+    if (typeof number !== 'number' || !Number.isSafeInteger(number)) return
+    if (!this.#isNumbered) this.firstSequence = number
+    this.#isNumbered = true
+    this.#sequence = number + 1
+  }
+
+  #begin(response: Event): void {
+    this.responseId ||= textOr(response['id'])
+    this.previousId ||= textOr(response['previous_response_id'])
+    this.#model ||= textOr(response['model'])
+    const created = response['created_at']
+    if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
+  }
+
+  /** Counts the text of a finished item that had no deltas. The name of a call never arrives in a delta. */
+  #readDone(index: number, item: Event | undefined): void {
+    if (!item) return
+    this.encrypted.push(...encryptedIn(item))
+    this.itemIds.push(...itemIdIn(item))
+    const hidden = item['type'] === 'reasoning' ? textOr(item['encrypted_content']) : ''
+    if (hidden !== '') this.arrived.addHidden(hidden.length, this.textBytes(index))
+    noteItem(this.tools, index, item)
+    if (!this.#growing.has(index)) for (const piece of generatedText(item)) this.emit(index, piece)
+    else if (typeof item['name'] === 'string') this.emit(index, item['name'])
+  }
+
+  #end(type: string, event: Event, data: string): Verdict {
+    const response = responseIn(event) ?? {}
+    this.#begin(response)
+    this.status = type.slice('response.'.length)
+    const { output } = response
+    if (this.encrypted.length === 0) this.encrypted.push(...inItems(output, encryptedIn))
+    if (this.itemIds.length === 0) this.itemIds.push(...inItems(output, itemIdIn))
+    this.usage = usageOf(response, this.tools) ?? this.usage
+    if (type === 'response.failed') {
+      this.error ??= { data, afterContent: this.contentFrames > 0 }
+      return 'end'
+    }
+    this.done = true
+    return 'end'
+  }
+
+  #fail(data: string, event: Event | undefined): Verdict {
+    const usage = event && usageOf(event)
+    if (usage) this.usage = usage
+    this.error = { data, afterContent: this.contentFrames > 0 }
+    return 'end'
+  }
+}
